@@ -4,6 +4,8 @@ enum DocumentStart {
     /// How many bytes of a first line are read.
     static let lineLimit = 1 << 10
 
+    static let inUTF16 = "UTF-16, not UTF-8; \"iconv -f UTF-16 -t UTF-8\" converts it"
+
     enum Kind: Equatable {
         /// More bytes are needed.
         case unknown
@@ -17,7 +19,14 @@ enum DocumentStart {
     /// - Parameter bytes: the first ones, without whitespace in front.
     static func kind(of bytes: [UInt8], isLast: Bool) -> Kind {
         // A byte order mark of UTF-16, or the zeros of UTF-16 and UTF-32: only XML says which encoding it has.
-        if let first = bytes.first, [0xFF, 0xFE, 0x00].contains(first) { return .xml }
+        if bytes.prefix(2).contains(where: { [0xFF, 0xFE, 0x00].contains($0) }) {
+            guard isLast || bytes.count >= 8 else { return .unknown }
+            let letters = bytes.filter { ![0xFF, 0xFE, 0x00].contains($0) && !$0.isJSONWhitespace }
+            guard let first = letters.first, (0x21...0x7E).contains(first), first != UInt8(ascii: "<") else {
+                return .xml
+            }
+            return .other(inUTF16)
+        }
         if !isLast, bytes.count < 3, byteOrderMark.starts(with: bytes) { return .unknown }
         let isMarked = bytes.starts(with: byteOrderMark)
         let content = isMarked ? bytes[3...] : bytes[...]
@@ -57,7 +66,16 @@ enum DocumentStart {
             return "IMS1.0 text, not FDSN text\(formats)"
         }
         if text.hasPrefix("[") { return "not a JSON object\(formats)" }
-        if text.hasPrefix("TIME,") { return "CSV, not FDSN text\(formats)" }
+        let columns = Set((text.split(separator: "\n").first ?? "").split(separator: ",").map(String.init))
+        if columns.isSuperset(of: ["ID", "LOCATION", "LATITUDE"]) {
+            return "CSV as libcomcat writes it, not FDSN text\(formats)"
+        }
+        if columns.isSuperset(of: ["TIME", "LATITUDE"]) || text.hasPrefix("TIME,") {
+            return "CSV, not FDSN text\(formats)"
+        }
+        if text.prefixMatch(of: /[A-Z_$][\w$.]*\s*\(\s*\{/) != nil {
+            return "JSONP, a call with GeoJSON in it; ask for it without callback"
+        }
         if text.contains("|") {
             return "not FDSN text: no line names the columns, #EventID|Time|…"
         }

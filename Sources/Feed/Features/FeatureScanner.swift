@@ -160,6 +160,7 @@ public struct FeatureScanner {
         switch state {
         case .beforeRoot:
             byte == UInt8(ascii: "<") ? "an HTML or XML page, not GeoJSON" : "not a JSON object"
+        case .beforeFirstName where byte == 0: DocumentStart.inUTF16
         case .beforeFirstName, .beforeName: "expected a member name"
         case .beforeColon: "expected ':'"
         case .afterValue: "expected ',' or '}'"
@@ -236,9 +237,13 @@ public struct FeatureScanner {
         }
         switch memberName {
         case "type":
-            guard bytes.first == UInt8(ascii: "\""),
-                try readString(bytes).equals("FeatureCollection", in: bytes)
-            else {
+            let type = try bytes.first == UInt8(ascii: "\"") ? readString(bytes) : nil
+            if let type, type.equals("Feature", in: bytes) {
+                throw broken(
+                    "a single Feature, not a FeatureCollection; a service that is asked for one event gives it with format=quakeml, too",
+                    at: valueOffset)
+            }
+            guard let type, type.equals("FeatureCollection", in: bytes) else {
                 throw broken("not a FeatureCollection: \"type\" has a different value", at: valueOffset)
             }
             sawType = true

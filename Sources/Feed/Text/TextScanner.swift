@@ -16,6 +16,8 @@ struct TextScanner: EventScanner {
 
     private var row: TextRow
     private var header: TextHeader?
+    /// Whether a comment says that this is GeoCSV: only that with bars is FDSN text, too.
+    private var isGeoCSV = false
     private var headerNotes: [String] = []
     private var kept: [UInt8] = []
     private var lineSize = 0
@@ -63,7 +65,7 @@ struct TextScanner: EventScanner {
         _ = try endLine(UnsafeBufferPointer(start: nil, count: 0), next: consumed, body)
         guard header != nil else {
             throw FeedError.brokenDocument(
-                reason: "not FDSN text: no line names the columns, #EventID|Time|…", offset: consumed)
+                reason: "\(name): no line names the columns, #EventID|Time|…", offset: consumed)
         }
         return true
     }
@@ -95,6 +97,7 @@ struct TextScanner: EventScanner {
         let text = line.trimmed
         guard let first = text.first else { return true }
         if first == UInt8(ascii: "#") || text.beginsWithEventID {
+            isGeoCSV = isGeoCSV || header == nil && text.saysGeoCSV
             do {
                 if let found = try TextHeader(text) {
                     header = found
@@ -109,7 +112,7 @@ struct TextScanner: EventScanner {
         }
         guard let header else {
             throw FeedError.brokenDocument(
-                reason: "not FDSN text: a row comes before the line that names the columns",
+                reason: "\(name): a row comes before the line that names the columns",
                 offset: lineOffset)
         }
         let isOversized = lineSize > Self.lineLimit
@@ -134,6 +137,10 @@ struct TextScanner: EventScanner {
         }
     }
 
+    private var name: String {
+        isGeoCSV ? "GeoCSV with another delimiter than |, not FDSN text" : "not FDSN text"
+    }
+
     private mutating func note(isStray: Bool) {
         guard isStray else {
             count += 1
@@ -151,6 +158,11 @@ struct TextScanner: EventScanner {
 }
 
 extension UnsafeBufferPointer<UInt8> {
+    /// Whether a comment names the format: `# dataset: GeoCSV 2.0`.
+    var saysGeoCSV: Bool {
+        String(decoding: prefix(100), as: UTF8.self).lowercased().contains("dataset: geocsv")
+    }
+
     /// Whether a line names columns without a `#` in front.
     var beginsWithEventID: Bool {
         guard let bar = firstIndex(of: UInt8(ascii: "|")) else { return false }

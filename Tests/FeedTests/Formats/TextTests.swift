@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -178,7 +179,15 @@ import Testing
             ("DATA_TYPE BULLETIN IMS1.0:short\nISC Bulletin\n", "IMS1.0 text"),
             ("BEGIN IMS1.0\n", "IMS1.0 text"), ("<!DOCTYPE html><html></html>", "an HTML page"),
             ("<html><body>Not found</body></html>", "an HTML page"), ("[1,2]", "not a JSON object"),
-            ("time,latitude,longitude\n", "CSV"), ("a|b|c\n", "no line names the columns"),
+            ("time,latitude,longitude\n", "CSV, not FDSN text"),
+            ("id,time,location,latitude,longitude,depth,magnitude\n", "CSV as libcomcat writes it"),
+            (
+                "# dataset: GeoCSV 2.0\n# delimiter: ,\nEventID,Time,Latitude\n",
+                "GeoCSV with another delimiter"
+            ),
+            ("eqfeed_callback({\"type\":\"FeatureCollection\"});\n", "JSONP, a call with GeoJSON in it"),
+            ("{\"type\":\"Feature\",\"id\":\"us1\"}", "a single Feature, not a FeatureCollection"),
+            ("a|b|c\n", "no line names the columns"),
             ("# a comment\n# another\n", "no line names the columns"),
             ("# a comment\nus1|2026\n", "a row comes before the line that names the columns"),
             ("#EventID|Time|Latitude\n", "no column Longitude"),
@@ -190,6 +199,29 @@ import Testing
         let error = try #require(ScanOutcome(Array(text.utf8)).error)
         #expect("\(error)".contains(reason), "\(error)")
         #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1 }).error == error)
+    }
+
+    @Test("GeoCSV with bars is read, and a document in UTF-16 that is not XML is refused by that name")
+    func geoCSVAndUTF16() throws {
+        let comments = "# dataset: GeoCSV 2.0\n# delimiter: |\n# field_unit: unitless|UTC\n"
+        let text = comments + Self.header.replacing("#", with: "") + "\n\(Self.gfz)\n"
+        let codes = try ScanOutcome(Array(text.utf8)).features.map { try $0.result?.get().code }
+        #expect(codes == ["gfz:gfz2026texh"])
+        for document in [#"{"type":"FeatureCollection"}"#, text] {
+            for (encoding, mark) in [
+                (String.Encoding.utf16LittleEndian, [0xFF, 0xFE] as [UInt8]),
+                (.utf16BigEndian, [0xFE, 0xFF]),
+                (.utf16BigEndian, []),
+            ] {
+                let bytes = mark + (try #require(document.data(using: encoding)))
+                let error = try #require(ScanOutcome(bytes).error)
+                #expect("\(error)".contains("UTF-16, not UTF-8"), "\(error)")
+                #expect(ScanOutcome(bytes, inChunksOf: { 1 }).error == error)
+            }
+        }
+        let unmarked = try #require(#"{"type":1}"#.data(using: .utf16LittleEndian))
+        let error = try #require(ScanOutcome(Array(unmarked)).error)
+        #expect("\(error)".contains("UTF-16"))
     }
 
     @Test(
