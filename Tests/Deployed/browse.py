@@ -26,7 +26,7 @@ return {
   events: document.querySelectorAll("#list [role=option], #list li").length,
   requests: resources.length,
   files: ["land.txt", "borders.txt", "plates.txt", "places.txt"].filter((name) =>
-    resources.some((each) => each.name.endsWith("/page/" + name) && each.responseStatus === 200)).length,
+    resources.some((each) => each.name.includes("/page/") && each.name.endsWith("/" + name) && each.responseStatus === 200)).length,
   refused: resources.filter((each) => each.responseStatus >= 400).map((each) => `${each.name} ${each.responseStatus}`),
 };
 """

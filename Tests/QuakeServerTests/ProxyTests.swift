@@ -148,7 +148,7 @@ struct ProxyTests {
         arguments: [Program.nginx, .haproxy])
     func page(_ program: Program) async throws {
         try await withProxy(program) { proxy, _, _, _ in
-            for path in ["/page/main.js", "/quakes/page/main.js"] {
+            for path in ["/page/main.js", "/quakes/page/main.js", "/quakes/page/0123456789abcdef/main.js"] {
                 let files = "https://127.0.0.1:\(proxy.tlsPort)\(path)?[1-1000]"
                 let statuses = try await curl(
                     "--no-progress-meter", "-o", "/dev/null", "-w", "%{http_code}\n", "--parallel", files)

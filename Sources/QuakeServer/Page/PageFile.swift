@@ -11,11 +11,26 @@ struct PageFile: Sendable {
     /// Whether other sites may show it in a frame.
     private let isFramed: Bool
 
-    /// By path. A new file is a line in `CEmbedded/embedded.c`; a test notices a file in the folder that has none.
-    static let all: [String: PageFile] = Dictionary(
-        uniqueKeysWithValues: contents.filter { $0.key != "index.html" }.map { name, bytes in
-            ("/page/\(name)", PageFile(name, bytes))
-        })
+    /// By name. A new file is a line in `CEmbedded/embedded.c`; a test notices a file in the folder that has none.
+    private static let all: [String: PageFile] = Dictionary(
+        uniqueKeysWithValues: contents.filter { $0.key != "index.html" }.map { ($0, PageFile($0, $1)) })
+
+    /// The folder of this version's files: 16 hexadecimal digits that differ once one of them does. What is in it never changes,
+    /// so a browser that has the files does not ask for them again.
+    static let version: String = {
+        let digits = String(
+            contents.sorted { $0.key < $1.key }.flatMap { Array($0.key.utf8) + $0.value }.hash64, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }()
+
+    /// The file at a path: `/page/NAME`, or `/page/VERSION/NAME`. A page of another version gets the file as it is now.
+    static func at(_ path: String) -> (file: PageFile, isVersioned: Bool)? {
+        guard path.hasPrefix("/page/"),
+            let match = path.wholeMatch(of: #/\/page\/(?:([0-9a-f]{16})\/)?([^\/]+)/#),
+            let file = all[String(match.2)]
+        else { return nil }
+        return (file, match.1.map(String.init) == version)
+    }
 
     private static let contents = EmbeddedFiles.inFolder("page").merging(
         ["agencies.json": AgencyList.json, "land.txt": Land.text, "places.txt": Land.places]
@@ -33,6 +48,8 @@ struct PageFile: Sendable {
     ) -> PageFile {
         var text = String(decoding: contents["index.html"] ?? [], as: UTF8.self)
             .replacing("<!-- modules -->", with: modules)
+            // An installed page is known by its manifest, and a shared link shows its picture for long.
+            .replacing(#/="\/page\/(?!card|manifest)/#, with: "=\"/page/\(version)/")
             .replacing("=\"/page/card.png", with: "=\"\(xmlEscaped(baseURL ?? basePath))/page/card.png")
             .replacing("=\"/", with: "=\"\(basePath)/")
         if isFramed {
@@ -72,7 +89,8 @@ struct PageFile: Sendable {
             + "object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     }
 
-    func reply(to fields: HTTPFields) -> Reply {
+    /// - Parameter isVersioned: whether the path is of this version of the file, and of no other.
+    func reply(to fields: HTTPFields, isVersioned: Bool = false) -> Reply {
         let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
         let tag = EntityTag(of: bytes, isCompressed: packed != nil)
         let isKnown = tag.isNamed(by: fields[.ifNoneMatch], isThere: true)
@@ -80,6 +98,7 @@ struct PageFile: Sendable {
             .eTag: tag.description, .vary: "Accept-Encoding", .contentSecurityPolicy: policy,
             .referrerPolicy: "no-referrer",
         ]
+        if isVersioned { headers[.cacheControl] = "public, max-age=31536000, immutable" }
         if isKnown { return Reply(status: 304, headers: headers) }
         if packed != nil { headers[.contentEncoding] = "gzip" }
         return Reply(contentType: contentType, headers: headers, body: packed ?? bytes)

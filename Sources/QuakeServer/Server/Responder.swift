@@ -196,7 +196,8 @@ final class Responder: Sendable {
                     target.query ?? "", request.headerFields, settings, takesChunks: client.takesChunks))
         case .history(let code):
             return .answer(EventHistory.answer(of: code, namesAuthors: settings.namesAuthors))
-        case .page(let file): return .reply(file.reply(to: request.headerFields))
+        case .page(let file, let isVersioned):
+            return .reply(file.reply(to: request.headerFields, isVersioned: isVersioned))
         case .index(let isFramed):
             let rateLimitKey = client.rateLimitKey(request.headerFields)
             let index = await index(isFramed: isFramed, target.query, for: rateLimitKey)

@@ -14,7 +14,7 @@ enum Route: Sendable {
     case event(String)
     /// The page, alone or in a frame of another site.
     case index(isFramed: Bool)
-    case page(PageFile)
+    case page(PageFile, isVersioned: Bool)
     case unknown
 
     init(path: String) {
@@ -40,8 +40,8 @@ enum Route: Sendable {
                 .event(String(path.dropFirst(EventAPI.path.count)))
             } else if path == "/" || path == "/embed" {
                 .index(isFramed: path == "/embed")
-            } else if let file = PageFile.all[path] {
-                .page(file)
+            } else if let (file, isVersioned) = PageFile.at(path) {
+                .page(file, isVersioned: isVersioned)
             } else {
                 .unknown
             }

@@ -69,6 +69,36 @@ struct PageTests {
         }
     }
 
+    @Test(
+        "Its files are at addresses of their version, which never change; of another version, they are checked"
+    )
+    func versions() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await TestSite.run(of: database) { site in
+                let index = try await site.get("/")
+                #expect(index.headers["cache-control"] == "no-cache")
+                let named = index.text.matches(of: #/(?:src|href)="(\/page\/[^"]*)"/#).map { String($0.1) }
+                #expect(named.count > 30)
+                for path in named {
+                    let file = try await site.get(path)
+                    let isManifest = path == "/page/manifest.webmanifest"
+                    #expect(
+                        file.headers["cache-control"]
+                            == (isManifest ? "no-cache" : "public, max-age=31536000, immutable"), "\(path)")
+                    guard !isManifest else { continue }
+                    let name = path.split(separator: "/").last ?? ""
+                    for other in ["/page/\(name)", "/page/0123456789abcdef/\(name)"] {
+                        let now = try await site.get(other)
+                        #expect(now.status == 200 && now.body == file.body, "\(other)")
+                        #expect(now.headers["cache-control"] == "no-cache", "\(other)")
+                    }
+                }
+                #expect(try await site.get("/page/0123456789abcdef/index.html").status == 404)
+                #expect(try await site.get("/page/other/main.js").status == 404)
+            }
+        }
+    }
+
     @Test("A link to an event is shared with its magnitude, its place and its time, whatever they hold")
     func cards() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -123,7 +153,7 @@ struct PageTests {
                 for path in ["/", "/quakes/embed"] {
                     let page = try await site.get(path).text
                     #expect(page.contains(#"og:image" content="https://example.org/quakes/page/card.png">"#))
-                    #expect(page.contains(#"<link rel="icon" href="/quakes/page/icon.svg""#))
+                    #expect(page.contains(#/<link rel="icon" href="\/quakes\/page\/[0-9a-f]{16}\/icon.svg"/#))
                 }
             }
         }
@@ -194,9 +224,11 @@ struct PageTests {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let index = try await site.get("/").text
+                let version = try #require(index.firstMatch(of: #/"\/page\/([0-9a-f]{16})\/start.js"/#)?.1)
                 for name in Self.files where name.hasSuffix(".js") && name != "start.js" {
                     #expect(
-                        index.contains("<link rel=\"modulepreload\" href=\"/page/\(name)\">"), "\(name)")
+                        index.contains("<link rel=\"modulepreload\" href=\"/page/\(version)/\(name)\">"),
+                        "\(name)")
                 }
                 #expect(
                     index.firstMatch(of: /(?i)<script(?![^>]*src=)|<style|\son[a-z]+=|\sstyle=|https?:/)

@@ -2,8 +2,10 @@
 
 import { fromFeature, fromRow } from "./quake.js";
 
+/** The path of the page's files, which is that of their version: `/page/VERSION/`. */
+const files = new URL(".", import.meta.url).pathname;
 /** The path that the service's paths begin with. It ends with a slash. */
-export const root = new URL("..", import.meta.url).pathname;
+export const root = new URL("../..", import.meta.url).pathname;
 
 /** The server refused, in words. */
 class Refusal extends Error {
@@ -34,7 +36,7 @@ export const onWithheld = (told) => (toldWithheld = told);
 export async function file(name) {
   for (let isWithheld = false; ; ) {
     try {
-      const answer = await ask(`${root}page/${name}`);
+      const answer = await ask(`${files}${name}`);
       const text = await answer.text();
       if (isWithheld) toldWithheld((withheld -= 1));
       return text;
