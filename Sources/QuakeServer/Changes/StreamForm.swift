@@ -39,6 +39,14 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
+    /// Says that the database is away. Lines have no word for it.
+    var outage: [UInt8] {
+        switch syntax {
+        case .events: Array("event: away\ndata: {}\n\n".utf8)
+        case .lines: heartbeat
+        }
+    }
+
     func framed(_ bytes: [UInt8]) -> ByteBuffer {
         guard isChunked else { return ByteBuffer(bytes: bytes) }
         var chunk = ByteBuffer()

@@ -5,11 +5,11 @@ extension Responder {
     /// How long the database may be silent. Its state is asked for every few seconds.
     private static let silence = Duration.seconds(30)
 
-    /// 200 if the database has answered lately and the server is not to end, else 503. A late feed does not make the server unhealthy:
+    /// 200 if the database has answered lately, could be reached since, and the server is not to end; else 503. A late feed does not make the server unhealthy:
     /// that is for the alerts.
     var health: Reply {
         let age = board.age
-        let hasDatabase = age.map { $0 < Self.silence } ?? false
+        let hasDatabase = !board.isAway && age.map { $0 < Self.silence } ?? false
         let isHealthy = hasDatabase && phase == .serving
         let word =
             isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"

@@ -74,7 +74,11 @@ public struct QuakeServer: Sendable {
                             told: {
                                 responder.board.show($0)
                                 responder.live.trim()
-                            }, lost: { sessions.invalidateConnections() })
+                            }, lost: { sessions.invalidateConnections() },
+                            away: {
+                                responder.board.noteOutage()
+                                responder.live.tellOfOutage()
+                            })
                     } catch is CancellationError {}
                 }
                 defer { group.cancelAll() }
@@ -104,12 +108,16 @@ public struct QuakeServer: Sendable {
 
 /// The newest state of the catalogue that this process knows.
 final class StateBoard: Sendable {
-    private let newest = Mutex<(state: CatalogueState, at: ContinuousClock.Instant)?>(nil)
+    private let newest = Mutex<(state: CatalogueState, at: ContinuousClock.Instant, isAway: Bool)?>(nil)
 
     func show(_ state: CatalogueState) {
-        newest.withLock { $0 = (state, .now) }
+        newest.withLock { $0 = (state, .now, false) }
     }
+
+    /// The database cannot be reached now.
+    func noteOutage() { newest.withLock { $0?.isAway = true } }
 
     var state: CatalogueState? { newest.withLock { $0?.state } }
     var age: Duration? { newest.withLock { $0.map { .now - $0.at } } }
+    var isAway: Bool { newest.withLock { $0?.isAway ?? true } }
 }

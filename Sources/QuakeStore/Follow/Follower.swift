@@ -50,11 +50,13 @@ public struct Follower<V: ReaderView>: Sendable {
     ///   - persistently: whether it tries again after every error, and polls instead of listening behind a pooler in transaction
     ///     mode.
     ///   - told: called with the catalogue's state after each pass, changed or not: the view is then at that state or before it.
+    ///   - lost: called when a connection was lost.
+    ///   - away: called each time that the server could not be reached.
     /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws, unless that is an outage; `NoSession` when it cannot listen,
     ///   because a pooler is in transaction mode; what a new connection would not help against.
     public func run(
         persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil,
-        lost: (@Sendable () -> Void)? = nil
+        lost: (@Sendable () -> Void)? = nil, away: (@Sendable () -> Void)? = nil
     ) async throws {
         var backoff = backoff
         var failure = RepeatedFailure()
@@ -75,8 +77,11 @@ public struct Follower<V: ReaderView>: Sendable {
             } catch let error where persistently || (hasConnected && error.isTransient) || error.isOutage {
                 try Task.checkCancellation()
                 if isConnected, (error as? PostgresError)?.connectionLost == true { lost?() }
+                if !isConnected { away?() }
                 let named = await Roles.naming(.reader, in: error, options, logger: logger)
-                if failure.isToBeSaid("\(named)") { logger.warning("\(named); reconnecting until it succeeds") }
+                if failure.isToBeSaid("\(named)") {
+                    logger.warning("\(named); reconnecting until it succeeds")
+                }
                 try await Task.sleep(for: backoff.next())
             }
         }

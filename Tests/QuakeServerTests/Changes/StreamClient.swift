@@ -183,6 +183,7 @@ struct StreamReplica: Sendable, Equatable {
     }
 
     mutating func apply(_ event: StreamClient.Event) throws {
+        if event.name == "away" { return }
         let members = event.members
         if let reason = members["snapshot"] as? String {
             snapshots.append(reason)

@@ -34,6 +34,8 @@ final class LiveChanges: ReaderView, Sendable {
         /// Those who wait for a pass, or for their filter to be applied.
         var waiting: [Int: (news: Signal, filter: ChangeFilter?)] = [:]
         var newestID = 0
+        /// Whether the clients have been told that the database is away.
+        var isAway = false
     }
 
     private struct AskedFilters {
@@ -231,7 +233,22 @@ final class LiveChanges: ReaderView, Sendable {
         if hasClients { wake { $0.restart($1) } }
     }
 
-    func trim() { state.withLock { trim(&$0.ring) } }
+    /// The database has answered.
+    func trim() {
+        state.withLock { state in
+            state.isAway = false
+            trim(&state.ring)
+        }
+    }
+
+    /// Tells the clients once that the database is away.
+    func tellOfOutage() {
+        let isFirst = state.withLock { state in
+            defer { state.isAway = true }
+            return !state.isAway
+        }
+        if isFirst { wake { client, _ in client.tellOfOutage() } }
+    }
 
     private func trim(_ ring: inout LiveRing) { ring.trim(to: settings.passSize, after: settings.passTime) }
 }

@@ -15,6 +15,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private let loop: LiveLoop
     private let heartbeatTime: TimeAmount
     private let heartbeat: ByteBuffer
+    private let outage: ByteBuffer
     private var context: ChannelHandlerContext?
     private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
     private var piece: LivePiece?
@@ -30,6 +31,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         (self.form, self.changes, self.loop) = (form, changes, loop)
         heartbeatTime = TimeAmount(settings.heartbeat)
         heartbeat = form.framed(form.heartbeat)
+        outage = form.framed(form.outage)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -144,11 +146,16 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Shows the client that the stream is alive.
     func beat(_ now: NIODeadline) {
-        guard let context, let following, following.place.line == nil, piece == nil,
-            now - lastWrite >= heartbeatTime
-        else { return }
+        if now - lastWrite >= heartbeatTime { writeBetweenPasses(heartbeat, now) }
+    }
+
+    /// A client that is in the middle of a pass has other news, and asks for the server's health by itself.
+    func tellOfOutage() { writeBetweenPasses(outage, .now()) }
+
+    private func writeBetweenPasses(_ bytes: ByteBuffer, _ now: NIODeadline) {
+        guard let context, let following, following.place.line == nil, piece == nil else { return }
         lastWrite = now
-        context.writeAndFlush(wrapOutboundOut(heartbeat), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
     func drop() {

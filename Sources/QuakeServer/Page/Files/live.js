@@ -11,6 +11,7 @@ import { root } from "./service.js";
  * - handlers.reached(position, changes): a pass is whole
  * - handlers.restarted(position, quakes): a fresh start, with all selected events
  * - handlers.cut(): the connection was lost; another one is being tried
+ * - handlers.away(), if there is one: the server has lost its database
  */
 export class Live {
   #position;
@@ -49,6 +50,7 @@ export class Live {
       if (quakes) this.#handlers.restarted(this.#position, quakes);
       else this.#handlers.reached(this.#position, changes);
     });
+    source.addEventListener("away", () => this.#handlers.away?.());
     source.addEventListener("error", () => {
       this.#handlers.cut();
       // After an answer other than 200, an EventSource does not try again.
