@@ -1,6 +1,8 @@
 import Foundation
+import Glibc
 import QuakeStore
 import Subprocess
+import Synchronization
 import TestSupport
 import Testing
 
@@ -139,6 +141,76 @@ struct ExampleTests {
         #expect(result.standardError.hasPrefix("follow.py: ") && !result.standardError.contains("Traceback"))
     }
 
+    @Test(
+        "Examples/follow.mjs follows a server over HTTP, comes back after its restart, and ends cleanly on SIGTERM",
+        .enabled(if: isThere("node"), "needs Node.js"))
+    func javaScript() async throws {
+        try await followsOverHTTP(.name("node"), [Self.path("follow.mjs")])
+    }
+
+    @Test("Examples/follow.go does the same", .enabled(if: isThere("go"), "needs Go"))
+    func go() async throws {
+        try await withFolder { folder in
+            let program = folder.appending(path: "follow").path
+            let built = try await Subprocess.run(
+                .name("go"), arguments: ["build", "-o", program, Self.path("follow.go")],
+                environment: .inherit.updating(["GOCACHE": folder.appending(path: "cache").path]),
+                output: .discarded, error: .string(limit: 1 << 16))
+            #expect(built.terminationStatus.isSuccess, "\(built.standardError)")
+            try await followsOverHTTP(.path(.init(program)), [])
+        }
+    }
+
+    /// server   serves            ends            serves at the same port
+    /// table               changes       changes
+    /// reader   follows                  waits                             catches up
+    private func followsOverHTTP(_ program: Executable, _ arguments: [String]) async throws {
+        try await server.withDatabase { database in
+            let socket = try LoopbackSocket.bound(queue: nil)
+            let port = socket.port
+            socket.close()
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            @Sendable func isServed() -> Bool {
+                LoopbackSocket.health(at: port).contains("\"status\":\"ok\"")
+            }
+            func serving(_ body: @Sendable () async throws -> Void) async throws {
+                let status = try await quakes.run(["serve", "--listen", "127.0.0.1:\(port)"]) { process in
+                    try await waitUntil { isServed() }
+                    try await body()
+                    kill(process, SIGTERM)
+                }
+                #expect(status == 0)
+            }
+            let reader = LineReader()
+            let reading = Task {
+                try await waitUntil { isServed() }
+                return try await reader.run(program, arguments + ["http://127.0.0.1:\(port)"])
+            }
+            try await database.insert("q0a")
+            try await serving {
+                #expect(await reader.hears("1 earthquakes at token 1"))
+                try await database.insert("q0b")
+                #expect(await reader.hears("2 earthquakes at token 2"))
+                try await database.query("delete from quake where code = 'q0a'")
+                #expect(await reader.hears("1 earthquakes at token 3"))
+            }
+            try await database.insert("q0c")
+            try await serving {
+                #expect(await reader.hears("2 earthquakes at token 4"))
+                reader.end()
+            }
+            let (status, errors) = try await reading.value
+            #expect(status == .exited(0), "\(errors)")
+            #expect(errors.contains("; connecting again\n"))
+        }
+    }
+
+    private static func isThere(_ program: String) -> Bool {
+        ["/usr/local/bin", "/usr/bin"].contains {
+            FileManager.default.isExecutableFile(atPath: "\($0)/\(program)")
+        }
+    }
+
     /// Runs Examples/follow.py for as long as `body` does.
     private func follow(
         _ database: TestDatabase,
@@ -172,6 +244,36 @@ struct ExampleTests {
         process.waitUntilExit()
         return process.terminationStatus == 0
     }
+}
+
+/// A program whose lines are waited for.
+private final class LineReader: Sendable {
+    private let process = Mutex<pid_t>(0)
+    private let (lines, teller) = AsyncStream.makeStream(of: String.self)
+
+    func run(
+        _ program: Executable, _ arguments: [String]
+    ) async throws -> (status: TerminationStatus, errors: String) {
+        let result = try await Subprocess.run(
+            program, arguments: .init(arguments), input: .none, output: .sequence,
+            error: .string(limit: 1 << 16)
+        ) { execution in
+            process.withLock { $0 = execution.processIdentifier.value }
+            for try await line in execution.standardOutput.strings() {
+                teller.yield(line.trimmingCharacters(in: .newlines))
+            }
+            teller.finish()
+        }
+        return (result.terminationStatus, result.standardError)
+    }
+
+    /// Whether this line comes.
+    func hears(_ line: String) async -> Bool {
+        for await next in lines where next == line { return true }
+        return false
+    }
+
+    func end() { kill(process.withLock { $0 }, SIGTERM) }
 }
 
 extension TestDatabase {

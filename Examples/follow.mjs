@@ -1,0 +1,73 @@
+// A reader in JavaScript: keeps a map of all earthquakes up to date, over HTTP from `quakes serve`. It needs Node.js 18 or later,
+// and no package.
+//
+//     node Examples/follow.mjs http://127.0.0.1:8080
+//
+// If the server restarts or the network fails, it connects again and catches up. It ends on Ctrl-C and on SIGTERM.
+
+const [base] = process.argv.slice(2);
+const quakes = new Map();
+let position = null; // where the last whole pass has led
+const patience = 60_000; // the server shows every 20 s that it is there
+
+/** Follows until the connection is lost. */
+async function follow() {
+  const silence = new AbortController();
+  const answer = await fetch(`${base}/changes${position ? `?after=${position}` : ""}`, { signal: silence.signal });
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+  let pass = []; // what came since the last position; a pass that is cut off comes again
+  let rest = "";
+  let timer = null;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(new Error("the server is silent")), patience);
+  };
+  try {
+    wait();
+    for await (const text of answer.body.pipeThrough(new TextDecoderStream())) {
+      wait();
+      const lines = (rest + text).split("\n");
+      rest = lines.pop();
+      for (const line of lines.filter((each) => each !== "").map((each) => JSON.parse(each))) {
+        if (line.store) {
+          take(pass, line);
+          pass = [];
+        } else pass.push(line);
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  throw new Error("the server has ended the stream");
+}
+
+/** Applies a pass, and keeps the position that it leads to. */
+function take(pass, { token, committed_at: time, nonce, store }) {
+  for (const line of pass) {
+    if (line.snapshot) quakes.clear(); // the first start, or the position no longer holds: all rows follow
+    else if (line.operation) {
+      // The last change of an event has its row; if none has, it was deleted.
+      quakes.delete(line.key);
+      if (line.row) quakes.set(line.key, line.row);
+    } else quakes.set(line.row.code, line.row);
+  }
+  position = [token, time, nonce, store].join("_");
+  console.log(`${quakes.size} earthquakes at token ${token}`);
+}
+
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(0));
+for (let wait = 1; ; wait = Math.min(2 * wait, 30)) {
+  const before = position;
+  try {
+    await follow();
+  } catch (error) {
+    const reason = error.cause?.code ?? error.cause?.message ?? error.message;
+    if (position == null) {
+      console.error(`follow.mjs: ${reason}`); // only the first connection has to succeed
+      process.exit(1);
+    }
+    if (position !== before) wait = 1;
+    console.error(`follow.mjs: ${reason}; connecting again`);
+  }
+  await new Promise((done) => setTimeout(done, 1000 * wait * (0.5 + Math.random() / 2)));
+}
