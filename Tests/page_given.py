@@ -32,7 +32,7 @@ def held_or_not(page):
         says("Complete as published.")
         page.open(f"?asof={just_now()}")
         page.state_is("past")
-        says("")
+        says("To cite this past, give this page’s address. It is kept until its history is pruned, or longer by “quakes cite”.")
     finally:
         server.stop()
         sql("delete from import.coverage")

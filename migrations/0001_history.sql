@@ -117,6 +117,21 @@ comment on column history.reader.login is 'The login that reported it first. No 
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
+create table history.citation (
+    name text collate "C" primary key,
+    token bigint not null check (token >= 0),
+    reason text not null,
+    author text not null default session_user,
+    cited_at timestamptz not null default now()
+);
+comment on table history.citation is
+    'Moments of the past that are cited. Pruning spares all history from the oldest of them on.';
+comment on column history.citation.name is 'What the citation is called, such as the name of a paper.';
+comment on column history.citation.token is 'The last token of that moment.';
+comment on column history.citation.reason is 'Why it is kept.';
+comment on column history.citation.author is 'The login that cited it.';
+comment on column history.citation.cited_at is 'When it was cited.';
+
 -- Recording.
 
 -- A statement's changes are known when it ends. By then, later ones may already be recorded: the statements of a row trigger
@@ -854,6 +869,7 @@ declare
     newest record;
     present timestamptz;
     needed bigint;
+    cited bigint := (select min(c.token) from history.citation c);
     last record;
 begin
     if keep < interval '0' or keep_at_most < keep then
@@ -873,6 +889,7 @@ begin
     select array_agg(t.id) as ids, max(t.token) as token into last
     from (select o.id, o.token, o.committed_at,
                  bool_and(o.known_at <= present - keep
+                          and (cited is null or o.token <= cited)
                           and (needed is null or o.token <= needed
                                or coalesce(o.known_at <= present - keep_at_most, false)))
                      over in_order
@@ -898,4 +915,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer, bigint) is
-    'Deletes the oldest history: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most. It deletes at most so many transactions at a time, and no more once it has enough changes; a transaction is never divided. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';
+    'Deletes the oldest history: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most, except from the oldest moment in history.citation on. It deletes at most so many transactions at a time, and no more once it has enough changes; a transaction is never divided. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';

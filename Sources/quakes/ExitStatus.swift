@@ -36,7 +36,7 @@ struct ExitStatus {
         case is UnreadableTokenFile: rawValue = Self.badData
         case is TemporaryFileError: rawValue = Self.fileFailure
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
-        case is NoDatabase, is BackfillDiffers, is UnmeasuredMainshock: rawValue = Self.usage
+        case is NoDatabase, is BackfillDiffers, is UnmeasuredMainshock, is CitedAlready: rawValue = Self.usage
         default: rawValue = Self.internalError
         }
     }

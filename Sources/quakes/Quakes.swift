@@ -25,7 +25,8 @@ struct Quakes: AsyncParsableCommand {
             ShowCommand.self, ChangesCommand.self,
             MapCommand.self, PlotCommand.self, FollowCommand.self, ServeCommand.self, DeleteCommand.self,
             RejectsCommand.self, ReportCommand.self,
-            StatusCommand.self, ForgetCommand.self, PruneCommand.self, MigrateCommand.self,
+            StatusCommand.self, ForgetCommand.self, PruneCommand.self, CiteCommand.self,
+            MigrateCommand.self,
             DatabaseCommand.self,
             SampleCommand.self,
         ])

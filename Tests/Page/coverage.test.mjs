@@ -81,7 +81,7 @@ test("Stretches that are held alike are one gap", () => {
     [[-24, -20, Infinity], [-20, -10, 3], [-10, 0, Infinity]]);
 });
 
-test("The page asks for it with the server's health, at most once a minute, and keeps silent of a past", () => {
+test("The page asks for it with the server's health, at most once a minute, and says of a past how to cite it", () => {
   let [state, actions] = begin(read("?minmag=2.5"), now);
   const tell = (is, more, at = now) => ([state, actions] = step(Object.freeze(state), { is, now: at, ...more }));
   const healthy = { answer: { status: "ok", token: 7, services: [] } };
@@ -99,4 +99,6 @@ test("The page asks for it with the server's health, at most once a minute, and 
   assert.equal(held(state, []), "Complete as published from magnitude 2.5 on.");
   tell("chosen", { changes: { asof: now - hour } }, now + 60_000);
   assert.equal(held(state, []), "");
+  tell("loaded", { id: state.id, quakes: [], total: 0, position: "7_t_s" }, now + 60_000);
+  assert.match(held(state, []), /^To cite this past, give this page’s address/);
 });

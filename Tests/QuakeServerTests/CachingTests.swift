@@ -42,7 +42,8 @@ struct CachingTests {
     }
 
     @Test(
-        "The past at a position is the same for ever, and says so; that of a token may become another one's")
+        "The past at a position is the same for as long as it is kept, and for ever if it is cited; that of a token may become another one's"
+    )
     func immutablePast() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -52,7 +53,19 @@ struct CachingTests {
                     try await site.get("/fdsnws/event/1/count").headers["quakes-position"])
                 let before = try await site.get(path + position)
                 #expect(before.status == 200)
-                #expect(before.headers["cache-control"] == "public, max-age=31536000, immutable")
+                #expect(before.headers["cache-control"] == "public, max-age=3600")
+                let token = try #require(before.token)
+                try await database.query(
+                    "insert into history.citation (name, token, reason) values ('later', \(token + 1), '')")
+                #expect(
+                    try await site.get(path + position + "&limit=9").headers["cache-control"]
+                        == "public, max-age=3600")
+                try await database.query(
+                    "insert into history.citation (name, token, reason) values ('paper', \(token), '')")
+                try await waitUntil {
+                    try await site.get(path + position).headers["cache-control"]
+                        == "public, max-age=31536000, immutable"
+                }
                 let tag = try #require(before.headers["etag"])
                 try await database.query("update quake set magnitude = 9 where code = 'usc1'")
                 let after = try await site.get(path + position)

@@ -8,8 +8,9 @@ struct Answer: Sendable {
     let key: String
     let contentType: String
     var cacheSeconds = 0
-    /// Whether it stays the same in every state of the catalogue: it has its own tag, and caches may keep it.
-    var isImmutable = false
+    /// The token of the past that it is of, if it stays the same in every state of the catalogue: it has its own tag, and caches
+    /// may keep it.
+    var past: Int?
     /// Whether the body has URLs of this server.
     var namesServer = false
     var lane = Lane.short

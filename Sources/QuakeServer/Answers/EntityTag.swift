@@ -11,7 +11,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool, _ settings: ServerSettings) {
         // Another version may write it in another way.
         let request = "\(settings.version)\n\(settings.namesAuthors)\n\(answer.key)"
-        guard !answer.isImmutable else {
+        guard answer.past == nil else {
             self.init(of: request.utf8, isCompressed: isCompressed)
             return
         }

@@ -51,10 +51,10 @@ extension EventAPI {
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
-        let isImmutable = request.isImmutable && !isTimed
         return Answer(
             key: "\(minute)\(target)", contentType: request.contentType,
-            isImmutable: isImmutable, namesServer: request.namesServer, lane: request.lane,
+            past: isTimed ? nil : request.unchangingPast, namesServer: request.namesServer,
+            lane: request.lane,
             writeAtOnce: { connection, writer in
                 try request.writeAtOnce(on: connection, url: url, writer)
             },
@@ -67,7 +67,7 @@ extension EventAPI {
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
         return Answer(
-            key: target, contentType: contentType, isImmutable: request.isImmutable,
+            key: target, contentType: contentType, past: request.unchangingPast,
             lane: request.isCostly ? .costly : .short
         ) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)

@@ -78,11 +78,13 @@ struct EventRequest: Sendable {
         selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }
 
-    /// Whether the answer is the same for ever: it is as of a position, and contains nothing that pruning removes, such as which
-    /// events were deleted or renamed.
-    var isImmutable: Bool {
-        guard case .position = selection.asOf else { return false }
-        return selection.deleted == .excluded && selection.values[.code] == nil
+    /// The token of the past that the answer is of, if it is always the same: it is as of a position, and contains nothing that
+    /// pruning removes, such as which events were deleted or renamed.
+    var unchangingPast: Int? {
+        guard case .position(let position) = selection.asOf, selection.deleted == .excluded,
+            selection.values[.code] == nil
+        else { return nil }
+        return position.token
     }
 
     /// A name, or several with dots in between. Anything else might be a foreign script.

@@ -9,8 +9,14 @@ extension HTTPResponse {
         self.init(common: status, settings)
         headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed, settings).description
         headerFields[.lastModified] = state.committedAt.httpDate
-        // A year is as long as a cache can be told (RFC 9111, 5.2.2.1, and RFC 8246).
-        let age = answer.isImmutable ? "31536000, immutable" : "\(answer.cacheSeconds)"
+        let age =
+            switch answer.past {
+            case nil: "\(answer.cacheSeconds)"
+            // A year is as long as a cache can be told (RFC 9111, 5.2.2.1, and RFC 8246).
+            case let token? where state.citedFrom.map({ $0 <= token }) ?? false: "31536000, immutable"
+            // It may be pruned.
+            case _?: "3600"
+            }
         // Without a base URL, the client has named the host in them. A shared cache must not give that to others.
         let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
         headerFields[.cacheControl] = "\(readers), max-age=\(age)"

@@ -22,6 +22,8 @@ public struct CatalogueState: Sendable, Equatable {
     /// When the newest transaction was committed.
     public let committedAt: Instant
     public let beginning: Instant
+    /// The token of the oldest cited moment: from there on, history is not pruned. nil if nothing is cited.
+    public let citedFrom: Int?
     public private(set) var settled: [SettledDocument] = []
     /// Why a reader, if one was asked about, has to start over; nil when the history after its position is complete.
     let freshStart: FreshStart?
@@ -74,7 +76,7 @@ public struct CatalogueState: Sendable, Equatable {
 
     static let operation = "read the catalogue's state"
 
-    static let width = 8
+    static let width = 9
 
     static let query = query(shape: "history.shape('public.quake')", reader: "null, null")
 
@@ -104,15 +106,18 @@ public struct CatalogueState: Sendable, Equatable {
 
     private static func query(shape: Query, reader: Query) -> Query {
         """
-        select store::text, token, committed_at, nonce, (select pruned_committed_at from history.store), \(shape), \(reader)
+        select store::text, token, committed_at, nonce, (select pruned_committed_at from history.store),
+               (select min(token) from history.citation), \(shape), \(reader)
         from history.position()
         """
     }
 
     init(_ row: inout Row, for reader: Position? = nil) throws {
         guard let (position, committedAt) = try Position.next(in: &row),
-            let beginning = try CommitTime.next(in: &row), let shape = try row.nextText()
+            let beginning = try CommitTime.next(in: &row)
         else { throw PostgresError.noStore(Self.operation) }
+        citedFrom = try row.nextInteger().map(Int.init)
+        guard let shape = try row.nextText() else { throw PostgresError.noStore(Self.operation) }
         let verdict = try row.nextText()
         self.position = position
         self.committedAt = committedAt.instant

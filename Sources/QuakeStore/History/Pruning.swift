@@ -23,6 +23,8 @@ public struct Pruning: Sendable {
         public var horizon = 0
         /// A reader that still needs history older than `keep`.
         public var keptFor: String?
+        /// A citation for which history older than `keep` is kept.
+        public var keptForCitation: String?
     }
 
     /// Removes history step by step, in one transaction per step. If it is interrupted, the finished steps stay and the
@@ -54,7 +56,12 @@ public struct Pruning: Sendable {
                                                order by transaction.token limit 1) as oldest
                                   where oldest.token > reader.token
                                     and committed_at <= now() - make_interval(secs => \(keep / .seconds(1))))
-                    order by token, name limit 1) as kept_for
+                    order by token, name limit 1) as kept_for,
+                   (select name from history.citation
+                    where exists (select from history.transaction
+                                  where transaction.token > citation.token
+                                    and committed_at <= now() - make_interval(secs => \(keep / .seconds(1))))
+                    order by token, name limit 1) as kept_for_citation
             from history.store
             """, to: "read the history's horizon")[0]
         let age = keepRuns / .seconds(1)
@@ -82,6 +89,7 @@ public struct Pruning: Sendable {
         }
         outcome.horizon = try rest.decode("horizon")
         outcome.keptFor = try rest.decodeIfPresent("kept_for")
+        outcome.keptForCitation = try rest.decodeIfPresent("kept_for_citation")
         return outcome
     }
 }

@@ -178,7 +178,8 @@ public struct Roles: Sendable {
             grant select on public.quake, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
                 import.last_run to \(reader);
             grant usage on schema history to \(reader);
-            grant select on history.tracked, history.transaction, history.change, history.store, history.reader to \(reader);
+            grant select on history.tracked, history.transaction, history.change, history.store, history.reader,
+                history.citation to \(reader);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
                 history.since(bigint, text, bigint), history.of_key(text, text, bigint), history.overwritten(jsonb),
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),

@@ -33,7 +33,7 @@ struct RolesTests {
             "import.feed": ["select"], "import.sweep": ["select"], "import.mirror": ["select"],
             "import.settled": ["select"], "import.last_run": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
-            "history.reader": ["select"], "history.tracked": ["select"],
+            "history.reader": ["select"], "history.tracked": ["select"], "history.citation": ["select"],
             "report.coverage": ["select"], "report.reader_lag": ["select"],
         ],
         .report: ["import.migration": ["select"]],

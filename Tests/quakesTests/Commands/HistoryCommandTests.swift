@@ -143,6 +143,44 @@ struct HistoryCommandTests {
         }
     }
 
+    @Test("A cited moment survives pruning, is listed with its reason, and can be released")
+    func cite() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            for magnitude in ["1", "2", "3"] {
+                let updated = 1000 * (Int(magnitude) ?? 0)
+                try await database.importFeatures([
+                    SmallFeed.feature("a", updated: updated, magnitude: magnitude)
+                ])
+            }
+            let cited = try await quakes.run("cite", "paper", "--as-of", "2", "--reason", "Figure 3")
+            #expect(cited.status == 0 && cited.errors == "")
+            let word = try #require(cited.lines.last?.firstMatch(of: #/^cite it as asof=(2_\S+)$/#)?.1)
+            let again = try await quakes.run("cite", "paper", "--reason", "x")
+            #expect(again.status == 64 && again.errors.contains("there is a citation paper already"))
+            #expect(try await quakes.run("cite", "other").status == 64, "it has no reason")
+
+            let pruned = try await quakes.run("prune", "--keep", "0s", "--keep-at-most", "0s")
+            #expect(pruned.lines[0].hasSuffix("; history begins after token 2"))
+            #expect(
+                pruned.errors
+                    == "quakes: kept older history for the citation paper; quakes cite --release ends that\n")
+            let past = try await quakes.run("list", "--as-of", "\(word)", "--format", "ndjson")
+            #expect(past.status == 0 && past.output.contains("\"magnitude\":2.0"))
+            let listed = try await quakes.run("cite").lines
+            #expect(listed.count == 2 && listed[1].contains("paper") && listed[1].contains("Figure 3"))
+            let gone = try await quakes.run("cite", "older", "--as-of", "1", "--reason", "x")
+            #expect(gone.status == 66 && gone.errors.contains("history does not reach that far back"))
+
+            #expect(try await quakes.run("cite", "paper", "--release").output == "released paper\n")
+            #expect(try await quakes.run("cite", "paper", "--release").status == 66)
+            #expect(try await quakes.run("cite").errors == "quakes: nothing is cited\n")
+            let all = try await quakes.run("prune", "--keep", "0s")
+            #expect(all.lines[0].hasSuffix("; history begins after token 3") && all.errors == "")
+            #expect(try await quakes.run("list", "--as-of", "2").status == 66)
+        }
+    }
+
     @Test("changes says where a pruned history begins, and refuses a token before that")
     func prunedChanges() async throws {
         try await server.withDatabase { database in

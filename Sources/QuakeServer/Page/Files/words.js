@@ -143,8 +143,10 @@ function span({ period, from, to, zone }) {
   return last ? `before ${last}` : "at any time";
 }
 
+const citation = "To cite this past, give this page’s address. It is kept until its history is pruned, or longer by “quakes cite”.";
+
 /**
- * What the catalogue holds whole of what is selected; empty if that is not known, as of a past.
+ * What the catalogue holds whole of what is selected; empty if that is not known. Of a past, how to cite it.
  *
  * @param {State} state
  * @param {string[]} agencies whose events are selected
@@ -152,7 +154,8 @@ function span({ period, from, to, zone }) {
  */
 export function held(state, agencies, region) {
   const { settings, now, feed, trouble } = state;
-  if (settings.asof != null || trouble) return "";
+  if (trouble) return "";
+  if (settings.asof != null) return state.isLoaded && !state.load && !state.play ? citation : "";
   const { minmag, zone } = settings;
   return sentence(state.held, window(settings, now), { now, tail: feed?.limit ?? 15 * 60_000, minmag, zone }, region, publishers(agencies));
 }

@@ -8,7 +8,8 @@ struct PruneCommand: AsyncParsableCommand {
         discussion: """
             The earthquakes stay as they are. Only the record of who changed them, and what they were before, is removed. \
             If a named reader was seen in the last 24 hours, the history that it still needs stays too. A reader that \
-            comes back after its history was removed takes a fresh snapshot.
+            comes back after its history was removed takes a fresh snapshot. From the oldest moment that quakes cite keeps on, \
+            all history stays.
 
             Runs, and rejects that no feed has shown since, are kept for --keep-runs. The last run and the \
             last successful run of each source always stay, and so do runs that have not ended or that a kept reject names.
@@ -44,6 +45,11 @@ struct PruneCommand: AsyncParsableCommand {
             "pruned \(outcome.transactions) transactions with \(outcome.changes) changes; history begins after token \(outcome.horizon)"
         )
         StandardOutput.print("pruned \(outcome.runs) runs and \(outcome.rejects) rejects")
+        if let citation = outcome.keptForCitation {
+            StandardError.say(
+                "kept older history for the citation \(strippingControlCharacters(citation)); quakes cite --release ends that"
+            )
+        }
         if let reader = outcome.keptFor {
             StandardError.say(
                 "kept older history for reader \(strippingControlCharacters(reader)); --keep-at-most limits this"

@@ -1,0 +1,74 @@
+import Feed
+import PostgreSQL
+
+/// A moment of the past that is cited, under a name. Pruning spares the history from the oldest of these moments on.
+public struct Citation: Sendable, Equatable {
+    public let name: String
+    /// Where it is in the past: `asof=` with this gives the catalogue as it was.
+    public let position: Position
+    public let reason: String
+    public let author: String
+    public let citedAt: Instant
+
+    /// Keeps a moment.
+    ///
+    /// - Parameter moment: nil for now.
+    /// - Throws: `PastError` if the history does not have it; `CitedAlready`; `PostgresError`.
+    public static func keep(
+        _ moment: PastMoment?, as name: String, because reason: String, on connection: Connection
+    ) async throws -> Citation {
+        try await connection.write(to: "cite a moment") {
+            // Pruning locks it, too: nothing that is being cited goes meanwhile.
+            try await connection.query("select from history.store for update", to: "hold the history")
+            let token =
+                if let moment { try await moment.token(on: connection) } else {
+                    try await PastMoment.newestToken(on: connection)
+                }
+            let inserted = try await connection.query(
+                """
+                insert into history.citation (name, token, reason) values (\(name), \(token), \(reason))
+                on conflict do nothing returning name
+                """, to: "cite a moment")
+            guard !inserted.isEmpty,
+                let cited = try await all(on: connection).first(where: { $0.name == name })
+            else { throw CitedAlready(name: name) }
+            return cited
+        }
+    }
+
+    /// Lets go of a moment: pruning may take it.
+    ///
+    /// - Returns: whether there was one of this name.
+    public static func release(_ name: String, on connection: Connection) async throws -> Bool {
+        try await connection.write(to: "release a citation") {
+            try await connection.execute(
+                "delete from history.citation where name = \(name)", to: "release a citation") > 0
+        }
+    }
+
+    /// The earliest moment first.
+    public static func all(on connection: Connection) async throws -> [Citation] {
+        let rows = try await connection.query(
+            """
+            select name, token, reason, author, cited_at from history.citation order by token, name
+            """, to: "list the citations")
+        var all: [Citation] = []
+        for row in rows {
+            all.append(
+                Citation(
+                    name: try row.decode("name"),
+                    position: try await Position.known(by: try row.decode("token"), on: connection),
+                    reason: try row.decode("reason"), author: try row.decode("author"),
+                    citedAt: try row.decode("cited_at")))
+        }
+        return all
+    }
+}
+
+public struct CitedAlready: Error, Equatable, CustomStringConvertible {
+    public let name: String
+
+    public var description: String {
+        "there is a citation \(name) already; choose another name, or release it first"
+    }
+}
