@@ -25,7 +25,7 @@ struct ExitStatus {
         case let error as FeedError: rawValue = Self.status(error)
         case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream:
             rawValue = Self.badData
-        case is PastError, is UnknownCodes, is NotThere, is UnknownSource, is UnknownReader:
+        case is PastError, is UnknownCodes, is UnknownAgency, is NotThere, is UnknownSource, is UnknownReader:
             rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
