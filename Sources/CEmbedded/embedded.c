@@ -68,6 +68,9 @@ static const unsigned char page_format_js[] = {
 static const unsigned char page_gestures_js[] = {
 #embed "../QuakeServer/Page/Files/gestures.js"
 };
+static const unsigned char page_groups_js[] = {
+#embed "../QuakeServer/Page/Files/groups.js"
+};
 static const unsigned char page_icon_192_png[] = {
 #embed "../QuakeServer/Page/Files/icon-192.png"
 };
@@ -173,6 +176,7 @@ static const struct embedded_file files[] = {
     {"page/earth.js", page_earth_js, sizeof page_earth_js},
     {"page/format.js", page_format_js, sizeof page_format_js},
     {"page/gestures.js", page_gestures_js, sizeof page_gestures_js},
+    {"page/groups.js", page_groups_js, sizeof page_groups_js},
     {"page/icon-192.png", page_icon_192_png, sizeof page_icon_192_png},
     {"page/icon-512.png", page_icon_512_png, sizeof page_icon_512_png},
     {"page/icon.svg", page_icon_svg, sizeof page_icon_svg},
