@@ -42,11 +42,7 @@ extension SelectedQuakes {
             return isMerged && [.magnitude, .magnitudeType].contains(property)
                 ? "case when g.code is null then q.\(name) else g.\(name) end as \(name)" : "q.\(name)"
         }
-        let listed: Query =
-            hasMembers
-            ? """
-            , coalesce(listed.networks, array[q.net]) as networks, coalesce(listed.members, array[q.code]) as members
-            """ : ""
+        let listed = hasMembers ? self.listed(tables) : Self.nothing
         return """
             (select \(unescaped: columns.joined(separator: ", ")), coalesce(e.code, q.code) as earthquake,
                     \(unescaped: isMerged ? "q.code" : "coalesce(e.preferred, q.code)") as preferred,
@@ -56,23 +52,38 @@ extension SelectedQuakes {
              left join \(tables.member) as m on m.code = q.code
              left join \(tables.earthquake) as e on e.code = m.earthquake
              left join \(tables.quake) as g on g.code = e.magnitude_from
-             \(hasMembers ? membersJoin(tables) : Self.nothing)
+             \(hasMembers && isPast ? membersJoin(tables) : Self.nothing)
              \(isMerged ? shown(tables) : Self.nothing))
             """
     }
 
     private static let nothing: Query = ""
 
-    /// Of a past, all groups at once: its tables have no index.
-    private func membersJoin(_ tables: GroupTables) -> Query {
-        let listed: Query = """
-            array_agg(distinct oq.net collate "C") as networks, array_agg(o.code order by o.code) as members
-            from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code
+    /// The networks and the members, which are looked up for rows that are one earthquake with others; of a past, whose tables have
+    /// no index, for all of them at once.
+    private func listed(_ tables: GroupTables) -> Query {
+        if isPast {
+            return """
+                , coalesce(listed.networks, array[q.net]) as networks, coalesce(listed.members, array[q.code]) as members
+                """
+        }
+        let members: Query = """
+            from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code where o.earthquake = e.code
             """
-        return isPast
-            ? """
-            left join (select o.earthquake, \(listed) group by o.earthquake) as listed on listed.earthquake = e.code
-            """ : "left join lateral (select \(listed) where o.earthquake = e.code) as listed on true"
+        return """
+            , case when e.code is null then array[q.net]
+                   else (select array_agg(distinct oq.net collate "C") \(members)) end as networks,
+            case when e.code is null then array[q.code] else (select array_agg(o.code order by o.code) \(members)) end as members
+            """
+    }
+
+    private func membersJoin(_ tables: GroupTables) -> Query {
+        """
+        left join (
+            select o.earthquake, array_agg(distinct oq.net collate "C") as networks, array_agg(o.code order by o.code) as members
+            from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code
+            group by o.earthquake) as listed on listed.earthquake = e.code
+        """
     }
 
     /// Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
