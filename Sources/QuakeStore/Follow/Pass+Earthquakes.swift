@@ -1,6 +1,6 @@
 import PostgreSQL
 
-// Which rows are one earthquake is kept in tables of their own, so a row's earthquake changes without the row. Readers over HTTP
+// Which rows are one earthquake is kept in separate tables, so a row's earthquake changes without the row. Readers over HTTP
 // follow rows with their earthquakes: such a change comes to them as one of the row, which overwrites nothing of it.
 extension Pass {
     /// For a clause FROM, in token order: the changes of rows, and one for each row whose earthquake has changed, with the columns of

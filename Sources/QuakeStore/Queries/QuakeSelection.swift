@@ -28,7 +28,7 @@ public struct QuakeSelection: Sendable {
     public var agency: Agency?
     /// Whether rows that are one earthquake are one: the preferred solution, with the magnitude that was chosen apart. A row without
     /// others is an earthquake by itself. Then `values[.net]` and `contributors` select earthquakes that one of these networks
-    /// reports, whichever is preferred, and codes those that have such a row. Only for a database, and not with `agency` or `deleted`.
+    /// reports, preferred or not, and codes those that have such a row. Only for a database, and not with `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
