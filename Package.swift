@@ -79,7 +79,7 @@ let package = Package(
             path: "migrations",
             exclude: [
                 "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql",
-                "0005_report.sql",
+                "0005_association.sql", "0006_report.sql",
             ]
         ),
         .target(

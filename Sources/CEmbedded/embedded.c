@@ -14,8 +14,11 @@ static const unsigned char migrations_0003_import_sql[] = {
 static const unsigned char migrations_0004_settling_sql[] = {
 #embed "../../migrations/0004_settling.sql"
 };
-static const unsigned char migrations_0005_report_sql[] = {
-#embed "../../migrations/0005_report.sql"
+static const unsigned char migrations_0005_association_sql[] = {
+#embed "../../migrations/0005_association.sql"
+};
+static const unsigned char migrations_0006_report_sql[] = {
+#embed "../../migrations/0006_report.sql"
 };
 static const unsigned char map_islands_txt[] = {
 #embed "../Charts/Map/islands.txt"
@@ -152,7 +155,8 @@ static const struct embedded_file files[] = {
     {"migrations/0002_quake.sql", migrations_0002_quake_sql, sizeof migrations_0002_quake_sql},
     {"migrations/0003_import.sql", migrations_0003_import_sql, sizeof migrations_0003_import_sql},
     {"migrations/0004_settling.sql", migrations_0004_settling_sql, sizeof migrations_0004_settling_sql},
-    {"migrations/0005_report.sql", migrations_0005_report_sql, sizeof migrations_0005_report_sql},
+    {"migrations/0005_association.sql", migrations_0005_association_sql, sizeof migrations_0005_association_sql},
+    {"migrations/0006_report.sql", migrations_0006_report_sql, sizeof migrations_0006_report_sql},
     {"map/islands.txt", map_islands_txt, sizeof map_islands_txt},
     {"map/land.txt", map_land_txt, sizeof map_land_txt},
     {"map/places.txt", map_places_txt, sizeof map_places_txt},

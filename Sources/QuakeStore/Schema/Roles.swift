@@ -150,7 +150,8 @@ public struct Roles: Sendable {
             end
             $$;
             revoke all on schema import, history, report from public, \(members);
-            revoke all on public.quake from public, \(members);
+            revoke all on public.quake, public.earthquake, public.earthquake_member, public.association_override
+                from public, \(members);
             revoke all on all tables in schema import, history, report from public, \(members);
             revoke all on all sequences in schema import, history, report from public, \(members);
             revoke all on all functions in schema import, history, report from public, \(members);
@@ -161,7 +162,10 @@ public struct Roles: Sendable {
             grant usage on schema import to \(members);
             grant select on import.migration to \(members);
 
-            grant select, insert, update, delete on public.quake to \(writer);
+            grant select, insert, update, delete on public.quake, public.earthquake, public.earthquake_member,
+                public.association_override to \(writer);
+            -- An associator also reads what was overwritten: its login needs both roles, the writer's and the reader's.
+            grant select, update on import.association to \(writer);
             grant select, insert, update on import.run, import.reject, import.feed, import.sweep, import.mirror,
                 import.backfill to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
@@ -174,7 +178,8 @@ public struct Roles: Sendable {
             grant select on import.last_run, history.store to \(writer);
             grant execute on function history.position() to \(writer);
 
-            grant select on public.quake, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
+            grant select on public.quake, public.earthquake, public.earthquake_member, public.association_override,
+                import.association, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
                 import.last_run to \(reader);
             grant usage on schema history to \(reader);
             grant select on history.tracked, history.transaction, history.change, history.store, history.reader to \(reader);

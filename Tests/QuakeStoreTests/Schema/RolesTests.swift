@@ -26,9 +26,14 @@ struct RolesTests {
             "history.transaction": ["select"],
             "import.last_run": ["select"], "history.store": ["select"],
             "report.coverage": ["select"], "report.reader_lag": ["select"],
+            "public.earthquake": ["select", "insert", "update", "delete"],
+            "public.earthquake_member": ["select", "insert", "update", "delete"],
+            "public.association_override": ["select", "insert", "update", "delete"],
+            "import.association": ["select", "update"],
         ],
         .reader: [
-            "public.quake": ["select"],
+            "public.quake": ["select"], "public.earthquake": ["select"], "public.earthquake_member": ["select"],
+            "public.association_override": ["select"], "import.association": ["select"],
             "import.migration": ["select"], "import.run": ["select"], "import.reject": ["select"],
             "import.feed": ["select"], "import.sweep": ["select"], "import.mirror": ["select"],
             "import.settled": ["select"], "import.last_run": ["select"],
@@ -161,11 +166,11 @@ struct RolesTests {
                 try await intruder.query(
                     "select pg_advisory_lock(x'7175616b6573'::bigint)", to: "take what may be the lock")
                 try await roles.database.execute(
-                    "drop schema report cascade; delete from import.migration where number = 5")
+                    "drop schema report cascade; delete from import.migration where number = 6")
                 let applied = try await roles.login(.owner).withConnection {
                     try await Migrator($0).migrate()
                 }
-                #expect(applied == ["0005_report"])
+                #expect(applied == ["0006_report"])
             }
         }
     }
@@ -388,12 +393,12 @@ struct RolesTests {
             try await owner.execute(
                 """
                 drop schema report cascade;
-                delete from import.migration where number = 5
+                delete from import.migration where number = 6
                 """)
 
             let applied = try await owner.withConnection { try await Migrator($0).migrate() }
 
-            #expect(applied == ["0005_report"])
+            #expect(applied == ["0006_report"])
             let row = try await roles.database.query(
                 """
                 select pg_get_userbyid(nspowner) as owner,

@@ -443,7 +443,7 @@ end;
 comment on function report.aftershock_rate(text, double precision, double precision, double precision) is
     'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
--- What several agencies say of one earthquake. Nothing is merged: an earthquake that two agencies report is two rows.
+-- What several agencies say of one earthquake (0005_association.sql).
 
 create function report.agency(network text) returns text
 language sql immutable parallel safe
@@ -453,11 +453,72 @@ return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcm
 comment on function report.agency(text) is
     'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
 
+create view report.solution as
+select q.time as origin_time, m.earthquake, m.code, report.agency(q.net) as agency, q.net as network,
+       q.code = e.preferred as is_preferred, q.latitude, q.longitude, q.depth as depth_km, q.magnitude, q.magnitude_type,
+       report.review_status(q.status) as review_status, q.nst as stations, q.gap as azimuthal_gap_deg, q.place, q.url,
+       q.updated as revised_at, q.imported_at, m.partner, m.seconds as time_difference_s, m.km as distance_km,
+       m.magnitudes as magnitude_difference, m.cost, m.rule, m.is_doubtful
+from public.earthquake_member m
+join public.earthquake e on e.code = m.earthquake
+join only public.quake q on q.code = m.code;
+comment on view report.solution is
+    'The events that are one earthquake with others, one row for each: what each agency says, and how well it agrees.';
+comment on column report.solution.earthquake is 'Its earthquake.';
+comment on column report.solution.agency is 'The agency: usgs for all networks of its catalogue, else the network.';
+comment on column report.solution.is_preferred is 'Whether it is the one to show.';
+comment on column report.solution.time_difference_s is 'How much later than the partner''s its origin time is, in seconds.';
+comment on column report.solution.distance_km is 'How far from the partner''s its epicentre is, in km.';
+comment on column report.solution.magnitude_difference is 'How much larger than the partner''s its magnitude is. Mind the types: an mb is not an Mw.';
+
+-- Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
+create view report.earthquake as
+select q.time as origin_time, coalesce(e.code, q.code) as code, q.code as preferred, q.latitude, q.longitude, q.depth as depth_km,
+       case when g.code is null then q.magnitude else g.magnitude end as magnitude,
+       case when g.code is null then q.magnitude_type else g.magnitude_type end as magnitude_type,
+       report.agency(coalesce(g.net, q.net)) as magnitude_agency,
+       coalesce(q.type, 'earthquake') as event_type, report.is_earthquake(q.type) as is_earthquake,
+       report.region(q.place) as region, q.place, report.agency(q.net) as agency, coalesce(e.agencies, 1) as agencies,
+       case when e.code is null then report.agency(q.net)
+            else (select string_agg(distinct s.agency, ' ' order by s.agency) from report.solution s where s.earthquake = e.code)
+       end as agency_list,
+       case when e.code is null then 1
+            else (select count(*) from report.solution s where s.earthquake = e.code) end as solutions,
+       report.review_status(q.status) as review_status,
+       case when e.code is null then q.imported_at
+            else (select min(s.imported_at) from report.solution s where s.earthquake = e.code) end as first_known_at,
+       case when e.code is null then q.updated
+            else (select max(s.revised_at) from report.solution s where s.earthquake = e.code) end as revised_at,
+       e.code is not null and exists (select from public.earthquake_member o where o.earthquake = e.code and o.is_doubtful)
+           as is_doubtful, q.url
+from only public.quake q
+left join public.earthquake_member m on m.code = q.code
+left join public.earthquake e on e.code = m.earthquake
+left join only public.quake g on g.code = e.magnitude_from and g.code <> q.code
+where case when m.code is null or e.preferred = q.code then true
+           when exists (select from only public.quake p where p.code = e.preferred) then false
+           else q.code = (select min(o.code) from public.earthquake_member o join only public.quake p on p.code = o.code
+                          where o.earthquake = m.earthquake) end;
+comment on view report.earthquake is
+    'Earthquakes, one row for each, however many agencies report it: the preferred solution, with the magnitude chosen apart. quakes associate says which events are one.';
+comment on column report.earthquake.origin_time is 'Origin time of the preferred solution, to the millisecond.';
+comment on column report.earthquake.code is 'The earthquake: the code of the event of it that was here first.';
+comment on column report.earthquake.preferred is 'The event that is shown. Place, depth and time are its own.';
+comment on column report.earthquake.magnitude is 'Magnitude: a moment magnitude if there is one.';
+comment on column report.earthquake.magnitude_agency is 'The agency that the magnitude is from.';
+comment on column report.earthquake.agency is 'The agency of the preferred solution: usgs for all networks of its catalogue, else the network.';
+comment on column report.earthquake.agencies is 'How many agencies report it.';
+comment on column report.earthquake.agency_list is 'Those agencies, by name.';
+comment on column report.earthquake.solutions is 'How many events it is. A catalogue may have it twice.';
+comment on column report.earthquake.first_known_at is 'When the first of them was first imported.';
+comment on column report.earthquake.revised_at is 'When one of them was last revised upstream.';
+comment on column report.earthquake.is_doubtful is 'Whether one of them would fit another earthquake nearly as well.';
+
 create type report.agency_comparison as (
     origin_time timestamptz, place text, code_1 text, code_2 text, time_difference_s double precision,
     distance_km double precision, depth_difference_km double precision, magnitude_difference double precision,
     magnitude_1 double precision, magnitude_type_1 text, magnitude_2 double precision, magnitude_type_2 text,
-    depth_1_km double precision, depth_2_km double precision, is_nearest boolean);
+    depth_1_km double precision, depth_2_km double precision, earthquake text, is_doubtful boolean);
 comment on type report.agency_comparison is 'A row of report.agency_comparison().';
 comment on column report.agency_comparison.origin_time is 'Origin time of the first agency''s event.';
 comment on column report.agency_comparison.place is 'Its place, or that of the other one''s event if it has none.';
@@ -472,51 +533,30 @@ comment on column report.agency_comparison.magnitude_2 is 'The second agency''s 
 comment on column report.agency_comparison.magnitude_type_2 is 'The method behind it.';
 comment on column report.agency_comparison.depth_1_km is 'The first agency''s depth, in km. Many depths are not measured, but fixed: 10 km is one of those.';
 comment on column report.agency_comparison.depth_2_km is 'The second agency''s depth, in km.';
-comment on column report.agency_comparison.is_nearest is 'Whether neither event has a nearer one at the other agency, by time and distance together, each as a part of its window. Such pairs are one to one.';
+comment on column report.agency_comparison.earthquake is 'The earthquake that both describe, as in report.earthquake.';
+comment on column report.agency_comparison.is_doubtful is 'Whether one of the two would fit another earthquake nearly as well.';
 
 create function report.agency_comparison(
     agency_1 text, agency_2 text, since timestamptz default '-infinity', until timestamptz default 'infinity',
-    minimum_magnitude double precision default '-infinity', within_s double precision default 16,
-    within_km double precision default 100)
+    minimum_magnitude double precision default '-infinity')
 returns setof report.agency_comparison
 language sql stable parallel safe
 begin atomic
-    with allowed as materialized (
-        select coalesce($6, 16) as s, coalesce($7, 100) as km, greatest(0, least(coalesce($6, 16), 86400)) * interval '1 second' as duration
-        where report.check($3 <= $4, 'until is earlier than since')
-          and report.check($5 <> 'nan', 'minimum_magnitude is not a number')
-          and report.check($6 between 0 and 86400, 'within_s is not between 0 and 86400')
-          and report.check($7 between 0 and 20038, 'within_km is not between 0 and 20038')),
-    pair as materialized (
-        select a.origin_time, coalesce(a.place, b.place) as place, a.code as code_1, b.code as code_2, b.seconds, b.km,
-               a.magnitude as magnitude_1, a.magnitude_type as type_1, b.magnitude as magnitude_2, b.magnitude_type as type_2,
-               a.depth_km as depth_1, b.depth_km as depth_2,
-               coalesce(power(b.seconds / nullif(allowed.s, 0), 2), 0) + coalesce(power(b.km / nullif(allowed.km, 0), 2), 0)
-                   as farness
-        from allowed
-        cross join report.event a
-        cross join lateral (
-            select e.code, e.place, e.magnitude, e.magnitude_type, e.depth_km,
-                   report.seconds(e.origin_time - a.origin_time) as seconds,
-                   report.distance_km(a.latitude, a.longitude, e.latitude, e.longitude) as km
-            from report.event e
-            where e.origin_time between a.origin_time - allowed.duration and a.origin_time + allowed.duration
-              and report.agency(e.network) = lower($2) and e.code <> a.code
-              and abs(e.latitude - a.latitude) <= allowed.km / 111.0
-              and report.distance_km(a.latitude, a.longitude, e.latitude, e.longitude) <= allowed.km
-            -- Without it, the planner may take the agencies for small, and compare each event with each.
-            offset 0) as b
-        where report.agency(a.network) = lower($1)
-          and a.origin_time >= coalesce($3, '-infinity') and a.origin_time < coalesce($4, 'infinity')
-          and (coalesce($5, '-infinity') = '-infinity' or a.magnitude >= $5))
-    select origin_time, place, code_1, code_2, seconds, km, depth_2 - depth_1, magnitude_2 - magnitude_1,
-           magnitude_1, type_1, magnitude_2, type_2, depth_1, depth_2,
-           row_number() over (partition by code_1 order by farness, code_2 collate "C") = 1
-           and row_number() over (partition by code_2 order by farness, code_1 collate "C") = 1
-    from pair order by origin_time, code_1 collate "C", farness;
+    select a.origin_time, coalesce(a.place, b.place), a.code, b.code, report.seconds(b.origin_time - a.origin_time),
+           report.distance_km(a.latitude, a.longitude, b.latitude, b.longitude), b.depth_km - a.depth_km,
+           b.magnitude - a.magnitude, a.magnitude, a.magnitude_type, b.magnitude, b.magnitude_type, a.depth_km, b.depth_km,
+           a.earthquake, a.is_doubtful or b.is_doubtful
+    from report.solution a
+    join report.solution b on b.earthquake = a.earthquake and b.code <> a.code
+    where report.check($3 <= $4, 'until is earlier than since')
+      and report.check($5 <> 'nan', 'minimum_magnitude is not a number')
+      and a.agency = lower($1) and b.agency = lower($2)
+      and a.origin_time >= coalesce($3, '-infinity') and a.origin_time < coalesce($4, 'infinity')
+      and (coalesce($5, '-infinity') = '-infinity' or a.magnitude >= $5)
+    order by a.origin_time, a.code collate "C", b.code collate "C";
 end;
-comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Events of two agencies that may be one earthquake, with what the agencies differ in: origins within a window of time and distance, by default the 16 s and 100 km within which the USGS associates events (Product Distribution Layer, DefaultAssociator). In a dense sequence an event may be in several pairs: is_nearest picks one. The magnitude asked for is that of the first agency.';
+comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision) is
+    'The earthquakes that two agencies report, with what the agencies differ in. quakes associate says which events are one. The magnitude asked for is that of the first agency.';
 
 -- `extra` has what QuakeML says of mechanisms (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
 -- there: anything but a number that fits is null here.
@@ -804,6 +844,8 @@ begin
                      ('report.monthly_magnitude_frequency', 'report.magnitude_frequency'),
                      ('report.monthly_gutenberg_richter', 'report.gutenberg_richter'),
                      ('report.aftershock', 'report.event'), ('report.agency_comparison', 'report.aftershock'),
+                     ('report.solution', 'report.event'), ('report.solution', 'public.earthquake_member'),
+                     ('report.earthquake', 'report.event'),
                      ('report.focal_mechanism', 'report.event'), ('report.revision', 'report.event'),
                      ('report.magnitude_history', 'report.event'), ('import.last_run', 'import.run'),
                      ('report.import_run', 'import.run'), ('report.feed_health', 'import.run'),
