@@ -4,6 +4,7 @@ import PackageDescription
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
 //
 //     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CLibXML2, CZlib, QueueExecutor
+//       │                        ├───────▶ Association
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
 //       │                        └───────▶ Migrations
 //       ├─────▶ SampleFeed ─▶ Feed
@@ -82,10 +83,12 @@ let package = Package(
                 "0005_association.sql", "0006_report.sql",
             ]
         ),
+        // Which rows are one earthquake: knows no database.
+        .target(name: "Association"),
         .target(
             name: "QuakeStore",
             dependencies: [
-                "Feed", "Migrations", "PostgreSQL",
+                "Association", "Feed", "Migrations", "PostgreSQL",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -116,6 +119,7 @@ let package = Package(
         .executableTarget(
             name: "quakes",
             dependencies: [
+                "Association",
                 "CGlibc",
                 "Charts",
                 "LocalPostgres",
@@ -136,6 +140,10 @@ let package = Package(
         .executableTarget(
             name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"],
             path: "Benchmarks/Speed/Scan"
+        ),
+        .executableTarget(
+            name: "AssociationBenchmark", dependencies: ["Association", "SampleFeed"],
+            path: "Benchmarks/Speed/Association"
         ),
         // What the tests' servers encrypt with.
         .systemLibrary(
@@ -164,11 +172,12 @@ let package = Package(
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres", "TestSupport"]),
         .testTarget(name: "FeedTests", dependencies: ["CZlib", "Feed", "SampleFeed", "TestSupport"]),
         .testTarget(name: "ChartsTests", dependencies: ["Charts", "Feed", "SampleFeed", "TestSupport"]),
+        .testTarget(name: "AssociationTests", dependencies: ["Association", "SampleFeed", "TestSupport"]),
         .testTarget(name: "QuakeMLTests", dependencies: ["Feed", "QuakeML", "TestSupport"]),
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
-                "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
+                "Association", "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
@@ -206,7 +215,7 @@ for target in package.targets where target.type != .system && target.name != "CE
 }
 
 // What computes is optimised in debug builds, too: the tests read millions of records.
-let computing: Set = ["Charts", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
+let computing: Set = ["Association", "Charts", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
 for target in package.targets where computing.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))
 }
