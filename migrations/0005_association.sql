@@ -3,8 +3,8 @@
 -- Only what was found together has rows here: a catalogue of one agency costs nothing. A row of quake without a row in
 -- earthquake_member is an earthquake by itself, with its own code: report.earthquake has both kinds.
 --
--- The tables are what the association makes of the rows of quake, of a person's word and of the parameters, in whatever order
--- these came. So nothing here tells of what used to be: an earthquake is named after one of its members, every member's code
+-- The tables are what the association makes of the rows of quake, of a person's word and of the parameters, not of the order
+-- in which these came. So nothing here tells of what used to be: an earthquake is named after one of its members, every member's code
 -- leads to its earthquake, and when an earthquake ends, the reason of its deletion in the history leads on: `superseded by CODE`,
 -- as for a row of quake that was renamed.
 --
@@ -63,7 +63,7 @@ create table public.association_override (
     reason text,
     author text not null default current_user,
     said_at timestamptz not null default now(),
-    constraint association_override_codes check (case verdict when 'preferred' then b is null else a <> b end)
+    constraint association_override_codes check (case verdict when 'preferred' then b is null else b is not null and a <> b end)
 );
 comment on table public.association_override is
     'A person''s word about which rows are one earthquake, which comes before every rule. Change it with `quakes associate`, or in SQL.';

@@ -12,6 +12,9 @@
 /// 20 s, for the whole and for each pass that touches them. Memory is bounded by `CandidatePairs.partners` pairs for each row and
 /// agency.
 public struct Association: Sendable {
+    /// Goes up when the rules change. Then groups have to be made again, as when parameters change.
+    public static let rules = 1
+
     public let parameters: Parameters
     let overrides: OverrideTable
     let comparison: Comparison

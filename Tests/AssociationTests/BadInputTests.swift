@@ -87,7 +87,7 @@ struct BadInputTests {
     func empty() {
         #expect(association.earthquakes(of: []) == Grouping())
         #expect(association.group([]) == Grouping())
-        var neighbourhood = Neighbourhood(association, [Change(before: nil, after: nil)])
+        var neighbourhood = Neighbourhood(association, [SolutionChange(before: nil, after: nil)])
         #expect(neighbourhood.request == nil)
         neighbourhood.add([], for: .codes([]))
         #expect(neighbourhood.rows.isEmpty)

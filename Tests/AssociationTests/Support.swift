@@ -72,7 +72,7 @@ struct FollowedTable {
 
     /// Writes the groups that the changes since the last pass touch.
     mutating func follow() {
-        let changes = before.map { Change(before: $0.value, after: rows[$0.key]) }
+        let changes = before.map { SolutionChange(before: $0.value, after: rows[$0.key]) }
         let association = association
         var neighbourhood = Neighbourhood(association, changes, overrides: changedOverrides)
         while let request = neighbourhood.request {

@@ -93,7 +93,7 @@ enum Speed {
             let whole = processorSeconds() - start
             let again = processorSeconds()
             var neighbourhood = Neighbourhood(
-                association, [Change(before: rows[2 * count], after: rows[2 * count])])
+                association, [SolutionChange(before: rows[2 * count], after: rows[2 * count])])
             while let request = neighbourhood.request {
                 switch request {
                 case .times(let ranges):

@@ -65,12 +65,15 @@ public enum Rule: String, Sendable, Comparable, CaseIterable {
 /// How a row differs from another one: positive if it is later, deeper or larger.
 public struct Difference: Sendable, Equatable {
     public var seconds: Double
-    /// What is left of the seconds after depth has been traded for time.
-    public var correctedSeconds: Double
     public var kilometres: Double
     public var magnitudes: Double?
-    /// The sum of squares, each in units of its variance.
+    /// The sum of squares, each in units of its variance, after depth has been traded for time.
     public var cost: Double
+
+    public init(seconds: Double, kilometres: Double, magnitudes: Double?, cost: Double) {
+        (self.seconds, self.kilometres) = (seconds, kilometres)
+        (self.magnitudes, self.cost) = (magnitudes, cost)
+    }
 }
 
 /// Something that a person should look at.

@@ -40,7 +40,7 @@ public struct Neighbourhood {
     ///   - association: with the overrides that hold now.
     ///   - changes: of the rows since the groups were last written, one for each code.
     ///   - overrides: those that were added or removed since then.
-    public init(_ association: Association, _ changes: [Change], overrides: [Override] = []) {
+    public init(_ association: Association, _ changes: [SolutionChange], overrides: [Override] = []) {
         self.association = association
         past = changes.compactMap(\.before)
         let present = changes.compactMap(\.after)

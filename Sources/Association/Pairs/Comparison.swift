@@ -75,18 +75,20 @@ struct Comparison: Sendable {
     func difference(_ a: Located, _ b: Located) -> Difference {
         let magnitudes = a.magnitude - b.magnitude
         let seconds = (Double(a.time) - Double(b.time)) / 1000
-        let corrected = correctedSeconds(a, b)
+        let cost = cost(
+            a, b, seconds: correctedSeconds(a, b), chord2: a.chord2(to: b), magnitudes: abs(magnitudes))
         return Difference(
-            seconds: seconds, correctedSeconds: seconds < 0 ? -corrected : corrected,
-            kilometres: a.kilometres(to: b), magnitudes: magnitudes.isNaN ? nil : magnitudes,
-            cost: cost(a, b, seconds: corrected, chord2: a.chord2(to: b), magnitudes: abs(magnitudes)))
+            seconds: seconds, kilometres: a.kilometres(to: b),
+            magnitudes: magnitudes.isNaN ? nil : magnitudes,
+            cost: cost)
     }
 
     /// Why two solutions of different agencies aren't a candidate pair; nil if they are one.
     func obstacle(_ a: Located, _ b: Located) -> Obstacle? {
         guard cost(a, b) == nil else { return nil }
         let difference = difference(a, b)
-        if abs(difference.correctedSeconds) > seconds { return .seconds(abs(difference.correctedSeconds)) }
+        let corrected = correctedSeconds(a, b)
+        if corrected > seconds { return .seconds(corrected) }
         if a.chord2(to: b) > chord2 { return .kilometres(difference.kilometres) }
         if let magnitudes = difference.magnitudes.map(abs), magnitudes > self.magnitudes {
             return .magnitudes(magnitudes)

@@ -109,10 +109,13 @@ public struct ScatterFit {
         var found: [[Class]: Differences] = [:]
         let comparison = Comparison(parameters)
         Self.eachPair(sets) { a, b in
-            let difference = comparison.difference(
-                Located(a.row, agency: 0, parameters), Located(b.row, agency: 1, parameters))
+            let (first, second) = (
+                Located(a.row, agency: 0, parameters), Located(b.row, agency: 1, parameters)
+            )
+            let difference = comparison.difference(first, second)
             let key = a.group.name.precedes(b.group.name) ? [a.group, b.group] : [b.group, a.group]
-            found[key, default: Differences()].seconds.append(abs(difference.correctedSeconds))
+            found[key, default: Differences()].seconds.append(
+                comparison.correctedSeconds(first, second))
             found[key, default: Differences()].kilometres.append(difference.kilometres)
             if let magnitudes = difference.magnitudes {
                 found[key, default: Differences()].magnitudes.append(abs(magnitudes))

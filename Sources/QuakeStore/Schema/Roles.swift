@@ -189,10 +189,10 @@ public struct Roles: Sendable {
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint), import.service_of(text) to \(reader);
 
-            -- For earthquakes near a place, for what is held and for the status.
+            -- For earthquakes near a place, for agencies, for what is held and for the status.
             grant usage on schema report to \(writer), \(reader);
             grant select on report.coverage, report.reader_lag to \(writer), \(reader);
-            grant execute on function report.seconds(interval), report.distance_km(
+            grant execute on function report.seconds(interval), report.agency(text), report.distance_km(
                 double precision, double precision, double precision, double precision) to \(writer), \(reader);
 
             grant usage on schema report to \(report);

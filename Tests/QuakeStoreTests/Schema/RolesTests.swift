@@ -32,7 +32,8 @@ struct RolesTests {
             "import.association": ["select", "update"],
         ],
         .reader: [
-            "public.quake": ["select"], "public.earthquake": ["select"], "public.earthquake_member": ["select"],
+            "public.quake": ["select"], "public.earthquake": ["select"],
+            "public.earthquake_member": ["select"],
             "public.association_override": ["select"], "import.association": ["select"],
             "import.migration": ["select"], "import.run": ["select"], "import.reject": ["select"],
             "import.feed": ["select"], "import.sweep": ["select"], "import.mirror": ["select"],
@@ -451,7 +452,7 @@ private struct Table {
                              order by a.attnum desc limit 1), '') as column,
                    c.relname = 'transaction' and n.nspname = 'history' as is_partly
             from pg_class c join pg_namespace n on n.oid = c.relnamespace
-            where (n.nspname in ('import', 'history', 'report') or c.oid = 'public.quake'::regclass)
+            where (n.nspname in ('import', 'history', 'report') or c.oid in (select relation from history.tracked))
               and c.relkind in ('r', 'v', 'm')
             """
         ).map { row in

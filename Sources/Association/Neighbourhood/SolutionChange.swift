@@ -1,5 +1,5 @@
 /// A row as it was when the groups were last written, and as it is now.
-public struct Change: Sendable {
+public struct SolutionChange: Sendable {
     /// nil if the row did not exist.
     public var before: Solution?
     /// nil if it does not exist any more.
