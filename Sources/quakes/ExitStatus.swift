@@ -1,3 +1,4 @@
+import Association
 import Feed
 import Glibc
 import LocalPostgres
@@ -31,9 +32,9 @@ struct ExitStatus {
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
             is NoPNG, is NoPostGIS:
             rawValue = Self.unavailable
-        case is SourceBusy, is FollowedAlready, is ViewBusy: rawValue = Self.busy
+        case is SourceBusy, is FollowedAlready, is ViewBusy, is AssociatorBusy: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
-        case is UnreadableTokenFile: rawValue = Self.badData
+        case is UnreadableTokenFile, is Parameters.InvalidLine: rawValue = Self.badData
         case is TemporaryFileError: rawValue = Self.fileFailure
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
         case is NoDatabase, is BackfillDiffers, is UnmeasuredMainshock: rawValue = Self.usage

@@ -24,7 +24,7 @@ struct Quakes: AsyncParsableCommand {
             ImportCommand.self, BackfillCommand.self, VerifyCommand.self, ListCommand.self,
             ChangesCommand.self,
             MapCommand.self, PlotCommand.self, FollowCommand.self, ServeCommand.self, DeleteCommand.self,
-            RejectsCommand.self, ReportCommand.self,
+            AssociateCommand.self, RejectsCommand.self, ReportCommand.self,
             StatusCommand.self, ForgetCommand.self, PruneCommand.self, MigrateCommand.self,
             DatabaseCommand.self,
             SampleCommand.self,
