@@ -3,7 +3,7 @@ import PackageDescription
 
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
 //
-//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CLibXML2, CZlib, QueueExecutor
+//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ Curl (libcurl), CLibXML2, CZlib, QueueExecutor
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
 //       │                        └───────▶ Migrations
 //       ├─────▶ SampleFeed ─▶ Feed
@@ -40,6 +40,12 @@ let package = Package(
             pkgConfig: "libxml-2.0",
             providers: [.apt(["libxml2-dev"])]
         ),
+        // What signs webhooks, and what the tests' servers encrypt with.
+        .systemLibrary(
+            name: "COpenSSL",
+            pkgConfig: "openssl",
+            providers: [.apt(["libssl-dev"])]
+        ),
         // What Swift's module of the C library leaves out.
         .systemLibrary(name: "CGlibc"),
         .systemLibrary(
@@ -53,6 +59,7 @@ let package = Package(
             providers: [.apt(["zlib1g-dev"])]
         ),
         .target(name: "QueueExecutor"),
+        .target(name: "Curl", dependencies: ["CCurl"]),
         .target(
             name: "PostgreSQL",
             dependencies: [
@@ -63,7 +70,7 @@ let package = Package(
             name: "LocalPostgres",
             dependencies: [.product(name: "Subprocess", package: "swift-subprocess")]
         ),
-        .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "QueueExecutor"]),
+        .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "Curl", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
@@ -137,13 +144,6 @@ let package = Package(
             name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"],
             path: "Benchmarks/Speed/Scan"
         ),
-        // What the tests' servers encrypt with.
-        .systemLibrary(
-            name: "COpenSSL",
-            path: "Tests/COpenSSL",
-            pkgConfig: "openssl",
-            providers: [.apt(["libssl-dev"])]
-        ),
         .target(
             name: "TestSupport",
             dependencies: [
@@ -206,7 +206,7 @@ for target in package.targets where target.type != .system && target.name != "CE
 }
 
 // What computes is optimised in debug builds, too: the tests read millions of records.
-let computing: Set = ["Charts", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
+let computing: Set = ["Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
 for target in package.targets where computing.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))
 }
