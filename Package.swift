@@ -26,6 +26,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
@@ -72,6 +73,16 @@ let package = Package(
         ),
         .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "Curl", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
+        // Pure: which earthquakes are told, to which receivers, and in what words.
+        .target(name: "Alerts", dependencies: ["Feed", "Yams"]),
+        // Hands messages over to commands, webhooks, ntfy and mail servers.
+        .target(
+            name: "Delivery",
+            dependencies: [
+                "Alerts", "CCurl", "COpenSSL", "Curl", "Feed", "QueueExecutor",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
         // The files that the executable carries: migrations, coastlines, the live page.
@@ -166,6 +177,11 @@ let package = Package(
         .testTarget(name: "ChartsTests", dependencies: ["Charts", "Feed", "SampleFeed", "TestSupport"]),
         .testTarget(name: "QuakeMLTests", dependencies: ["Feed", "QuakeML", "TestSupport"]),
         .testTarget(
+            name: "AlertsTests", dependencies: ["Alerts", "Feed", "SampleFeed", "TestSupport"],
+            exclude: ["Cases"]),
+        .testTarget(
+            name: "DeliveryTests", dependencies: ["Alerts", "Curl", "Delivery", "Feed", "TestSupport"]),
+        .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
                 "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
@@ -206,7 +222,7 @@ for target in package.targets where target.type != .system && target.name != "CE
 }
 
 // What computes is optimised in debug builds, too: the tests read millions of records.
-let computing: Set = ["Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
+let computing: Set = ["Alerts", "Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
 for target in package.targets where computing.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))
 }
