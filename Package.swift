@@ -5,7 +5,9 @@ import PackageDescription
 //
 //     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ Curl (libcurl), CLibXML2, CZlib, QueueExecutor
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
+//       │                        ├───────▶ Alerts ─▶ Feed
 //       │                        └───────▶ Migrations
+//       ├─────▶ Delivery ─▶ Alerts, Curl, COpenSSL, QueueExecutor
 //       ├─────▶ SampleFeed ─▶ Feed
 //       ├─────▶ Charts, QuakeML ─▶ Feed, XML
 //       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, Charts, XML
@@ -97,13 +99,13 @@ let package = Package(
             path: "migrations",
             exclude: [
                 "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql",
-                "0005_report.sql",
+                "0005_report.sql", "0006_notify.sql",
             ]
         ),
         .target(
             name: "QuakeStore",
             dependencies: [
-                "Feed", "Migrations", "PostgreSQL",
+                "Alerts", "Feed", "Migrations", "PostgreSQL",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -184,7 +186,7 @@ let package = Package(
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
-                "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
+                "Alerts", "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),

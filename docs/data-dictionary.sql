@@ -13,7 +13,7 @@ with shape as (
            case when n.nspname = 'public' then c.relname else n.nspname || '.' || c.relname end as title,
            obj_description(c.oid, 'pg_class') as summary
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where (n.nspname in ('report', 'import', 'history') or c.oid = 'public.quake'::regclass)
+    where (n.nspname in ('report', 'import', 'history', 'notify') or c.oid = 'public.quake'::regclass)
       and c.relkind in ('v', 'r')),
 columns as (
     select a.attrelid as oid,

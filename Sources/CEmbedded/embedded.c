@@ -17,6 +17,9 @@ static const unsigned char migrations_0004_settling_sql[] = {
 static const unsigned char migrations_0005_report_sql[] = {
 #embed "../../migrations/0005_report.sql"
 };
+static const unsigned char migrations_0006_notify_sql[] = {
+#embed "../../migrations/0006_notify.sql"
+};
 static const unsigned char map_islands_txt[] = {
 #embed "../Charts/Map/islands.txt"
 };
@@ -153,6 +156,7 @@ static const struct embedded_file files[] = {
     {"migrations/0003_import.sql", migrations_0003_import_sql, sizeof migrations_0003_import_sql},
     {"migrations/0004_settling.sql", migrations_0004_settling_sql, sizeof migrations_0004_settling_sql},
     {"migrations/0005_report.sql", migrations_0005_report_sql, sizeof migrations_0005_report_sql},
+    {"migrations/0006_notify.sql", migrations_0006_notify_sql, sizeof migrations_0006_notify_sql},
     {"map/islands.txt", map_islands_txt, sizeof map_islands_txt},
     {"map/land.txt", map_land_txt, sizeof map_land_txt},
     {"map/places.txt", map_places_txt, sizeof map_places_txt},

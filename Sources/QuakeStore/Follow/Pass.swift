@@ -146,6 +146,14 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
+    /// The same for a view that reads its rows by itself, in a transaction that holds the table and sees one snapshot.
+    func begin() async throws -> Position {
+        let snapshot = try await CatalogueState.read(for: position, on: connection)
+        try expect(snapshot)
+        announce(snapshot)
+        return snapshot.position
+    }
+
     private func expect(_ snapshot: CatalogueState) throws {
         guard snapshot.shape == table.signature, freshStart != nil || snapshot.freshStart == nil else {
             throw Mismatch(snapshot: snapshot)

@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// A database's four roles. They can't log in: they are granted to logins.
+/// A database's five roles. They can't log in: they are granted to logins.
 ///
 /// Roles belong to the whole server, their privileges to one database. `establish` brings both up to date for this
 /// version, and may be called any number of times.
@@ -17,6 +17,8 @@ public struct Roles: Sendable {
         case writer
         /// Reads the table and its history, including overwritten values, and reports its position.
         case reader
+        /// Tells people: reads what a reader reads, and keeps what was told.
+        case notifier
         /// Reads only the schema `report`.
         case report
     }
@@ -106,7 +108,7 @@ public struct Roles: Sendable {
                 for statement in
                     select format('alter %s %s owner to \(owner)',
                                   case named.type when 'composite type' then 'type' else named.type end, named.identity)
-                    from (select n.oid from pg_namespace n where n.nspname in ('import', 'history', 'report')) as ours
+                    from (select n.oid from pg_namespace n where n.nspname in ('import', 'history', 'report', 'notify')) as ours
                     cross join lateral (
                         select 'pg_namespace'::regclass, n.oid, n.nspowner from pg_namespace n where n.oid = ours.oid
                         union all
@@ -139,7 +141,8 @@ public struct Roles: Sendable {
     /// Revokes everything, then grants what each role needs, so that nothing remains of an earlier version's grants.
     private var grants: String {
         let (owner, writer, reader, report) = (name(.owner), name(.writer), name(.reader), name(.report))
-        let members = "\(writer), \(reader), \(report)"
+        let notifier = name(.notifier)
+        let members = "\(writer), \(reader), \(notifier), \(report)"
         return """
             do $$
             begin
@@ -149,11 +152,11 @@ public struct Roles: Sendable {
                 execute format('grant temporary on database %I to \(writer)', current_database());
             end
             $$;
-            revoke all on schema import, history, report from public, \(members);
+            revoke all on schema import, history, report, notify from public, \(members);
             revoke all on public.quake from public, \(members);
-            revoke all on all tables in schema import, history, report from public, \(members);
-            revoke all on all sequences in schema import, history, report from public, \(members);
-            revoke all on all functions in schema import, history, report from public, \(members);
+            revoke all on all tables in schema import, history, report, notify from public, \(members);
+            revoke all on all sequences in schema import, history, report, notify from public, \(members);
+            revoke all on all functions in schema import, history, report, notify from public, \(members);
             -- Also for functions that later migrations create.
             alter default privileges for role \(owner) revoke execute on functions from public;
 
@@ -183,6 +186,20 @@ public struct Roles: Sendable {
                 history.changes(bigint, text, bigint), history.changed_keys(bigint, text), history.current_token(),
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint), import.service_of(text) to \(reader);
+
+            grant select on public.quake to \(notifier);
+            grant usage on schema history, notify to \(notifier);
+            grant select on history.transaction, history.change, history.store to \(notifier);
+            grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
+                history.since(bigint, text, bigint), history.overwritten(jsonb), history.shape(regclass),
+                history.report(text, bigint) to \(notifier);
+            grant select on notify.event to \(notifier);
+            grant select, update on notify.state to \(notifier);
+            grant select, insert, update, delete on notify.seen, notify.standing, notify.pace, notify.outbox to \(notifier);
+            grant execute on all functions in schema notify to \(notifier);
+            -- How deliveries stand, but not what was told.
+            grant usage on schema notify to \(writer), \(reader);
+            grant select on notify.receiver to \(writer), \(reader);
 
             -- For earthquakes near a place, for what is held and for the status.
             grant usage on schema report to \(writer), \(reader);
