@@ -136,8 +136,10 @@ let package = Package(
         .executableTarget(
             name: "quakes",
             dependencies: [
+                "Alerts",
                 "CGlibc",
                 "Charts",
+                "Delivery",
                 "LocalPostgres",
                 "QuakeML",
                 "QuakeServer",

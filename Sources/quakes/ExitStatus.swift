@@ -1,3 +1,4 @@
+import Alerts
 import Feed
 import Glibc
 import LocalPostgres
@@ -23,7 +24,7 @@ struct ExitStatus {
     init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
-        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream:
+        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream, is RulesError:
             rawValue = Self.badData
         case is PastError, is UnknownCodes, is NotThere, is UnknownSource, is UnknownReader:
             rawValue = Self.noInput
@@ -31,7 +32,7 @@ struct ExitStatus {
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
             is NoPNG, is NoPostGIS:
             rawValue = Self.unavailable
-        case is SourceBusy, is FollowedAlready, is ViewBusy: rawValue = Self.busy
+        case is SourceBusy, is FollowedAlready, is ViewBusy, is NotifierBusy: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile: rawValue = Self.badData
         case is TemporaryFileError: rawValue = Self.fileFailure

@@ -5,6 +5,7 @@ struct Status: Sendable {
     let catalogue: CatalogueStatus
     let imports: ImportStatus
     let history: HistoryStatus
+    let notify: NotifyStatus
 
     /// Everything that is older or further behind than allowed. Sources that are not imported regularly do not count, unless
     /// they are named: a file is imported once and does not grow old.
@@ -48,6 +49,7 @@ struct Status: Sendable {
         if !history.readers.isEmpty {
             parts.append(history.readers.table(HistoryStatus.Reader.columns, at: terminal))
         }
+        if !notify.receivers.isEmpty { parts.append(notify.text) }
         return parts.joined(separator: "\n")
     }
 
@@ -98,6 +100,7 @@ struct Status: Sendable {
             "token": history.token, "committed_at": history.committedAt.description,
             "horizon": history.horizon, "sources": imports.sources.map(\.json), "rejects": imports.rejects,
             "rejected": imports.rejected, "readers": history.readers.map(\.json),
+            "receivers": notify.receivers.map(\.json),
         ]
     }
 }
