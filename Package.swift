@@ -3,9 +3,12 @@ import PackageDescription
 
 // Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
 //
-//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ CCurl (libcurl), CLibXML2, CZlib, QueueExecutor
+//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ Curl (libcurl), CLibXML2, CZlib, QueueExecutor
+//       │                        ├───────▶ Association
 //       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
+//       │                        ├───────▶ Alerts ─▶ Feed
 //       │                        └───────▶ Migrations
+//       ├─────▶ Delivery ─▶ Alerts, Curl, COpenSSL, QueueExecutor
 //       ├─────▶ SampleFeed ─▶ Feed
 //       ├─────▶ Charts, QuakeML ─▶ Feed, XML
 //       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, Charts, XML
@@ -26,6 +29,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
@@ -40,6 +44,12 @@ let package = Package(
             pkgConfig: "libxml-2.0",
             providers: [.apt(["libxml2-dev"])]
         ),
+        // What signs webhooks, and what the tests' servers encrypt with.
+        .systemLibrary(
+            name: "COpenSSL",
+            pkgConfig: "openssl",
+            providers: [.apt(["libssl-dev"])]
+        ),
         // What Swift's module of the C library leaves out.
         .systemLibrary(name: "CGlibc"),
         .systemLibrary(
@@ -53,6 +63,7 @@ let package = Package(
             providers: [.apt(["zlib1g-dev"])]
         ),
         .target(name: "QueueExecutor"),
+        .target(name: "Curl", dependencies: ["CCurl"]),
         .target(
             name: "PostgreSQL",
             dependencies: [
@@ -63,8 +74,18 @@ let package = Package(
             name: "LocalPostgres",
             dependencies: [.product(name: "Subprocess", package: "swift-subprocess")]
         ),
-        .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "QueueExecutor"]),
+        .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "Curl", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
+        // Pure: which earthquakes are told, to which receivers, and in what words.
+        .target(name: "Alerts", dependencies: ["Feed", "Yams"]),
+        // Hands messages over to commands, webhooks, ntfy and mail servers.
+        .target(
+            name: "Delivery",
+            dependencies: [
+                "Alerts", "CCurl", "COpenSSL", "Curl", "Feed", "QueueExecutor",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
         // The files that the executable carries: migrations, coastlines, the live page.
@@ -79,13 +100,15 @@ let package = Package(
             path: "migrations",
             exclude: [
                 "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql",
-                "0005_report.sql",
+                "0005_association.sql", "0006_report.sql", "0007_notify.sql",
             ]
         ),
+        // Which rows are one earthquake: knows no database.
+        .target(name: "Association"),
         .target(
             name: "QuakeStore",
             dependencies: [
-                "Feed", "Migrations", "PostgreSQL",
+                "Alerts", "Association", "Feed", "Migrations", "PostgreSQL",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -116,8 +139,11 @@ let package = Package(
         .executableTarget(
             name: "quakes",
             dependencies: [
+                "Alerts",
+                "Association",
                 "CGlibc",
                 "Charts",
+                "Delivery",
                 "LocalPostgres",
                 "QuakeML",
                 "QuakeServer",
@@ -137,12 +163,9 @@ let package = Package(
             name: "ScanBenchmark", dependencies: ["Feed", "PostgreSQL", "QuakeStore"],
             path: "Benchmarks/Speed/Scan"
         ),
-        // What the tests' servers encrypt with.
-        .systemLibrary(
-            name: "COpenSSL",
-            path: "Tests/COpenSSL",
-            pkgConfig: "openssl",
-            providers: [.apt(["libssl-dev"])]
+        .executableTarget(
+            name: "AssociationBenchmark", dependencies: ["Association", "SampleFeed"],
+            path: "Benchmarks/Speed/Association"
         ),
         .target(
             name: "TestSupport",
@@ -164,11 +187,17 @@ let package = Package(
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres", "TestSupport"]),
         .testTarget(name: "FeedTests", dependencies: ["CZlib", "Feed", "SampleFeed", "TestSupport"]),
         .testTarget(name: "ChartsTests", dependencies: ["Charts", "Feed", "SampleFeed", "TestSupport"]),
+        .testTarget(name: "AssociationTests", dependencies: ["Association", "SampleFeed", "TestSupport"]),
         .testTarget(name: "QuakeMLTests", dependencies: ["Feed", "QuakeML", "TestSupport"]),
+        .testTarget(
+            name: "AlertsTests", dependencies: ["Alerts", "Feed", "SampleFeed", "TestSupport"],
+            exclude: ["Cases"]),
+        .testTarget(
+            name: "DeliveryTests", dependencies: ["Alerts", "Curl", "Delivery", "Feed", "TestSupport"]),
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
-                "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
+                "Alerts", "Association", "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
@@ -206,7 +235,9 @@ for target in package.targets where target.type != .system && target.name != "CE
 }
 
 // What computes is optimised in debug builds, too: the tests read millions of records.
-let computing: Set = ["Charts", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML"]
+let computing: Set = [
+    "Alerts", "Association", "Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML",
+]
 for target in package.targets where computing.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))
 }

@@ -385,12 +385,12 @@ def light_and_strict(page):
     files = [entry for entry in entries if entry[0] == "/" or entry[0].startswith("/page/")]
     weight = sum(size for _, size, _, _ in files)
     print(f"the first load: {weight / 1000:.1f} kB compressed in {len(files)} files, the coastlines included", flush=True)
-    expect(weight <= 146_000 and len(files) > 10, f"the first load weighs {weight} bytes in {len(files)} files")
+    expect(weight <= 150_000 and len(files) > 10, f"the first load weighs {weight} bytes in {len(files)} files")
     page.open()
     again = [name for name, size in page.browser.run("""
         return [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
           .map(({ name, transferSize }) => [new URL(name).pathname, transferSize])""")
-             if size > 0 and (name == "/" or name.startswith("/page/") and not name.endswith(".webmanifest"))]
+             if size > 0 and (name == "/" or name.startswith("/page/") and not name.endswith((".webmanifest", "/icon.svg")))]  # a browser asks for its icon when it likes
     expect(again == ["/"], f"a second visit asks for {again}")
     origin = f"http://127.0.0.1:{page.server.port}"
     expect(all(entry[3] == origin for entry in entries), "something comes from elsewhere")

@@ -2,6 +2,7 @@
 
 import json
 import urllib.parse
+import urllib.request
 
 from page_support import Page, Refusal, Server, drop, expect, just_now, put, site, sql
 
@@ -107,6 +108,48 @@ def several_agencies(page):
     drop("us9agency", "gfz:gfz9agency")
 
 
+def one_earthquake(page):
+    """What several agencies report is one row and one dot, with what each of them says."""
+    put("us9one", 7.6, "Onetown", minutes=1, longitude=10, latitude=20)
+    put("gfz:9one", 7.8, "One Region", minutes=1, longitude=10.2, latitude=20)
+    sql("update quake set net = split_part(code, ':', 1), magnitude_type = 'Mw', time = time + interval '2 seconds' where code = 'gfz:9one'")
+    sql("update quake set net = 'us', magnitude_type = 'mb' where code = 'us9one'")
+    page.open("?minmag=7.5")
+    page.row_with("us9one", "Onetown", " · USGS")
+    page.row_with("gfz:9one", "One Region")
+    before = page.count()
+    sql("""begin; insert into earthquake values ('us9one', 'us9one', 'gfz:9one', 2);
+        insert into earthquake_member select code, 'us9one', case code when 'us9one' then 'gfz:9one' else 'us9one' end, 2, 21, 0.2, 3, 'pair', false
+            from quake where code in ('us9one', 'gfz:9one'); commit""")
+    page.row_with("us9one", "Onetown", "7.8", "2 agencies")
+    page.counts(before - 1)
+    expect(page.row("gfz:9one") is None, "the other one has a row still")
+    link = page.browser.run("return document.querySelector('[data-format=csv]').href")
+    with urllib.request.urlopen(link) as answer:
+        lines = answer.read().decode().splitlines()
+    expect(len(lines) - 1 == page.count(), f"the list has {page.count()}, the CSV {len(lines) - 1}: {link}")
+    page.browser.run("const s = document.querySelector('[name=agency]'); s.value = 'gfz'; "
+                     "s.dispatchEvent(new Event('change', { bubbles: true }))")
+    page.counts(1)
+    expect(page.row("us9one") and page.query()["agency"] == ["gfz"], "the filter drops what the agency reports, too")
+    # The link to any of its events shows that event, and what the others say.
+    page.open("?minmag=7.5&event=gfz%3A9one")
+    page.browser.wait("what each agency says", lambda: "Reported by 2 agencies" in (page.browser.text(".solutions") or ""))
+    cells = page.browser.wait("the table", lambda: page.browser.run(
+        "return [...document.querySelectorAll('.solutions tr')].slice(1).map((row) => [...row.cells].map((cell) => cell.textContent.trim()))"))
+    expect(any(row[:2] == ["USGS", "7.6 mb"] and row[2].startswith("−2") and row[3:] == ["21 km", "12 km"] for row in cells),
+           f"the table is {cells}")
+    expect(any(row[:3] == ["GFZ", "7.8 Mw", "shown"] for row in cells), f"the table is {cells}")
+    page.browser.click(".solutions button")
+    page.browser.wait("the other one", lambda: page.query()["event"] == ["us9one"])
+    page.open("?minmag=7.5")
+    page.row_with("us9one", "2 agencies")
+    sql("begin; delete from earthquake where code = 'us9one'; delete from earthquake_member where earthquake = 'us9one'; commit")
+    page.row_with("gfz:9one", "One Region")
+    page.counts(before)
+    drop("us9one", "gfz:9one")
+
+
 def embedded(page):
     put("q9embed", 7.9, "Frameville", minutes=1)
     page.open("embed?minmag=7.5")
@@ -179,4 +222,4 @@ def refused_in_part(page):
     drop("q9refused")
 
 
-CHECKS = [refused_in_part, held_or_not, given_to_others, installable, several_agencies, embedded]
+CHECKS = [refused_in_part, held_or_not, given_to_others, installable, several_agencies, one_earthquake, embedded]

@@ -13,7 +13,7 @@ with shape as (
            case when n.nspname = 'public' then c.relname else n.nspname || '.' || c.relname end as title,
            obj_description(c.oid, 'pg_class') as summary
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where (n.nspname in ('report', 'import', 'history') or c.oid = 'public.quake'::regclass)
+    where (n.nspname in ('report', 'import', 'history', 'notify') or c.oid in (select relation from history.tracked))
       and c.relkind in ('v', 'r')),
 columns as (
     select a.attrelid as oid,
@@ -30,7 +30,10 @@ parameters as (
     from pg_proc p, unnest(p.proargnames[1:p.pronargs]) with ordinality as u (name, place) group by p.oid),
 entry as (
     select 1 as part, title, format(E'### %s\n\n%s\n', title, summary) || coalesce(
-               format(E'\n| column | type | what |\n| --- | --- | --- |\n%s\n', columns.rows), '') as text
+               format(E'\n| column | type | what |\n| --- | --- | --- |\n%s\n', columns.rows), '')
+           || coalesce((select format(E'\nThe function `report.%s` takes %s. %s\n', name, parameters.list, obj_description(p.oid, 'pg_proc'))
+                        from pg_proc p join parameters on parameters.oid = p.oid
+                        where p.pronamespace = 'report'::regnamespace and p.proname = shape.name), '') as text
     from shape left join columns using (oid) where schema = 'report'
     union all
     select 2, p.proname, format(E'### report.%s()\n\n%s\n\nParameters: %s.\n\n| column | type | what |\n| --- | --- | --- |\n%s\n',

@@ -125,7 +125,7 @@ create table history.citation (
     cited_at timestamptz not null default now()
 );
 comment on table history.citation is
-    'Moments of the past that are cited. Pruning spares all history from the oldest of them on.';
+    'Cited moments of the past. Pruning spares all history from the oldest of them on.';
 comment on column history.citation.name is 'What the citation is called, such as the name of a paper.';
 comment on column history.citation.token is 'The last token of that moment.';
 comment on column history.citation.reason is 'Why it is kept.';

@@ -176,7 +176,7 @@ select source, id as run, outcome, started, seen, inserted, updated, superseded,
        generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
 from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
--- The end of 0005_report.sql gives the others the comments of import.run.
+-- The end of 0006_report.sql gives the others the comments of import.run.
 comment on column import.last_run.run is 'Number of the source''s last run.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';

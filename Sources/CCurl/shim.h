@@ -14,6 +14,16 @@ static inline CURLcode ccurl_set_callback(CURL *easy, CURLoption option, curl_wr
     return curl_easy_setopt(easy, option, value);
 }
 
+/// libcurl asks it about once a second, and ends the transfer if it returns something else than 0.
+static inline CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback value) {
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, value);
+}
+
+/// libcurl asks it before it connects to an address.
+static inline CURLcode ccurl_set_open_socket(CURL *easy, curl_opensocket_callback value) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+
 /// libcurl copies the bytes.
 static inline CURLcode ccurl_set_bytes(CURL *easy, CURLoption option, const void *bytes, size_t count) {
     struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};

@@ -14,8 +14,14 @@ static const unsigned char migrations_0003_import_sql[] = {
 static const unsigned char migrations_0004_settling_sql[] = {
 #embed "../../migrations/0004_settling.sql"
 };
-static const unsigned char migrations_0005_report_sql[] = {
-#embed "../../migrations/0005_report.sql"
+static const unsigned char migrations_0005_association_sql[] = {
+#embed "../../migrations/0005_association.sql"
+};
+static const unsigned char migrations_0006_report_sql[] = {
+#embed "../../migrations/0006_report.sql"
+};
+static const unsigned char migrations_0007_notify_sql[] = {
+#embed "../../migrations/0007_notify.sql"
 };
 static const unsigned char map_islands_txt[] = {
 #embed "../Charts/Map/islands.txt"
@@ -64,6 +70,9 @@ static const unsigned char page_format_js[] = {
 };
 static const unsigned char page_gestures_js[] = {
 #embed "../QuakeServer/Page/Files/gestures.js"
+};
+static const unsigned char page_groups_js[] = {
+#embed "../QuakeServer/Page/Files/groups.js"
 };
 static const unsigned char page_icon_192_png[] = {
 #embed "../QuakeServer/Page/Files/icon-192.png"
@@ -152,7 +161,9 @@ static const struct embedded_file files[] = {
     {"migrations/0002_quake.sql", migrations_0002_quake_sql, sizeof migrations_0002_quake_sql},
     {"migrations/0003_import.sql", migrations_0003_import_sql, sizeof migrations_0003_import_sql},
     {"migrations/0004_settling.sql", migrations_0004_settling_sql, sizeof migrations_0004_settling_sql},
-    {"migrations/0005_report.sql", migrations_0005_report_sql, sizeof migrations_0005_report_sql},
+    {"migrations/0005_association.sql", migrations_0005_association_sql, sizeof migrations_0005_association_sql},
+    {"migrations/0006_report.sql", migrations_0006_report_sql, sizeof migrations_0006_report_sql},
+    {"migrations/0007_notify.sql", migrations_0007_notify_sql, sizeof migrations_0007_notify_sql},
     {"map/islands.txt", map_islands_txt, sizeof map_islands_txt},
     {"map/land.txt", map_land_txt, sizeof map_land_txt},
     {"map/places.txt", map_places_txt, sizeof map_places_txt},
@@ -169,6 +180,7 @@ static const struct embedded_file files[] = {
     {"page/earth.js", page_earth_js, sizeof page_earth_js},
     {"page/format.js", page_format_js, sizeof page_format_js},
     {"page/gestures.js", page_gestures_js, sizeof page_gestures_js},
+    {"page/groups.js", page_groups_js, sizeof page_groups_js},
     {"page/icon-192.png", page_icon_192_png, sizeof page_icon_192_png},
     {"page/icon-512.png", page_icon_512_png, sizeof page_icon_512_png},
     {"page/icon.svg", page_icon_svg, sizeof page_icon_svg},

@@ -4,7 +4,8 @@ import XML
 /// QuakeML 1.2 (Basic Event Description, https://quake.ethz.ch/quakeml): a document is `head`, any number of events, and
 /// `tail`, so it can be written event by event.
 ///
-/// An event has one origin and, if its magnitude is known, one magnitude; both are the preferred ones. Numbers have the digits
+/// An event has one origin and, if its magnitude is known, one magnitude; both are the preferred ones. An earthquake that several
+/// agencies report may have those of all (`EarthquakeWriter`). Numbers have the digits
 /// that the table has, with the depth in metres. What a summary feed has and QuakeML has not, such as felt reports and alerts,
 /// is left out, and so is a text that is longer than the schema allows. An event of an agency says in a comment whose data it is.
 public enum QuakeML {
@@ -37,14 +38,14 @@ public enum QuakeML {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    static func credit(of net: UnsafeRawBufferPointer) -> [UInt8]? {
+        credits.first { $0.net.elementsEqual(net) }?.comment
+    }
+
     package static func append(_ event: Event, to bytes: inout [UInt8]) {
         var id: [UInt8] = []
         id.append(publicIDOf: event.code, at: event.url)
-        var info: [UInt8] = []
-        info.element("creationInfo") {
-            if event.net.characterCount <= 64 { $0.element("agencyID", escaped: event.net) }
-            $0.element("creationTime") { event.updated.appendText(to: &$0) }
-        }
+        let info = [UInt8](infoOf: event)
         bytes.append(text: "<event publicID=\"")
         bytes += id
         bytes.append(text: "\">")
@@ -52,17 +53,8 @@ public enum QuakeML {
         if event.magnitude != nil {
             bytes.element("preferredMagnitudeID") { $0.append(id, "/magnitude") }
         }
-        if let type = event.type { bytes.append(type: type) }
-        // Also without a place: QQuake reads the first description of each event, and fails where there is none.
-        bytes.element("description") {
-            if let place = event.place {
-                $0.element("text", escaped: place)
-            } else {
-                $0.append(text: "<text></text>")
-            }
-            $0.append(text: "<type>earthquake name</type>")
-        }
-        if let credit = credits.first(where: { $0.net.elementsEqual(event.net) }) { bytes += credit.comment }
+        bytes.append(headOf: event)
+        if let credit = credit(of: event.net) { bytes += credit }
         bytes.append(originOf: event, id, info)
         if let magnitude = event.magnitude { bytes.append(magnitude, of: event, id, info) }
         bytes += info
@@ -71,7 +63,29 @@ public enum QuakeML {
 }
 
 extension [UInt8] {
-    fileprivate mutating func append(originOf event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8]) {
+    /// Who made it, and when.
+    init(infoOf event: QuakeML.Event) {
+        self = []
+        element("creationInfo") {
+            if event.net.characterCount <= 64 { $0.element("agencyID", escaped: event.net) }
+            $0.element("creationTime") { event.updated.appendText(to: &$0) }
+        }
+    }
+
+    mutating func append(headOf event: QuakeML.Event) {
+        if let type = event.type { append(type: type) }
+        // Also without a place: QQuake reads the first description of each event, and fails where there is none.
+        element("description") {
+            if let place = event.place {
+                $0.element("text", escaped: place)
+            } else {
+                $0.append(text: "<text></text>")
+            }
+            $0.append(text: "<type>earthquake name</type>")
+        }
+    }
+
+    mutating func append(originOf event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8]) {
         append(text: "<origin publicID=\"")
         append(id, "/origin\">")
         element("time") { $0.element("value") { event.time.appendText(to: &$0) } }
@@ -86,14 +100,15 @@ extension [UInt8] {
         append(text: "</origin>")
     }
 
-    fileprivate mutating func append(
-        _ magnitude: Double, of event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8]
+    /// - Parameter namesOrigin: whether the document has the origin of the same event.
+    mutating func append(
+        _ magnitude: Double, of event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8], namesOrigin: Bool = true
     ) {
         append(text: "<magnitude publicID=\"")
         append(id, "/magnitude\">")
         element("mag") { $0.element("value", magnitude) }
         if let type = event.magnitudeType, type.characterCount <= 32 { element("type", escaped: type) }
-        element("originID") { $0.append(id, "/origin") }
+        if namesOrigin { element("originID") { $0.append(id, "/origin") } }
         self += info
         append(text: "</magnitude>")
     }
@@ -127,7 +142,7 @@ extension [UInt8] {
 
     /// A type that the schema does not know is another event. Its name is in a comment, and so is that of one that the schema
     /// knows by another name.
-    fileprivate mutating func append(type: UnsafeRawBufferPointer) {
+    private mutating func append(type: UnsafeRawBufferPointer) {
         let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
         let name = EventType.synonyms[spaced] ?? spaced
         let isKnown = EventKind.known.contains(name)
@@ -140,12 +155,12 @@ extension [UInt8] {
 
     // MARK: Elements
 
-    fileprivate mutating func append(_ id: [UInt8], _ rest: StaticString) {
+    mutating func append(_ id: [UInt8], _ rest: StaticString) {
         self += id
         append(text: rest)
     }
 
-    fileprivate mutating func element(_ name: StaticString, _ content: (inout [UInt8]) -> Void) {
+    mutating func element(_ name: StaticString, _ content: (inout [UInt8]) -> Void) {
         append(UInt8(ascii: "<"))
         append(text: name)
         append(UInt8(ascii: ">"))
@@ -155,11 +170,11 @@ extension [UInt8] {
         append(UInt8(ascii: ">"))
     }
 
-    fileprivate mutating func element(_ name: StaticString, _ number: Double) {
+    private mutating func element(_ name: StaticString, _ number: Double) {
         element(name) { $0.append(decimal: number) }
     }
 
-    fileprivate mutating func element(_ name: StaticString, escaped text: UnsafeRawBufferPointer) {
+    private mutating func element(_ name: StaticString, escaped text: UnsafeRawBufferPointer) {
         element(name) { $0.append(xmlEscaped: text) }
     }
 }

@@ -1,3 +1,5 @@
+import Alerts
+import Association
 import Feed
 import Glibc
 import LocalPostgres
@@ -23,17 +25,19 @@ struct ExitStatus {
     init(_ error: any Error) {
         switch error {
         case let error as FeedError: rawValue = Self.status(error)
-        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream:
+        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream, is RulesError:
             rawValue = Self.badData
-        case is PastError, is UnknownCodes, is NotThere, is UnknownSource, is UnknownReader:
+        case is PastError, is UnknownCodes, is UnknownAgency, is NotThere, is UnknownSource, is UnknownReader:
             rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
             is NoPNG, is NoPostGIS:
             rawValue = Self.unavailable
-        case is SourceBusy, is FollowedAlready, is ViewBusy: rawValue = Self.busy
+        case is SourceBusy, is FollowedAlready, is ViewBusy, is AssociatorBusy,
+            is NotifierBusy:
+            rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
-        case is UnreadableTokenFile: rawValue = Self.badData
+        case is UnreadableTokenFile, is Parameters.InvalidLine: rawValue = Self.badData
         case is TemporaryFileError: rawValue = Self.fileFailure
         case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
         case is NoDatabase, is BackfillDiffers, is UnmeasuredMainshock, is CitedAlready: rawValue = Self.usage

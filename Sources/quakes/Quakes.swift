@@ -16,15 +16,16 @@ struct Quakes: AsyncParsableCommand {
             terminal or with QUAKES_LOCAL=1. --local always means the private cluster.
 
             Exit codes: 0 success, 64 wrong usage, 65 bad data, 66 input not found, 69 database or feed unavailable, \
-            70 internal error, 74 file error, 75 another run holds the source or the file, 130 or 143 interrupted by a \
+            70 internal error, 74 file error, 75 another run holds the source, the file or the notifier's place, 130 or 143 interrupted by a \
             signal.
             """,
         version: version,
         subcommands: [
             ImportCommand.self, BackfillCommand.self, VerifyCommand.self, ListCommand.self,
             ShowCommand.self, ChangesCommand.self,
-            MapCommand.self, PlotCommand.self, FollowCommand.self, ServeCommand.self, DeleteCommand.self,
-            RejectsCommand.self, ReportCommand.self,
+            MapCommand.self, PlotCommand.self, FollowCommand.self, ServeCommand.self, NotifyCommand.self,
+            DeleteCommand.self,
+            AssociateCommand.self, RejectsCommand.self, ReportCommand.self,
             StatusCommand.self, ForgetCommand.self, PruneCommand.self, CiteCommand.self,
             MigrateCommand.self,
             DatabaseCommand.self,

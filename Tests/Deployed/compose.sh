@@ -80,6 +80,7 @@ END
     must "Grafana is given its admin's password from .env, and its data sources and dashboards" grafana_is_set_up
     must "520 streams of 250 clients that a proxy on this machine names are all answered" \
         in_engine python3 "$parts/flood.py" 127.0.0.1 8080 520 250
+    must "with the profile notify, an earthquake is told" tells
 
     reject
     must "an alert fires within 60 s of a reject" within 60 asked 9093/api/v2/alerts QuakesRejects
@@ -153,3 +154,19 @@ reject() {
 is_told() { compose logs listener 2>&1 | grep -q 'QuakesRejects'; }
 has_restarted() { [ "$(restarts "$1")" -gt "$2" ]; }
 down_and_up() { compose down && compose up --detach; }
+tells() {
+    mkdir -p "$work/project/rules"
+    cat > "$work/project/rules/rules.yaml" <<'END'
+receivers: {file: {command: [/bin/sh, -c, "cat >> /tmp/told"]}}
+rules: {all: {magnitude: 4, to: file}}
+END
+    compose --profile notify up --detach notify > /dev/null 2>&1 || return 1
+    within 60 is t sql 'select decided_at is not null from notify.state' || return 1
+    sql "insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude) values ('xx1', 'xx', '1', 5, now(), now(), 0, 0)" || return 1
+    within 15 compose --profile notify exec -T notify grep -q xx1 /tmp/told < /dev/null &&
+        compose --profile notify exec -T notify quakes status --max-lag 5m --reader notify < /dev/null > /dev/null
+    local result=$?
+    compose --profile notify rm --stop --force notify > /dev/null 2>&1
+    sql "delete from quake where code = 'xx1'"
+    return $result
+}

@@ -100,6 +100,7 @@ check_kubernetes() {
     secret quakes-owner DATABASE_URL=postgresql://owner:owner@database/quakes
     secret quakes-worker DATABASE_URL=postgresql://worker:w@database/quakes
     secret quakes-reader DATABASE_URL=postgresql://reader:r@database/quakes
+    secret quakes-notifier DATABASE_URL=postgresql://notifier:n@database/quakes
     cat > "$work/configmap.yaml" <<'END'
 apiVersion: v1
 kind: ConfigMap
@@ -109,8 +110,8 @@ END
     must "podman plays migrate.yaml" play migrate Job migrate
     must "migrate.yaml: the job ends with 0" ended_well migrate
     database_sql > /dev/null <<'END'
-create role worker login password 'w'; create role reader login password 'r';
-grant quakes_writer to worker; grant quakes_reader to reader;
+create role worker login password 'w'; create role reader login password 'r'; create role notifier login password 'n';
+grant quakes_writer to worker; grant quakes_reader to reader; grant quakes_notifier, quakes_reader to notifier;
 END
     must "podman plays cronjob.yaml" play cronjob CronJob import
     must "cronjob.yaml: the job ends with 0" ended_well import
@@ -118,9 +119,19 @@ END
     must "prune.yaml: the job ends with 0" ended_well prune
     must "podman plays worker.yaml" play worker Deployment worker
     must "podman plays follower.yaml" play follower Deployment follower
+    cat > "$work/rules.yaml" <<'END'
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: quakes-rules }
+data:
+  rules.yaml: |
+    receivers: {file: {command: [/bin/sh, -c, "cat >> /tmp/told"]}}
+    rules: {all: {magnitude: 4, to: file}}
+END
+    must "podman plays notify.yaml" play notify Deployment notify --configmap "$work/rules.yaml"
     must "podman plays serve.yaml" play serve Deployment serve --configmap "$work/configmap.yaml"
     local probe
-    for file in worker follower; do
+    for file in worker follower notify; do
         while read -r probe; do
             # shellcheck disable=SC2086 # the words of the command
             must "$file.yaml: its probe passes: $probe" within 60 podman exec "$(container $file)" $probe < /dev/null
@@ -133,7 +144,9 @@ END
     must "the worker writes to /tmp alone" writes worker /tmp
     must "the follower writes to /tmp and its volume alone" writes follower /tmp /var/lib/quakes
     must "serve writes to /var/tmp alone" writes serve /var/tmp
-    must "each runs as 10001:10001" is "10001:10001 10001:10001 10001:10001" runs_as worker follower serve
+    must "the notifier writes to /tmp alone" writes notify /tmp
+    must "and tells of an earthquake" tells
+    must "each runs as 10001:10001" is "10001:10001 10001:10001 10001:10001 10001:10001" runs_as worker follower notify serve
     local begin=$SECONDS
     podman stop --time 60 "$(container serve)" > /dev/null
     must "serve drains for 10 s, and ends with 0: $((SECONDS - begin)) s" drained $((SECONDS - begin))
@@ -143,3 +156,7 @@ END
 has_options() { tr '\0' ' ' < "/proc/$(podman inspect --format '{{.State.Pid}}' "$(container serve)")/cmdline" | grep -F -e " $* "; }
 runs_as() { local name; for name in "$@"; do podman exec "$(container "$name")" bash -c 'echo $UID:$GROUPS'; done | paste -sd' '; }
 drained() { [ "$1" -ge 10 ] && [ "$1" -le 15 ] && [ "$(podman inspect --format '{{.State.ExitCode}}' "$(container serve)")" = 0 ]; }
+tells() {
+    database_sql <<< "insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude) values ('xx1', 'xx', '1', 5, now(), now(), 0, 0)" &&
+        within 15 podman exec "$(container notify)" grep -q xx1 /tmp/told
+}

@@ -108,6 +108,7 @@ check_systemd() {
     must "the page is there" is 200 ask /
     must "the queue of the socket has 1,024 places" is 1024 on_sh "ss -ltnH 'sport = :8080' | awk '{ print \$3 }'"
     must "quakes status, as documented" on_sh "sudo -u quakes env DATABASE_URL=postgresql:///quakes quakes status"
+    must "the notifier tells of an earthquake, with the rights of its unit" tells
     must "a request starts a service that was stopped" started_by_request
     on systemctl stop quakes-serve.service
     must "1,000 connections at once, while it starts" in_machine python3 "$parts/rush.py" 8080 1000
@@ -138,7 +139,7 @@ check_systemd() {
 }
 configured() {
     local user
-    for user in quakes quakes-serve quakes-follow quakes-prune; do
+    for user in quakes quakes-serve quakes-follow quakes-notify quakes-prune; do
         is "640 root:$user" on stat -c '%a %U:%G' "/etc/$user.env" && on grep -q '^# .*db\.example\.org' "/etc/$user.env" || return 1
     done
 }
@@ -151,6 +152,18 @@ has_files() {
     local file
     on dpkg-deb --contents /root/quakes_check.deb > "$work/contents"
     for file in "$@"; do grep " ./usr/share/doc/quakes/deploy/$file\$" "$work/contents" || { echo "$file is missing"; return 1; }; done
+}
+tells() {
+    on_sh "mkdir -p /etc/quakes && printf '%s\n' 'receivers: {file: {command: [/bin/sh, -c, \"cat >> /var/lib/quakes-notify/told\"]}}' \
+        'rules: {all: {magnitude: 4, to: file}}' > /etc/quakes/rules.yaml && systemctl start quakes-notify" || return 1
+    within 10 is t on_sh "sudo -u postgres psql -XqAt quakes -c 'select decided_at is not null from notify.state'" || return 1
+    on_sh "sudo -u postgres psql -Xq quakes -c \"insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+        values ('xx1', 'xx', '1', 5, now(), now(), 0, 0)\"" || return 1
+    within 10 on_sh "grep -q xx1 /var/lib/quakes-notify/told"
+    local result=$?
+    on_sh "systemctl reload quakes-notify && systemctl stop quakes-notify && rm -r /etc/quakes &&
+        sudo -u postgres psql -Xq quakes -c \"delete from quake where code = 'xx1'\"" || return 1
+    return $result
 }
 started_by_request() { on systemctl stop quakes-serve.service; is 200 ask / && within 5 is 200 ask /health; }
 eight_restarts() {

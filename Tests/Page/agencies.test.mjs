@@ -42,4 +42,7 @@ test("Terms are found, also under a DOI", () => {
   assert.equal(termsAddress({ terms: null }), null);
 });
 
-test("The colour is kept in the URL", () => assert.equal(written(read("?color=agency")), "?color=agency"));
+test("The colour and the agency are kept in the URL", () => {
+  assert.equal(written(read("?color=agency&agency=gfz")), "?agency=gfz&color=agency");
+  assert.equal(read("?agency=%3Cb%3E").agency, null);
+});

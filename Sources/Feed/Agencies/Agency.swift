@@ -46,6 +46,12 @@ public struct Agency: Sendable, Equatable {
         }
     }
 
+    /// The agency whose events have this `net`: `usgs` for the networks of ComCat, else the network itself. In SQL, that is
+    /// `report.agency`.
+    public static func name(ofNetwork network: String) -> String {
+        networksOfComCat.contains(network) ? usgs.name : network
+    }
+
     /// Whether an event is the agency's: by its `net`, or by the host of its `url`. It may be of two agencies: the networks that
     /// contribute to ComCat have theirs there and in their own services.
     public func hasEvent(of net: String, at host: String?) -> Bool {

@@ -1,4 +1,5 @@
 import CCurl
+import Curl
 import Glibc
 
 /// Why one attempt to fetch a feed failed.

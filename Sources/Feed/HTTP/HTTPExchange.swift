@@ -1,4 +1,5 @@
 import CCurl
+import Curl
 
 struct HTTPExchange: Sendable {
     enum Outcome {
@@ -59,20 +60,14 @@ struct HTTPExchange: Sendable {
         handle.set(CURLOPT_URL, target.url)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        handle.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        handle.set(CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout / .milliseconds(1))))
-        handle.set(CURLOPT_NOSIGNAL, 1)
-        // A name lookup that is still under way when the time is up must not hold the thread.
-        handle.set(CURLOPT_QUICK_EXIT, 1)
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout)
         if let authorities { handle.set(CURLOPT_CAINFO_BLOB, authorities) }
         if let (user, password) = credentials {
             handle.set(CURLOPT_USERNAME, user)
             handle.set(CURLOPT_PASSWORD, password)
         }
-        // Empty rather than unset: otherwise libcurl would read the process's environment.
-        handle.set(CURLOPT_PROXY, proxy.map { "http://\($0)" } ?? "")
-        handle.set(CURLOPT_NOPROXY, "")
         if let proxy {
+            handle.set(CURLOPT_PROXY, "http://\(proxy)")
             handle.set(CURLOPT_PROXYPORT, proxy.target.port)
             handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         }
@@ -83,7 +78,7 @@ struct HTTPExchange: Sendable {
         let product = options.version.map { "quakes/\($0)" } ?? "quakes"
         let contact = options.contact.map { "; \($0.filter { !$0.isNewline })" } ?? ""
         handle.set(CURLOPT_USERAGENT, "\(product) (+https://example.org/quakes\(contact))")
-        handle.set(fields: fields)
+        handle.set(CURLOPT_HTTPHEADER, fields)
     }
 
     /// The fields that libcurl does not add. A field without a value is not sent.

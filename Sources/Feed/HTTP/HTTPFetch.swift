@@ -1,5 +1,4 @@
-import CCurl
-import FoundationEssentials
+import Curl
 
 /// Reads a feed over HTTP: repeats failed attempts, and follows redirects within each.
 struct HTTPFetch {
@@ -95,13 +94,9 @@ struct HTTPFetch {
     }
 
     private static func trusting(_ path: String) throws -> [UInt8] {
-        let own = FileManager.default.contents(atPath: path) ?? Data()
-        guard String(decoding: own, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----") else {
+        guard let trusted = trustedAuthorities(inFile: path) else {
             throw FeedError.noInput(path: path, reason: "no file of PEM certificates that can be read")
         }
-        let system = curl_version_info(CURLVERSION_SEVENTH).pointee.cainfo.flatMap {
-            FileManager.default.contents(atPath: String(cString: $0))
-        }
-        return Array(own + "\n".utf8 + (system ?? Data()))
+        return trusted
     }
 }

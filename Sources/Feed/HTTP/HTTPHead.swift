@@ -1,5 +1,4 @@
-import CCurl
-import Glibc
+import Curl
 
 struct HTTPHead: Sendable {
     let status: Int
@@ -41,14 +40,9 @@ struct HTTPHead: Sendable {
         return ages.min().map { .seconds($0 < age ? 0 : $0 - age) }
     }
 
-    /// How long the server asks clients to wait (RFC 9110, section 10.2.3). A date counts from the server's own clock,
-    /// if the response has a `Date`.
+    /// How long the server asks clients to wait.
     var retryAfter: Duration? {
-        guard let text = self["retry-after"].first else { return nil }
-        if let seconds = deltaSeconds(text) { return .seconds(seconds) }
-        guard let date = secondsSince1970(text) else { return nil }
-        let now = self["date"].first.flatMap(secondsSince1970) ?? time(nil)
-        return .seconds(date < now ? 0 : date - now)
+        self["retry-after"].first.flatMap { Curl.retryAfter($0, date: self["date"].first) }
     }
 
     /// The content encodings, if there are several or any but gzip. Gzip is recognised by its bytes.
@@ -57,18 +51,6 @@ struct HTTPHead: Sendable {
         return codings.count > 1 || codings.contains { $0 != "gzip" && $0 != "x-gzip" }
             ? codings.joined(separator: ", ") : nil
     }
-}
-
-/// A number that is too large counts as 2³¹ (RFC 9111, section 1.2.2).
-private func deltaSeconds(_ text: some StringProtocol) -> Int? {
-    guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit) else { return nil }
-    return min(Int(text) ?? .max, 1 << 31)
-}
-
-/// A date in one of the three forms that a recipient must accept (RFC 9110, section 5.6.7), or in a similar one.
-private func secondsSince1970(_ text: String) -> Int? {
-    let seconds = curl_getdate(text, nil)
-    return seconds < 0 ? nil : seconds
 }
 
 extension StringProtocol {

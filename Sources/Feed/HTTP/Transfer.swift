@@ -1,4 +1,5 @@
 import CCurl
+import Curl
 import QueueExecutor
 
 /// One request and its response, over a separate connection and on a separate thread.
@@ -31,7 +32,8 @@ actor Transfer {
             atMost: exchange.options.headTimeout,
             else: "no answer within \(exchange.options.headTimeout.inWords)"
         ) { handle.hasHead }
-        return handle.head
+        return HTTPHead(
+            status: handle[CURLINFO_RESPONSE_CODE], line: handle.statusLine, fields: handle.fields)
     }
 
     /// The next bytes of the body; nil at its end.

@@ -14,7 +14,8 @@ public struct CivilDate: Sendable, Equatable {
         guard counted.month == month, counted.day == day else { return nil }
     }
 
-    private init(unchecked year: Int, _ month: Int, _ day: Int) {
+    /// For a day that is known to exist.
+    package init(unchecked year: Int, _ month: Int, _ day: Int) {
         (self.year, self.month, self.day) = (year, month, day)
     }
 

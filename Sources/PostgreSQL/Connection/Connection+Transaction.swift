@@ -78,7 +78,9 @@ extension Connection {
 
     public enum Isolation: String, Sendable {
         case readCommitted = "read committed"
-        /// All of the transaction's statements see one snapshot.
+        /// All of the transaction's statements see one snapshot. What another transaction has changed since then can't be changed:
+        /// that is a serialisation failure.
+        case repeatableRead = "repeatable read"
         case repeatableReadOnly = "repeatable read, read only"
         case serializable
     }

@@ -30,7 +30,8 @@ struct ChangesRequest: Sendable {
     /// Parameters of `query` that a stream refuses: it has no order, no end and no past.
     private static let refused: Set<EventParameter> = [
         .updatedafter, .asof, .includedeleted, .includeallorigins, .includeallmagnitudes, .includearrivals,
-        .format, .nodata, .orderby, .limit, .offset, .callback, .kmlcolorby, .kmlanimated,
+        .merge, .includeearthquake, .format, .nodata, .orderby, .limit, .offset, .callback, .kmlcolorby,
+        .kmlanimated,
     ]
 
     /// - Parameters:

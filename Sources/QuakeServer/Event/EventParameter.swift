@@ -1,4 +1,5 @@
-/// A parameter of the event service: those of fdsnws-event 1.2, those that the USGS adds, and `asof`, which is our own.
+/// A parameter of the event service: those of fdsnws-event 1.2, those that the USGS adds, and our own: `asof`, `merge` and
+/// `includeearthquake`.
 ///
 /// A parameter has to be declared here to be read, and is in the service's WADL then.
 enum EventParameter: String, CaseIterable, Sendable {
@@ -9,6 +10,7 @@ enum EventParameter: String, CaseIterable, Sendable {
     case mingap, maxgap, minsig, maxsig, mincdi, maxcdi, minmmi, maxmmi, minfelt
     case eventtype, eventid, catalog, contributor, alertlevel, reviewstatus, producttype, productcode
     case includedeleted, includesuperseded, includeallorigins, includeallmagnitudes, includearrivals
+    case merge, includeearthquake
     case format, nodata, orderby, limit, offset
     case callback, kmlcolorby, kmlanimated
 
@@ -58,7 +60,8 @@ enum EventParameter: String, CaseIterable, Sendable {
         case .mincdi, .maxcdi, .minmmi, .maxmmi: .number(0...12)
         case .minsig, .maxsig, .minfelt: .integer(-1e9...1e9)
         case .limit, .offset: .integer(1...1e15)
-        case .includesuperseded, .includeallorigins, .includeallmagnitudes, .includearrivals, .kmlanimated:
+        case .includesuperseded, .includeallorigins, .includeallmagnitudes, .includearrivals, .merge,
+            .includeearthquake, .kmlanimated:
             .boolean
         case .asof, .callback, .magnitudetype, .eventtype, .eventid, .catalog, .contributor, .alertlevel,
             .producttype,

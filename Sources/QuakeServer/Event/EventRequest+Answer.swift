@@ -14,15 +14,30 @@ extension EventRequest {
         on connection: Connection, newest: Int? = nil, url: String, _ writer: AnswerWriter
     ) async throws {
         let selected = try await selected(on: connection, newest: newest)
-        let properties = writer.begin(encoder(url))
-        // The count stands in front of the events. A few are held back until they are counted, which saves a query.
-        if mayBeMany { try await writeHead(of: selected.count(upTo: maximum + 1), writer, selected) }
-        try await selected.forEachRow(of: properties) { try writer.append(&$0) }
+        let encoder = encoder(url)
+        let properties = writer.begin(encoder)
+        // The count stands in front of the events. A few are held back until they are counted, which saves a query. Solutions are
+        // not events.
+        var hasHead = false
+        if mayBeMany || hasSolutions {
+            let count = try await selected.count(upTo: maximum + 1)
+            hasHead = count > 0 || eventID == nil
+            if hasHead { try await writeHead(of: count, writer, selected) }
+        }
+        if hasSolutions {
+            try await selected.forEachSolution(of: properties) { try writer.append(&$0) }
+        } else {
+            try await selected.forEachRow(of: properties, withGroups: encoder.needsGroup) {
+                try writer.append(&$0)
+            }
+        }
         if writer.rows == 0, let renamed = try await renamed(in: selected) {
             return try await renamed.writeEvents(on: connection, newest: newest, url: url, writer)
         }
-        if !mayBeMany { try await writeHead(of: writer.rows, writer, selected) }
+        if !hasHead { try await writeHead(of: writer.rows, writer, selected) }
     }
+
+    private var hasSolutions: Bool { format == .xml && selection.isMerged }
 
     /// Writes the answer from one statement, if it is one of a few events of the present, as most are. The catalogue's state is
     /// noted before anything is written.
@@ -32,7 +47,8 @@ extension EventRequest {
     func writeAtOnce(
         on connection: isolated Connection, url: String, _ writer: AnswerWriter
     ) throws -> Bool {
-        guard !mayBeMany, selection.asOf == nil, selection.deleted == .excluded, selection.offset == 0,
+        guard !mayBeMany, !selection.isMerged, !namesEarthquakes, selection.asOf == nil,
+            selection.deleted == .excluded, selection.offset == 0,
             try connection.ownsSession()
         else { return false }
         let properties = writer.begin(encoder(url))
@@ -78,13 +94,14 @@ extension EventRequest {
 
     private func encoder(_ url: String) -> any EventEncoder {
         switch format {
+        case .xml where hasSolutions: EarthquakeXML(solutions)
         case .xml: EventXML()
-        case .text: EventText()
+        case .text: EventText(needsGroup: selection.isMerged)
         case .csv: EventCSV()
         case .geojson:
             EventGeoJSON(
                 url: url, limit: selection.limit, offset: selection.offset, isDetail: eventID != nil,
-                callback: callback)
+                callback: callback, needsGroup: namesEarthquakes)
         case .kml:
             EventKML(
                 form: kml, title: "Earthquakes", url: url, now: .now,

@@ -1,4 +1,5 @@
 import Feed
+import QuakeML
 import QuakeStore
 
 struct EventRequest: Sendable {
@@ -12,6 +13,10 @@ struct EventRequest: Sendable {
     /// The function of JavaScript that the answer calls with its GeoJSON; nil for the GeoJSON itself.
     let callback: String?
     let kml: EventKML.Form
+    /// Whether each event of GeoJSON says which earthquake it describes.
+    let namesEarthquakes: Bool
+    /// What QuakeML has of an earthquake that several agencies report.
+    let solutions: QuakeML.Solutions
 
     /// The value of the answer's `Content-Type`.
     var contentType: String {
@@ -49,26 +54,50 @@ struct EventRequest: Sendable {
         if let limit = selection.limit, limit > maximum, resource == .query {
             throw parameters.wrong(.limit, "is more than \(maximum), the most events of one answer")
         }
-        // The table has one origin and one magnitude for each event, no arrivals and no products: there is nothing more to
-        // include.
-        for more in [EventParameter.includeallorigins, .includeallmagnitudes, .includearrivals] {
-            _ = try parameters.flag(more)
+        solutions = QuakeML.Solutions(
+            hasAllOrigins: try parameters.flag(.includeallorigins) ?? false,
+            hasAllMagnitudes: try parameters.flag(.includeallmagnitudes) ?? false)
+        selection.isMerged = try Self.merges(parameters, solutions, selection)
+        namesEarthquakes = try parameters.flag(.includeearthquake) ?? false
+        if namesEarthquakes, format != .geojson {
+            throw parameters.wrong(.includeearthquake, "needs format=geojson")
         }
+        if namesEarthquakes, selection.deleted != .excluded {
+            throw Refusal(400, "includeearthquake and includedeleted exclude each other")
+        }
+        // The table has no arrivals: there is nothing to include.
+        _ = try parameters.flag(.includearrivals)
         if try parameters.flag(.includesuperseded) == true, selection.deleted != .excluded {
             throw Refusal(400, "includesuperseded and includedeleted exclude each other")
         }
         self.selection = selection
     }
 
+    /// All origins and magnitudes are those of an earthquake.
+    private static func merges(
+        _ parameters: EventParameters, _ solutions: QuakeML.Solutions, _ selection: QuakeSelection
+    ) throws -> Bool {
+        let needsMerge = solutions.hasAllOrigins || solutions.hasAllMagnitudes
+        let isMerged = try parameters.flag(.merge) ?? needsMerge
+        if needsMerge, !isMerged {
+            throw parameters.wrong(.merge, "contradicts includeallorigins and includeallmagnitudes")
+        }
+        if isMerged, selection.deleted != .excluded {
+            throw Refusal(
+                400, "includedeleted is not for earthquakes that are merged: it shows single events")
+        }
+        return isMerged
+    }
+
     /// What it has to wait for if it is a query.
     var lane: Lane { isCostly ? .costly : mayBeMany ? .long : .short }
 
     /// Whether it is known to take long: no index leads to a past, to deleted events, to events after thousands of others, or to
-    /// the largest of all times.
+    /// the largest of all times, and to merge all events takes a look at each.
     var isCostly: Bool {
         let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
         return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
-            || (selection.order == .magnitude && isUnbounded)
+            || isUnbounded && (selection.order == .magnitude || selection.isMerged)
     }
 
     /// As many events as one holds in memory.

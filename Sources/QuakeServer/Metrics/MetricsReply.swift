@@ -21,9 +21,10 @@ extension Responder {
             "quakes_database_answered",
             "Whether the database answered this request: 1, or 0 and its metrics are missing.",
             answer == nil ? 0 : 1)
-        if let (sources, history) = answer {
+        if let (sources, history, notify) = answer {
             appendSources(sources, to: &text)
             appendReaders(history, to: &text)
+            appendReceivers(notify, to: &text)
         }
         return Reply(contentType: MetricsText.contentType, body: Array(text.text.utf8))
     }
@@ -122,5 +123,18 @@ extension Responder {
             "quakes_reader_behind_seconds",
             "The age of the oldest transaction that a named reader has not applied.", by: "reader",
             status.readers.map { ($0.name, $0.behind / .seconds(1)) })
+    }
+
+    private func appendReceivers(_ status: NotifyStatus, to text: inout MetricsText) {
+        text.gauge(
+            "quakes_notify_waiting", "Messages of quakes notify that are to be delivered.", by: "receiver",
+            status.receivers.map { ($0.name, $0.waiting) })
+        text.gauge(
+            "quakes_notify_failing_seconds",
+            "For how long deliveries of messages that wait have failed; 0 if none has.", by: "receiver",
+            status.receivers.map { ($0.name, ($0.failing ?? .zero) / .seconds(1)) })
+        text.gauge(
+            "quakes_notify_given_up", "Messages of the last 30 days that were given up.", by: "receiver",
+            status.receivers.map { ($0.name, $0.givenUp) })
     }
 }

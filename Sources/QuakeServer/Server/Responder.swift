@@ -25,7 +25,7 @@ final class Responder: Sendable {
     /// The state of the catalogue now, without the settled documents.
     let current: SharedReading<CatalogueState>
     /// What the metrics say of the database.
-    let status: SharedReading<(ImportStatus, HistoryStatus)>
+    let status: SharedReading<(ImportStatus, HistoryStatus, NotifyStatus)>
     let missingMetrics = Mutex(RepeatedFailure())
 
     enum Scope {
@@ -53,7 +53,10 @@ final class Responder: Sendable {
         catchUps = CatchUps(live, quota, sessions, settings, logger: logger)
         status = SharedReading {
             try await sessions.use(.own) { connection in
-                (try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection))
+                (
+                    try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection),
+                    try await NotifyStatus.read(on: connection)
+                )
             }
         }
         current = SharedReading {

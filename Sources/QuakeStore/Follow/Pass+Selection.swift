@@ -6,12 +6,12 @@ extension Pass {
     /// a SELECT.
     ///
     /// An event before the pass is its row with what was overwritten since put back. Most changes overwrite nothing that the
-    /// selection looks at.
+    /// selection looks at. A row whose earthquake alone has changed is what it was.
     func lines(of selection: QuakeSelection, after reached: Int, upTo end: Int) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         let columns = properties.map(\.column).joined(separator: ",")
         return """
-            row_to_json(line)::text
+            \(Self.line("line", of: "line.\"row\" ->> 'code'"))
             from (
                 select token, committed_at, author, context, ordinal, key, operation, reason, before,
                        to_jsonb(quake) as "row", selected
@@ -20,11 +20,14 @@ extension Pass {
                            bool_or(at_end or at_start) over of_key as ever
                     from (
                         select c.*, lead(ordinal) over (partition by key collate "C" order by token, ordinal) is null as is_last
-                        from history.since(\(reached), 'quake', \(end)) as c
+                        from (select * from history.since(\(reached), 'quake', \(end))
+                              union all
+                              select * from \(Self.regrouped(after: reached, upTo: end)) as moved) as c
                     ) as change
                     left join lateral (
                         select at_end,
-                               case when first.operation = 'insert' then false
+                               case when first.operation is null then at_end
+                                    when first.operation = 'insert' then false
                                     when not first.overwritten ?| string_to_array(\(columns), ',') then at_end
                                     else exists (select \(selection.source(
                                         """
@@ -33,10 +36,11 @@ extension Pass {
                                             || first.overwritten) as past (\(unescaped: properties.declarations)))
                                         """)))
                                end as at_start
-                        from (select operation, later || coalesce(before, '{}') as overwritten
-                              from history.of_key('quake', change.key, \(after)) order by token, ordinal limit 1) as first
-                        cross join lateral (select exists (select \(selection.source(
+                        from (select exists (select \(selection.source(
                             "(select * from only public.quake where code = change.key offset 0)"))) as at_end) as present
+                        left join lateral (
+                            select operation, later || coalesce(before, '{}') as overwritten
+                            from history.of_key('quake', change.key, \(after)) order by token, ordinal limit 1) as first on true
                     ) as held on change.is_last
                     window of_key as (partition by change.key collate "C")
                 ) as change

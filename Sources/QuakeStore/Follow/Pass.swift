@@ -54,40 +54,55 @@ public struct Pass: Sendable {
     ///
     /// The JSON members are the columns of `history.changes`.
     ///
-    /// - Parameter selection: only these events; nil for all. An event is selected if it is one of them when the pass
-    ///   begins or when it ends. Each of its changes then has one more member, the last one: `selected`, whether it is one
-    ///   of them when the pass ends.
     /// - Returns: the view's position once it has applied them.
     public func forEachLine(
-        of selection: QuakeSelection? = nil, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+        _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> Position {
+        try await forEachLine(
+            of: "row_to_json(line)::text from (select to_jsonb(quake) as row from only public.quake) as line",
+            body
+        ) { after, end in
+            "row_to_json(change)::text from history.changes(\(after), 'quake', \(end)) as change"
+        }
+    }
+
+    /// The same with the earthquakes of rows: if a row describes one together with others, its line has a member `earthquake`. If
+    /// that changes and the row does not, there is a line of an update that overwrites nothing.
+    ///
+    /// - Parameter selection: only these events; nil for all. An event is selected if it is one of them when the pass
+    ///   begins or when it ends. Each of its changes then has one more member: `selected`, whether it is one of them when
+    ///   the pass ends.
+    public func forEachLineWithEarthquake(
+        of selection: QuakeSelection?, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    ) async throws -> Position {
+        let source = (selection ?? QuakeSelection()).source("only public.quake")
+        let rows: Query = """
+            \(Self.line("line", of: "line.\"row\" ->> 'code'"))
+            from (select to_jsonb(quake) as "row" \(source)) as line
+            """
+        return try await forEachLine(of: rows, isSelected: selection != nil, body) { after, end in
+            if let selection, let end { return lines(of: selection, after: after, upTo: end) }
+            return """
+                \(Self.line("change", of: "change.\"row\" ->> 'code'"))
+                from \(Self.changesWithEarthquakes(after: after, upTo: end)) as change
+                """
+        }
+    }
+
+    /// - Parameters:
+    ///   - rows: all rows as lines, as what follows a SELECT.
+    ///   - changes: the same for the changes after a token, up to another one if there is one.
+    private func forEachLine(
+        of rows: Query, isSelected: Bool = false, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void,
+        changes: (Int, Int?) -> Query
     ) async throws -> Position {
         @Sendable func take(_ row: inout Row) throws {
             guard let line = try row.nextBytes() else { throw RowError.other }
             try body(line)
         }
-        if freshStart != nil {
-            let source = (selection ?? QuakeSelection()).source("only public.quake")
-            let lines: Query =
-                "row_to_json(line)::text from (select to_jsonb(quake) as row \(source)) as line"
-            return try await read(lines, columns: 1, take)
-        }
-        if isPrepared, selection == nil {
-            return try await read(Self.lines(after: after), columns: 1, take)
-        }
-        return try await holding {
-            try await readByStretches(take) { reached, end in
-                if let selection {
-                    lines(of: selection, after: reached, upTo: end)
-                } else {
-                    Self.lines(after: reached, upTo: end)
-                }
-            }
-        }
-    }
-
-    /// Each change, as what follows a SELECT.
-    private static func lines(after token: Int, upTo end: Int? = nil) -> Query {
-        "row_to_json(change)::text from history.changes(\(token), 'quake', \(end)) as change"
+        if freshStart != nil { return try await read(rows, columns: 1, take) }
+        if isPrepared, !isSelected { return try await read(changes(after, nil), columns: 1, take) }
+        return try await holding { try await readByStretches(take, changes) }
     }
 
     private func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
@@ -105,7 +120,7 @@ public struct Pass: Sendable {
     ///
     /// - Parameter lines: what is selected after a token, up to another one.
     private func readByStretches(
-        _ take: @Sendable (inout Row) throws -> Void, _ lines: (Int, Int) -> Query
+        _ take: @Sendable (inout Row) throws -> Void, _ lines: (Int, Int?) -> Query
     ) async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
@@ -143,6 +158,14 @@ public struct Pass: Sendable {
     public func skip() async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
+        return snapshot.position
+    }
+
+    /// The same for a view that reads its rows by itself, in a transaction that holds the table and sees one snapshot.
+    func begin() async throws -> Position {
+        let snapshot = try await CatalogueState.read(for: position, on: connection)
+        try expect(snapshot)
+        announce(snapshot)
         return snapshot.position
     }
 

@@ -48,11 +48,11 @@ public struct PassChange {
     /// out of JSON here. Its other columns stay JSON: their types may have changed since.
     static func query(after token: Int) -> Query {
         """
-        row_to_json(change)::text, change.key, change.operation = 'insert', quake.code is not null,
+        \(Pass.line("change", of: "quake.code")), change.key, change.operation = 'insert', quake.code is not null,
         \(unescaped: properties.list("quake.")),
         case when change.before is not null then array(select jsonb_object_keys(change.before)) end,
         \(unescaped: properties.list("before."))
-        from history.changes(\(token), 'quake') as change
+        from \(Pass.changesWithEarthquakes(after: token)) as change
         left join lateral (
             select * from only public.quake where change."row" is not null and quake.code = change.key offset 0
         ) as quake on true

@@ -41,7 +41,9 @@ struct PassReader<V: ReaderView> {
             let (table, snapshot) = try await connection.expectingAnswer(within: answerLimit) {
                 (try await knownTable(), try await CatalogueState.read(for: position, on: connection))
             }
-            if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table) {
+            if snapshot.position == position, snapshot.shape == table.signature, view.accepts(table),
+                !view.isDue
+            {
                 observer = nil
                 return position
             }

@@ -9,6 +9,9 @@ public protocol ReaderView: Sendable {
     /// Whether the view can take rows of this table without a fresh start.
     func accepts(_ table: TableShape) -> Bool
 
+    /// Whether the view has something to do even if nothing has changed. It is asked at each poll; if so, it gets a pass.
+    var isDue: Bool { get }
+
     /// Applies a pass and stores its position, both or neither. Runs on the connection's executor, so that rows reach
     /// the view without a change of threads.
     ///
@@ -17,6 +20,8 @@ public protocol ReaderView: Sendable {
 }
 
 extension ReaderView {
+    public var isDue: Bool { false }
+
     /// Applies what has changed since the view's position.
     ///
     /// - Parameter patience: how long to wait for a hot standby that is behind the view, before it starts over.

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// A moment of the past that is cited, under a name. Pruning spares the history from the oldest of these moments on.
+/// A cited moment of the past, under a name. Pruning spares the history from the oldest of these moments on.
 public struct Citation: Sendable, Equatable {
     public let name: String
     /// Where it is in the past: `asof=` with this gives the catalogue as it was.

@@ -26,6 +26,10 @@ public struct QuakeSelection: Sendable {
     /// ASCII letters does not matter.
     public var contributors: [String]?
     public var agency: Agency?
+    /// Whether rows that are one earthquake are one: the preferred solution, with the magnitude that was chosen apart. A row without
+    /// others is an earthquake by itself. Then `values[.net]` and `contributors` select earthquakes that one of these networks
+    /// reports, even if another row is preferred, and codes those that have such a row. Only for a database, and not with `agency` or `deleted`.
+    public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
     public var deleted = Deleted.excluded
@@ -57,7 +61,7 @@ public struct QuakeSelection: Sendable {
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
-        guard asOf == nil, deleted == .excluded else {
+        guard asOf == nil, deleted == .excluded, !isMerged else {
             try await read(on: connection) { try await $0.forEachQuake(body) }
             return
         }
@@ -68,6 +72,16 @@ public struct QuakeSelection: Sendable {
             }
         }
     }
+
+    /// Hands over each row with the earthquake that it describes.
+    public func forEachGrouped(
+        on connection: Connection, _ body: @Sendable (Quake, EarthquakeGroup) throws -> Void
+    ) async throws {
+        try await read(on: connection) { try await $0.forEachGrouped(body) }
+    }
+
+    /// Whether it looks at the networks of all rows of an earthquake.
+    var namesNetworks: Bool { isMerged && (values[.net] != nil || contributors != nil) }
 
     func query(_ columns: String = Property.allCases.list(), from table: Query) -> Query {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
@@ -181,8 +195,7 @@ extension QuakeSelection {
             )
             add(
                 .net, .sources,
-                sql:
-                    "(\(Property.net.condition(contributors)) or \(Property.sources.condition(contributors)))"
+                sql: "(\(networkCondition(contributors)) or \(Property.sources.condition(contributors)))"
             ) { isNet($0) || isSource($0) }
         }
         if let agency {
@@ -203,10 +216,16 @@ extension QuakeSelection {
                 }
             }
             if let texts = values[property] {
-                add(property, sql: property.condition(texts), property.isOne(of: texts))
+                let sql = property == .net ? networkCondition(texts) : property.condition(texts)
+                add(property, sql: sql, property.isOne(of: texts))
             }
         }
         return all
+    }
+
+    private func networkCondition(_ networks: [String]) -> Query {
+        isMerged
+            ? Property.condition(networks, onList: "networks") : Property.net.condition(networks)
     }
 }
 

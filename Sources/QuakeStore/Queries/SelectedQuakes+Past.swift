@@ -9,10 +9,15 @@ extension SelectedQuakes {
     /// catalogue does not take part: it may have had another type.
     ///
     /// - Parameter codes: only these events are wanted, as an array in SQL; then nothing else is read. nil for all.
-    func table(of codes: Query?) -> Query {
-        guard isPast else { return "only public.quake" }
-        let changes = codes.map { Self.changes(of: $0, after: token) } ?? "history.since(\(token), 'quake')"
-        let isWanted = codes.map { "quake.code = any(\($0))" as Query } ?? "true"
+    func table(of codes: Query?) -> Query { table("quake", Self.columns, Self.declarations, of: codes) }
+
+    /// The same for any table of the schema public that is under history.
+    func table(_ name: String, _ columns: String, _ declarations: String, of codes: Query? = nil) -> Query {
+        guard isPast else { return "only public.\(unescaped: name)" }
+        let changes =
+            codes.map { Self.changes(of: $0, after: token) }
+            ?? "history.since(\(token), '\(unescaped: name)')"
+        let isWanted = codes.map { "present.code = any(\($0))" as Query } ?? "true"
         return """
             (with undone as (
                 select key collate "C" as key, history.overwritten(before order by token desc, ordinal desc) as before,
@@ -20,14 +25,14 @@ extension SelectedQuakes {
                 from \(changes) as change
                 group by 1
             )
-            select \(unescaped: Self.columns)
-            from only public.quake
-            where \(isWanted) and not exists (select from undone where undone.key = quake.code)
+            select \(unescaped: columns)
+            from only public.\(unescaped: name) as present
+            where \(isWanted) and not exists (select from undone where undone.key = present.code)
             union all
             select past.*
-            from undone left join only public.quake on quake.code = undone.key
-            cross join lateral jsonb_to_record(coalesce(to_jsonb(quake.*), '{}') || undone.before)
-                as past (\(unescaped: Self.declarations))
+            from undone left join only public.\(unescaped: name) as present on present.code = undone.key
+            cross join lateral jsonb_to_record(coalesce(to_jsonb(present.*), '{}') || undone.before)
+                as past (\(unescaped: declarations))
             where undone.operation <> 'insert')
             """
     }

@@ -24,11 +24,18 @@ extension QuakeSelection {
         if token != newest || deleted != .excluded {
             try await connection.execute(script: HistoryText.settings, to: "read the past")
         }
-        return SelectedQuakes(token: token, isPast: token != newest, connection: connection, selection: self)
+        var selected = SelectedQuakes(
+            token: token, isPast: token != newest, connection: connection, selection: self)
+        // Any of its rows names an earthquake.
+        if isMerged, let codes = code.map({ [$0] }) ?? values[.code] {
+            selected.selection.code = nil
+            selected.selection.values[.code] = try await selected.members(of: codes)
+        }
+        return selected
     }
 
     /// The codes of the only events that are wanted, as an array in SQL; nil if they are not named.
-    fileprivate var codes: Query? {
+    var codes: Query? {
         if let code { return "array[\(code)]" }
         return values[.code].map { Property.array(of: $0) }
     }
@@ -69,41 +76,69 @@ public struct SelectedQuakes {
     /// The state of the catalogue: the newest token of the snapshot, or that of `asOf`.
     public let token: Int
     let isPast: Bool
-    fileprivate let connection: Connection
-    fileprivate let selection: QuakeSelection
+    let connection: Connection
+    fileprivate(set) var selection: QuakeSelection
 
-    private var source: Query {
+    /// A statement that reads what the selection is applied to.
+    ///
+    /// - Parameter withGroups: whether that has the columns of `EarthquakeGroup`, too.
+    private func statement(withGroups: Bool = false, _ query: (Query) -> Query) -> Query {
         let codes = selection.codes
-        return switch selection.deleted {
-        case .excluded: table(of: codes)
-        case .included:
-            "(select \(unescaped: Self.columns) from \(table(of: codes)) as quake union all \(tombstones(of: codes)))"
-        case .only: tombstones(of: codes)
+        if selection.isMerged || withGroups {
+            // A past of only these rows would lack the others of their earthquakes.
+            let tables = groupTables(of: selection.isMerged ? codes : nil)
+            let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
+            return "\(tables.with)\(query(source))"
         }
+        let rows: Query =
+            switch selection.deleted {
+            case .excluded: table(of: codes)
+            case .included:
+                "(select \(unescaped: Self.columns) from \(table(of: codes)) as quake union all \(tombstones(of: codes)))"
+            case .only: tombstones(of: codes)
+            }
+        return query(rows)
     }
 
     /// No more than `bound` are counted.
     public func count(upTo bound: Int? = nil) async throws -> Int {
         try await connection.query(
-            selection.countQuery(from: source, upTo: bound), to: "count the earthquakes")[0].decode("count")
+            statement { selection.countQuery(from: $0, upTo: bound) }, to: "count the earthquakes")[0]
+            .decode("count")
     }
 
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
-        try await connection.forEachRow(of: selection.query(from: source), to: "read earthquakes") {
-            try body(Quake(&$0))
+        try await connection.forEachRow(
+            of: statement { selection.query(from: $0) }, to: "read earthquakes"
+        ) { try body(Quake(&$0)) }
+    }
+
+    /// The same with the earthquake that each row describes.
+    public func forEachGrouped(_ body: @Sendable (Quake, EarthquakeGroup) throws -> Void) async throws {
+        let columns = "\(Property.allCases.list()), \(EarthquakeGroup.columns)"
+        try await connection.forEachRow(
+            of: statement(withGroups: true) { selection.query(columns, from: $0) }, to: "read earthquakes"
+        ) { row in
+            let quake = try Quake(&row)
+            try body(quake, try EarthquakeGroup(&row))
         }
     }
 
     /// Hands over the columns of each earthquake as it arrives, in the order of `properties` and in the table's own types.
+    ///
+    /// - Parameter withGroups: whether the columns of `EarthquakeGroup` follow.
     public func forEachRow(
-        of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
+        of properties: [Property], withGroups: Bool = false, _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
+        let columns = properties.list() + (withGroups ? ", \(EarthquakeGroup.columns)" : "")
         try await connection.copy(
-            rowsOf: selection.query(properties.list(), from: source), to: "read earthquakes", body)
+            rowsOf: statement(withGroups: withGroups) { selection.query(columns, from: $0) },
+            to: "read earthquakes", body)
     }
 
     /// The current code of a renamed event: sources give an event the code of another network when they prefer its origin. The
-    /// reasons of deletions in the history say so, and a code may change several times.
+    /// reasons of deletions in the history say so, and a code may change several times. If the event is gone, the code of the
+    /// earthquake that was named after it may lead on in the same way.
     ///
     /// - Returns: a code in the table; nil if the event was not renamed, if it is not there under its last code either, or if
     ///   there is an event with its old code: another one, or the same one, which was renamed back.
@@ -116,10 +151,15 @@ public struct SelectedQuakes {
                 union all
                 select substr(last.reason, length('superseded by ') + 1), steps + 1
                 from renamed cross join lateral (
-                    select reason from history.of_key('quake', renamed.code)
-                    where operation = 'delete' and token <= \(token)
-                    order by token desc, ordinal desc limit 1) as last
-                where steps < 10 and last.reason like 'superseded by %'
+                    select entity, last.reason
+                    from (values ('quake'), ('earthquake')) as one (entity)
+                    cross join lateral (
+                        select reason from history.of_key(entity, renamed.code)
+                        where operation = 'delete' and token <= \(token)
+                        order by token desc, ordinal desc limit 1) as last
+                    where last.reason like 'superseded by %'
+                    order by entity desc limit 1) as last
+                where steps < 10
             )
             select array_agg(code order by steps) as codes from renamed having count(*) > 1
             """, to: "look for the event under another code"

@@ -5,7 +5,8 @@ public struct Report: Sendable, Equatable {
     public let name: String
     /// What it reports, as its SQL comment says.
     public let summary: String
-    /// The arguments that a function takes. For a view, its columns: an argument keeps only the rows with that value.
+    /// The arguments that a function takes. For a view, those of the function of its name, if there is one, and its columns: an
+    /// argument keeps only the rows with that value.
     public let parameters: [Parameter]
     public let columns: [Column]
     public let isFunction: Bool
@@ -15,6 +16,8 @@ public struct Report: Sendable, Equatable {
         /// The SQL type, such as `double precision`.
         public let type: String
         public let isRequired: Bool
+        /// Whether it is an argument of a function, and not a column.
+        public let isArgument: Bool
     }
 
     public struct Column: Sendable, Equatable {
@@ -43,6 +46,9 @@ public struct Report: Sendable, Equatable {
             select exists (select from report.event where report.agency(network) = \(name)) as found
             """, to: "look for an agency")[0].decode("found")
     }
+
+    /// Whether it counts events, or each earthquake once if it is asked to merge them.
+    public var isCount: Bool { parameters.contains { $0.name == "merge" && $0.isArgument } }
 
     /// Whether its rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
@@ -75,18 +81,17 @@ public struct Report: Sendable, Equatable {
     private func query(
         _ arguments: [String: String], _ limit: Int?, _ backwards: Bool, _ times: TimeForm
     ) -> Query {
-        let given = parameters.filter { arguments[$0.name] != nil }
-        let values = given.map { parameter -> Query in
-            "\(unescaped: parameter.name) \(unescaped: isFunction ? "=>" : "=") \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
-        }
-        let source: Query =
-            if isFunction {
-                "report.\(unescaped: name)(\(values.joined(by: ", ")))"
-            } else if values.isEmpty {
-                "report.\(unescaped: name)"
-            } else {
-                "report.\(unescaped: name) where \(values.joined(by: " and "))"
+        func given(_ isArgument: Bool, _ sign: String) -> [Query] {
+            parameters.filter { $0.isArgument == isArgument && arguments[$0.name] != nil }.map { parameter in
+                "\(unescaped: parameter.name) \(unescaped: sign) \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
             }
+        }
+        let (passed, wanted) = (given(true, "=>"), given(false, "="))
+        let rows: Query =
+            isFunction || !passed.isEmpty
+            ? "report.\(unescaped: name)(\(passed.joined(by: ", "))) as \(unescaped: name)"
+            : "report.\(unescaped: name)"
+        let source: Query = wanted.isEmpty ? rows : "\(rows) where \(wanted.joined(by: " and "))"
         let cells = columns.map { column in
             column.kind == .time
                 ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') "
@@ -107,8 +112,12 @@ public struct Report: Sendable, Equatable {
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as types,
                report.parameters, report.parameter_types, report.required
         from (select quote_ident(c.relname) as name, false as is_function, obj_description(c.oid, 'pg_class') as summary,
-                     c.oid as shape, '{}'::text[] as parameters, '{}'::text[] as parameter_types, 0 as required
+                     c.oid as shape,
+                     coalesce((select array_agg(quote_ident(n)) from unnest(p.proargnames[:p.pronargs]) as n), '{}') as parameters,
+                     coalesce((select array_agg(format_type(o, null)) from unnest(p.proargtypes::oid[]) as o), '{}')
+                         as parameter_types, 0 as required
               from pg_class c
+              left join pg_proc p on p.pronamespace = c.relnamespace and p.proname = c.relname and p.proretset
               where c.relnamespace = 'report'::regnamespace and c.relkind in ('v', 'm')
               union all
               select quote_ident(p.proname), true, obj_description(p.oid, 'pg_proc'), t.typrelid,
@@ -122,16 +131,25 @@ public struct Report: Sendable, Equatable {
     private init(_ row: Row) throws {
         name = try row.decode("name")
         summary = try row.decode("summary")
-        isFunction = try row.decode("is_function")
+        let isFunction: Bool = try row.decode("is_function")
+        self.isFunction = isFunction
         let (names, types): ([String], [String]) = try (row.decode("columns"), row.decode("types"))
         columns = zip(names, types).map { Column(name: $0, type: $1) }
         let required: Int = try row.decode("required")
         let taken = zip(
             try row.decode("parameters", as: [String].self),
             try row.decode("parameter_types", as: [String].self))
+        let arguments = taken.enumerated().map { index, parameter in
+            Parameter(
+                name: parameter.0, type: parameter.1, isRequired: isFunction && index < required,
+                isArgument: true)
+        }
         parameters =
             isFunction
-            ? taken.enumerated().map { Parameter(name: $1.0, type: $1.1, isRequired: $0 < required) }
-            : columns.map { Parameter(name: $0.name, type: $0.type, isRequired: false) }
+            ? arguments
+            : arguments
+                + columns.map {
+                    Parameter(name: $0.name, type: $0.type, isRequired: false, isArgument: false)
+                }
     }
 }

@@ -18,16 +18,21 @@ extension Property {
 
     /// Whether a text, or an element of a list, is one of these, which have no line feed.
     func condition(_ texts: [String]) -> Query {
-        let wanted: Query =
-            "any(\(Self.array(of: self == .code ? texts : texts.map(\.inLowerASCII))))"
         // The key's index finds a code.
-        if self == .code { return "code = \(wanted)" }
-        let name = column
-        guard kind == .list else { return "lower(\(unescaped: name)::text collate \"C\") = \(wanted)" }
-        return """
-            exists (select from unnest(\(unescaped: name)) as one where lower(one collate "C") = \(wanted))
-            """
+        if self == .code { return "code = any(\(Self.array(of: texts)))" }
+        guard kind == .list else {
+            return "lower(\(unescaped: column)::text collate \"C\") = any(\(Self.array(ofLower: texts)))"
+        }
+        return Self.condition(texts, onList: column)
     }
+
+    static func condition(_ texts: [String], onList column: String) -> Query {
+        """
+        exists (select from unnest(\(unescaped: column)) as one where lower(one collate "C") = any(\(array(ofLower: texts))))
+        """
+    }
+
+    private static func array(ofLower texts: [String]) -> Query { array(of: texts.map(\.inLowerASCII)) }
 
     /// Texts, which have no line feed, as an array in SQL.
     static func array(of texts: [String]) -> Query {

@@ -1,7 +1,7 @@
 import Logging
 import PostgreSQL
 
-/// A database's four roles. They can't log in: they are granted to logins.
+/// A database's five roles. They can't log in: they are granted to logins.
 ///
 /// Roles belong to the whole server, their privileges to one database. `establish` brings both up to date for this
 /// version, and may be called any number of times.
@@ -18,6 +18,8 @@ public struct Roles: Sendable {
         case writer
         /// Reads the table and its history, including overwritten values, and reports its position.
         case reader
+        /// Tells people: reads what a reader reads, and keeps what was told.
+        case notifier
         /// Reads only the schema `report`.
         case report
     }
@@ -107,7 +109,7 @@ public struct Roles: Sendable {
                 for statement in
                     select format('alter %s %s owner to \(owner)',
                                   case named.type when 'composite type' then 'type' else named.type end, named.identity)
-                    from (select n.oid from pg_namespace n where n.nspname in ('import', 'history', 'report')) as ours
+                    from (select n.oid from pg_namespace n where n.nspname in ('import', 'history', 'report', 'notify')) as ours
                     cross join lateral (
                         select 'pg_namespace'::regclass, n.oid, n.nspowner from pg_namespace n where n.oid = ours.oid
                         union all
@@ -140,7 +142,8 @@ public struct Roles: Sendable {
     /// Revokes everything, then grants what each role needs, so that nothing remains of an earlier version's grants.
     private var grants: String {
         let (owner, writer, reader, report) = (name(.owner), name(.writer), name(.reader), name(.report))
-        let members = "\(writer), \(reader), \(report)"
+        let notifier = name(.notifier)
+        let members = "\(writer), \(reader), \(notifier), \(report)"
         return """
             do $$
             begin
@@ -150,11 +153,12 @@ public struct Roles: Sendable {
                 execute format('grant temporary on database %I to \(writer)', current_database());
             end
             $$;
-            revoke all on schema import, history, report from public, \(members);
-            revoke all on public.quake from public, \(members);
-            revoke all on all tables in schema import, history, report from public, \(members);
-            revoke all on all sequences in schema import, history, report from public, \(members);
-            revoke all on all functions in schema import, history, report from public, \(members);
+            revoke all on schema import, history, report, notify from public, \(members);
+            revoke all on public.quake, public.earthquake, public.earthquake_member, public.association_override
+                from public, \(members);
+            revoke all on all tables in schema import, history, report, notify from public, \(members);
+            revoke all on all sequences in schema import, history, report, notify from public, \(members);
+            revoke all on all functions in schema import, history, report, notify from public, \(members);
             -- Also for functions that later migrations create.
             alter default privileges for role \(owner) revoke execute on functions from public;
 
@@ -162,7 +166,10 @@ public struct Roles: Sendable {
             grant usage on schema import to \(members);
             grant select on import.migration to \(members);
 
-            grant select, insert, update, delete on public.quake to \(writer);
+            grant select, insert, update, delete on public.quake, public.earthquake, public.earthquake_member,
+                public.association_override to \(writer);
+            -- An associator also reads what was overwritten: its login needs both roles, the writer's and the reader's.
+            grant select, update on import.association to \(writer);
             grant select, insert, update on import.run, import.reject, import.feed, import.sweep, import.mirror,
                 import.backfill to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
@@ -175,7 +182,8 @@ public struct Roles: Sendable {
             grant select on import.last_run, history.store to \(writer);
             grant execute on function history.position() to \(writer);
 
-            grant select on public.quake, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
+            grant select on public.quake, public.earthquake, public.earthquake_member, public.association_override,
+                import.association, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,
                 import.last_run to \(reader);
             grant usage on schema history to \(reader);
             grant select on history.tracked, history.transaction, history.change, history.store, history.reader,
@@ -186,10 +194,24 @@ public struct Roles: Sendable {
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint), import.service_of(text) to \(reader);
 
-            -- For earthquakes near a place, for what is held and for the status.
+            grant select on public.quake to \(notifier);
+            grant usage on schema history, notify to \(notifier);
+            grant select on history.transaction, history.change, history.store, history.citation to \(notifier);
+            grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
+                history.since(bigint, text, bigint), history.overwritten(jsonb), history.shape(regclass),
+                history.report(text, bigint) to \(notifier);
+            grant select on notify.event to \(notifier);
+            grant select, update on notify.state to \(notifier);
+            grant select, insert, update, delete on notify.seen, notify.standing, notify.pace, notify.outbox to \(notifier);
+            grant execute on all functions in schema notify to \(notifier);
+            -- How deliveries stand, but not what was told.
+            grant usage on schema notify to \(writer), \(reader);
+            grant select on notify.receiver to \(writer), \(reader);
+
+            -- For earthquakes near a place, for agencies, for what is held and for the status.
             grant usage on schema report to \(writer), \(reader);
             grant select on report.coverage, report.reader_lag to \(writer), \(reader);
-            grant execute on function report.seconds(interval), report.distance_km(
+            grant execute on function report.seconds(interval), report.agency(text), report.distance_km(
                 double precision, double precision, double precision, double precision) to \(writer), \(reader);
 
             grant usage on schema report to \(report);

@@ -18,6 +18,15 @@ struct Column<Row>: Sendable {
             flexible: flexible, widest: widest, breaking: breaking)
         cell = { TableCell(text($0), style: style($0), link: link($0)) }
     }
+
+    private init(_ layout: TableColumn, _ cell: @escaping @Sendable (Row) -> TableCell) {
+        (self.layout, self.cell) = (layout, cell)
+    }
+
+    /// The same column of a row that has this one as a part.
+    func of<Whole>(_ part: @escaping @Sendable (Whole) -> Row) -> Column<Whole> {
+        Column<Whole>(layout) { cell(part($0)) }
+    }
 }
 
 enum ListingForm<Row>: Sendable {

@@ -37,14 +37,15 @@ struct EventParameterTests {
     static let elsewhere: [EventParameter: String] = [
         .nodata: "EventAnswerTests.empty", .includesuperseded: "EventRequestTests.mistake",
         .includeallorigins: "EventRequestTests.meaning", .includeallmagnitudes: "EventRequestTests.meaning",
+        .merge: "EarthquakeAnswerTests.merge", .includeearthquake: "EarthquakeAnswerTests.named",
         .includearrivals: "EventRequestTests.meaning", .callback: "EventClientTests.forms",
         .kmlcolorby: "EventClientTests.forms", .kmlanimated: "EventClientTests.forms",
     ]
 
-    @Test("Those of the standard and of the USGS are all there, and one of our own")
+    @Test("Those of the standard and of the USGS are all there, and three of our own")
     func complete() {
         let names = EventParameter.allCases.map(\.rawValue)
-        #expect(Set(names) == Set(Self.standard + Self.usgs + ["asof"]))
+        #expect(Set(names) == Set(Self.standard + Self.usgs + ["asof", "merge", "includeearthquake"]))
     }
 
     /// So many that each parameter is among them.

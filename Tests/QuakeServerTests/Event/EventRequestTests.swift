@@ -55,7 +55,9 @@ struct EventRequestTests {
         ("productcode=us1", "ids us1"), ("includesuperseded=True", ""),
         ("includedeleted=true&format=csv", "csv deleted included"), ("includedeleted=false", ""),
         ("includedeleted=only&format=geojson", "geojson deleted only"),
-        ("includeallorigins=TRUE&includeallmagnitudes=False&includearrivals=true", ""),
+        ("includeallorigins=TRUE&includeallmagnitudes=False&includearrivals=true", "merged"),
+        ("merge=true", "merged"), ("merge=false", ""),
+        ("format=geojson&includeearthquake=true", "geojson earthquakes named"),
         ("format=kml&kmlcolorby=depth&kmlanimated=TRUE", "kml"),
         ("format=geojson&callback=a.$b_1", "geojson"),
         ("format=text", "text"), ("format=xml", ""), ("format=quakeml", ""), ("nodata=404", "404"),
@@ -221,6 +223,8 @@ struct EventRequestTests {
                 facts.append("\(property.column) \(texts.joined(separator: " "))")
             }
         }
+        if selection.isMerged { facts.append("merged") }
+        if request.namesEarthquakes { facts.append("earthquakes named") }
         if let types = selection.types { facts.append("types \(types.joined(separator: "/"))") }
         if selection.deleted != .excluded { facts.append("deleted \(selection.deleted)") }
         if selection.order != .time { facts.append("by \(selection.order)") }

@@ -48,7 +48,7 @@ struct ExtremeValueTests {
             for call in [
                 "quake, report.aftershocks(code)", "quake, report.aftershock_rate(code)",
                 "report.magnitude_frequency()", "report.gutenberg_richter()",
-                "(select min(net) as net from quake) as any_one, report.agency_comparison(net, net, within_s => 86400, within_km => 20038)",
+                "(select min(net) as net from quake) as any_one, report.agency_comparison(net, net)",
                 "report.gutenberg_richter(completeness => -12)",
                 "report.magnitude_frequency(latitude => 90, longitude => 360, radius_km => 20100)",
             ] {

@@ -26,7 +26,11 @@ struct AgencyComparisonTests {
             """)
     }
 
-    @Test("Two events within 16 s and 100 km are a pair, with what the agencies differ in")
+    private func associate(_ database: TestDatabase) async throws {
+        try await database.withConnection { _ = try await Associator(logger: .quiet).associate(on: $0) }
+    }
+
+    @Test("Events of one earthquake are a pair, with what the agencies differ in")
     func pair() async throws {
         try await server.withDatabase { database in
             try await insert(
@@ -34,29 +38,25 @@ struct AgencyComparisonTests {
                 """
                 ('nc1', 'nc', '1', timestamptz '2020-01-01 00:00:00+00', 0.0, 179.9, 10.0, 4.0, 'ml'),
                 ('emsc:1', 'emsc', '1', '2020-01-01 00:00:02.5+00', 0.0, -179.9, 12.5, 4.25, 'mb'),
-                ('emsc:late', 'emsc', '2', '2020-01-01 00:00:16.001+00', 0.0, 179.9, 10, 4, 'mb'),
-                ('emsc:far', 'emsc', '3', '2020-01-01 00:00:00+00', 0.0, 179.0, 10, 4, 'mb'),
+                ('emsc:late', 'emsc', '2', '2020-01-01 00:05:00+00', 0.0, 179.9, 10, 4, 'mb'),
                 ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 179.9, null, null, null)
                 """)
+            let all = "report.agency_comparison('usgs', 'emsc')"
+            #expect(try await rows(database, "code_1", all) == [], "nothing has associated them yet")
+            try await associate(database)
             let columns =
-                "code_1, code_2, time_difference_s, round(distance_km::numeric, 1), depth_difference_km, magnitude_difference, magnitude_type_1, magnitude_type_2, is_nearest"
+                "code_1, code_2, time_difference_s, round(distance_km::numeric, 1), depth_difference_km, magnitude_difference, magnitude_type_1, magnitude_type_2, is_doubtful"
             #expect(
                 try await rows(database, columns, "report.agency_comparison('usgs', 'EMSC')") == [
-                    "nc1 emsc:1 2.5 22.2 2.5 0.25 ml mb t"
+                    "nc1 emsc:1 2.5 22.2 2.5 0.25 ml mb f"
                 ])
-            #expect(
-                try await rows(
-                    database, "code_1, code_2",
-                    "report.agency_comparison('usgs', 'emsc', within_s => 17, within_km => 101)") == [
-                        "nc1 emsc:1", "nc1 emsc:late", "nc1 emsc:far",
-                    ])
             #expect(
                 try await rows(
                     database, "code_2, depth_difference_km", "report.agency_comparison('nc', 'gfz')")
                     == [])
             #expect(
                 try await rows(database, columns, "report.agency_comparison('gfz', 'usgs')") == [
-                    "gfz:1 nc1 -1 0.0 ml t"
+                    "gfz:1 nc1 -1 0.0 ml f"
                 ])
             for window in [
                 "'2020-01-01 00:00:00.001+00'", "until => '2020-01-01+00'", "minimum_magnitude => 4.1",
@@ -66,47 +66,15 @@ struct AgencyComparisonTests {
                         == [],
                     "\(window)")
             }
-        }
-    }
-
-    @Test("In a sequence, the nearest pairs are one to one")
-    func nearest() async throws {
-        try await server.withDatabase { database in
-            try await insert(
-                database,
-                """
-                ('us1', 'us', '1', timestamptz '2020-01-01 00:00:00+00', 0.0, 0.0, 10.0, 4.0, 'ml'),
-                ('us2', 'us', '2', '2020-01-01 00:00:10+00', 0.0, 0.0, 10, 4, 'ml'),
-                ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 0.0, 10, 4, 'ml'),
-                ('gfz:2', 'gfz', '2', '2020-01-01 00:00:08+00', 0.0, 0.1, 10, 4, 'ml')
-                """)
-            let report = "report.agency_comparison('usgs', 'gfz')"
-            #expect(try await rows(database, "code_1, code_2", report).count == 4)
             #expect(
-                try await rows(database, "code_1, code_2", "\(report) where is_nearest") == [
-                    "us1 gfz:1", "us2 gfz:2",
-                ])
+                try await rows(
+                    database, "code_2", "report.agency_comparison('usgs', 'gfz', null, null, null)") == [
+                        "gfz:1"
+                    ], "a parameter that is null is as if it were not given")
         }
     }
 
-    @Test("A parameter that is null is as if it were not given")
-    func nulls() async throws {
-        try await server.withDatabase { database in
-            try await insert(
-                database,
-                """
-                ('us1', 'us', '1', timestamptz '2020-01-01 00:00:00+00', 0.0, 0.0, 10.0, null::double precision, null),
-                ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 0.0, 10, 4, 'ml'),
-                ('gfz:2', 'gfz', '2', '2020-01-01 00:00:00+00', 0.0, 0.0, 10, 4, 'ml')
-                """)
-            let nulls = "report.agency_comparison('usgs', 'gfz', null, null, null, null, null)"
-            #expect(try await rows(database, "code_2", nulls) == ["gfz:2", "gfz:1"])
-            let exact = "report.agency_comparison('usgs', 'gfz', within_s => 0, within_km => 0)"
-            #expect(try await rows(database, "code_2, is_nearest", exact) == ["gfz:2 t"])
-        }
-    }
-
-    /// Without its own order, the planner compares each event with each: 10,000,000,000 pairs.
+    /// With a wrong plan, each event is compared with each: 10,000,000,000 pairs.
     @Test("Compares 100,000 events of each of two agencies, with statistics and without")
     func many() async throws {
         try await server.withDatabase { database in
@@ -120,12 +88,13 @@ struct AgencyComparisonTests {
                      (values ('us', 'us', interval '0'), ('gfz:', 'gfz', interval '3 seconds')) as agency (prefix, net, delay);
                 alter table quake enable trigger user
                 """)
+            try await associate(database)
             for _ in 1...2 {
                 let pairs = try await rows(
-                    database, "count(*), count(*) filter (where is_nearest and time_difference_s = 3)",
+                    database, "count(*), count(*) filter (where time_difference_s = 3)",
                     "report.agency_comparison('usgs', 'gfz')")
                 #expect(pairs == ["100000 100000"])
-                try await database.query("analyze quake")
+                try await database.query("analyze quake, earthquake, earthquake_member")
             }
         }
     }

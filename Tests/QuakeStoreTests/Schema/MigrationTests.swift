@@ -142,7 +142,7 @@ struct MigrationTests {
                 join pg_namespace n on n.oid = c.relnamespace
                 left join pg_attribute a
                   on a.attrelid = c.oid and a.attnum >= 0 and not a.attisdropped and c.relkind <> 'i'
-                where n.nspname in ('public', 'import', 'history', 'report')
+                where n.nspname in ('public', 'import', 'history', 'report', 'notify')
                   and c.relkind in ('r', 'v', 'm', 'p')
                   and col_description(c.oid, coalesce(a.attnum, 0)) is null
                   and obj_description(c.oid, 'pg_class') is null
@@ -151,19 +151,19 @@ struct MigrationTests {
                 from pg_class c
                 join pg_namespace n on n.oid = c.relnamespace
                 join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-                where n.nspname in ('public', 'import', 'history', 'report')
+                where n.nspname in ('public', 'import', 'history', 'report', 'notify')
                   and c.relkind in ('r', 'v', 'm', 'p')
                   and col_description(c.oid, a.attnum) is null
                 union all
                 select p.oid::regprocedure::text
                 from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-                where n.nspname in ('public', 'import', 'history', 'report')
+                where n.nspname in ('public', 'import', 'history', 'report', 'notify')
                   and obj_description(p.oid, 'pg_proc') is null
                 union all
                 select i.indexrelid::regclass::text
                 from pg_index i join pg_class c on c.oid = i.indrelid
                 join pg_namespace n on n.oid = c.relnamespace
-                where n.nspname in ('public', 'import', 'history', 'report') and not i.indisunique
+                where n.nspname in ('public', 'import', 'history', 'report', 'notify') and not i.indisunique
                   and obj_description(i.indexrelid, 'pg_class') is null
                 """)
 

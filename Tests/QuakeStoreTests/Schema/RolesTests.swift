@@ -26,22 +26,41 @@ struct RolesTests {
             "history.transaction": ["select"],
             "import.last_run": ["select"], "history.store": ["select"],
             "report.coverage": ["select"], "report.reader_lag": ["select"],
+            "public.earthquake": ["select", "insert", "update", "delete"],
+            "public.earthquake_member": ["select", "insert", "update", "delete"],
+            "public.association_override": ["select", "insert", "update", "delete"],
+            "import.association": ["select", "update"],
+            "notify.receiver": ["select"],
         ],
         .reader: [
-            "public.quake": ["select"],
+            "public.quake": ["select"], "public.earthquake": ["select"],
+            "public.earthquake_member": ["select"],
+            "public.association_override": ["select"], "import.association": ["select"],
             "import.migration": ["select"], "import.run": ["select"], "import.reject": ["select"],
             "import.feed": ["select"], "import.sweep": ["select"], "import.mirror": ["select"],
             "import.settled": ["select"], "import.last_run": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
             "history.reader": ["select"], "history.tracked": ["select"], "history.citation": ["select"],
             "report.coverage": ["select"], "report.reader_lag": ["select"],
+            "notify.receiver": ["select"],
+        ],
+        .notifier: [
+            "public.quake": ["select"],
+            "import.migration": ["select"],
+            "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
+            "history.citation": ["select"],
+            "notify.event": ["select"], "notify.state": ["select", "update"],
+            "notify.seen": ["select", "insert", "update", "delete"],
+            "notify.standing": ["select", "insert", "update", "delete"],
+            "notify.pace": ["select", "insert", "update", "delete"],
+            "notify.outbox": ["select", "insert", "update", "delete"],
         ],
         .report: ["import.migration": ["select"]],
     ]
 
     @Test(
         "Every statement on every table is refused, except those that the role is for",
-        arguments: [Roles.Purpose.writer, .reader, .report])
+        arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
     func tables(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             let expected = Self.allowed[purpose] ?? [:]
@@ -98,13 +117,33 @@ struct RolesTests {
             "select setval('history.token', 1)",
             "lock table history.commit_lock in access share mode",
             "lock table public.quake in share mode",
+            "select message from notify.outbox",
+            "select * from notify.event",
             "create temporary table mine ()",
             "create table public.mine ()",
             "select import.settle('a', 'b', now(), null, null, false, 0, true, false)",
             "select import.lock_key('a')",
         ],
+        .notifier: [
+            "select * from report.event",
+            "select raw from import.reject",
+            "select * from history.reader",
+            "select history.prune('0')",
+            "insert into history.reader (name, login, token) values ('mine', session_user, 1)",
+            "select setval('history.token', 1)",
+            "lock table history.commit_lock in access share mode",
+            "lock table public.quake in share mode",
+            "create table notify.mine ()",
+            "create temporary table mine ()",
+            "create table public.mine ()",
+            "select import.lock_key('a')",
+            "create or replace function notify.now() returns timestamptz language sql return '2000-01-01'::timestamptz",
+            "insert into public.quake (code, net, net_code, time, updated, longitude, latitude) values ('a', 'a', 'a', now(), now(), 0, 0)",
+        ],
         .report: [
             "select raw from import.reject",
+            "select * from notify.outbox",
+            "select * from notify.receiver",
             "select hash from import.reject",
             "select before from history.change",
             "select history.report('other', 0)",
@@ -126,7 +165,8 @@ struct RolesTests {
         ],
     ]
 
-    @Test("Other privileges are refused, too", arguments: [Roles.Purpose.writer, .reader, .report])
+    @Test(
+        "Other privileges are refused, too", arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
     func statements(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             let login = roles.login(purpose)
@@ -161,11 +201,11 @@ struct RolesTests {
                 try await intruder.query(
                     "select pg_advisory_lock(x'7175616b6573'::bigint)", to: "take what may be the lock")
                 try await roles.database.execute(
-                    "drop schema report cascade; delete from import.migration where number = 5")
+                    "drop schema report cascade; delete from import.migration where number = 6")
                 let applied = try await roles.login(.owner).withConnection {
                     try await Migrator($0).migrate()
                 }
-                #expect(applied == ["0005_report"])
+                #expect(applied == ["0006_report"])
             }
         }
     }
@@ -388,12 +428,12 @@ struct RolesTests {
             try await owner.execute(
                 """
                 drop schema report cascade;
-                delete from import.migration where number = 5
+                delete from import.migration where number = 6
                 """)
 
             let applied = try await owner.withConnection { try await Migrator($0).migrate() }
 
-            #expect(applied == ["0005_report"])
+            #expect(applied == ["0006_report"])
             let row = try await roles.database.query(
                 """
                 select pg_get_userbyid(nspowner) as owner,
@@ -412,7 +452,7 @@ struct RolesTests {
                 """
                 select oid::regprocedure::text as name, coalesce(array_to_string(proconfig, ' '), '') as settings
                 from pg_proc
-                where prosecdef and pronamespace::regnamespace::text in ('public', 'import', 'history', 'report')
+                where prosecdef and pronamespace::regnamespace::text in ('public', 'import', 'history', 'report', 'notify')
                 """)
             #expect(rows.count >= 3)
             for row in rows {
@@ -446,7 +486,7 @@ private struct Table {
                              order by a.attnum desc limit 1), '') as column,
                    c.relname = 'transaction' and n.nspname = 'history' as is_partly
             from pg_class c join pg_namespace n on n.oid = c.relnamespace
-            where (n.nspname in ('import', 'history', 'report') or c.oid = 'public.quake'::regclass)
+            where (n.nspname in ('import', 'history', 'report', 'notify') or c.oid in (select relation from history.tracked))
               and c.relkind in ('r', 'v', 'm')
             """
         ).map { row in
@@ -491,15 +531,15 @@ extension TestDatabase {
             """
             select c.oid::regclass || ' ' || pg_get_userbyid(c.relowner) || ' '
                    || coalesce((select string_agg(a::text, ' ' order by a::text) from unnest(c.relacl) a), '') as text
-            from pg_class c where c.relnamespace::regnamespace::text in ('public', 'import', 'history', 'report')
+            from pg_class c where c.relnamespace::regnamespace::text in ('public', 'import', 'history', 'report', 'notify')
             union all
             select p.oid::regprocedure || ' ' || pg_get_userbyid(p.proowner) || ' '
                    || coalesce((select string_agg(a::text, ' ' order by a::text) from unnest(p.proacl) a), '')
-            from pg_proc p where p.pronamespace::regnamespace::text in ('public', 'import', 'history', 'report')
+            from pg_proc p where p.pronamespace::regnamespace::text in ('public', 'import', 'history', 'report', 'notify')
             union all
             select n.nspname || ' ' || pg_get_userbyid(n.nspowner) || ' '
                    || coalesce((select string_agg(a::text, ' ' order by a::text) from unnest(n.nspacl) a), '')
-            from pg_namespace n where n.nspname in ('public', 'import', 'history', 'report')
+            from pg_namespace n where n.nspname in ('public', 'import', 'history', 'report', 'notify')
             order by 1
             """
         ).map { try $0.decode("text") }

@@ -20,6 +20,47 @@ struct ListCommandTests {
         }
     }
 
+    @Test(
+        "With --merge each earthquake is a line, with its agencies; --agency chooses what an agency reports")
+    func merged() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "gfz:a")
+
+            let table = try await quakes.run("list", "--merge").output.split(separator: "\n")
+            #expect(table.count == 4 && table[0].contains("PLACE") && table[0].contains("AGENCIES"))
+            #expect(
+                table[1].contains("5.3") && table[1].contains("Onetown") && table[1].contains("EMSC GFZ USGS")
+            )
+            let csv = try await quakes.run("list", "--merge", "--agency", "gfz", "--format", "csv").output
+                .split(separator: "\n")
+            #expect(csv.count == 2 && csv[0].hasSuffix(",earthquake,magnitude_from,agencies,events"))
+            #expect(csv[1].hasSuffix(#",us1,gfz:a,"emsc,gfz,usgs","emsc:b,gfz:a,us1""#))
+            let json = try await quakes.run("list", "--merge", "--min-magnitude", "5.2", "--format", "ndjson")
+                .output
+            let row = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+            #expect(
+                row["agencies"] as? [String] == ["emsc", "gfz", "usgs"] && row["magnitude"] as? Double == 5.3)
+            #expect(row["events"] as? [String] == ["emsc:b", "gfz:a", "us1"])
+            #expect(
+                try await quakes.run("list", "--agency", "gfz").output.contains("One Region"), "its own row")
+
+            try await database.group(["us1"])
+            #expect(try await quakes.run("list", "--merge").output.split(separator: "\n").count == 6)
+            let before = try await quakes.run("list", "--merge", "--as-of", "2").output
+            #expect(before.split(separator: "\n").map { "\($0)" } == table.map { "\($0)" })
+        }
+    }
+
+    @Test(
+        "A view and QuakeML have no earthquakes to merge, which is said",
+        arguments: [["--view", "x.sqlite"], ["--format", "quakeml"]])
+    func notMerged(options: [String]) async throws {
+        let outcome = try await QuakesCommand().run(["list", "--merge"] + options)
+        #expect(outcome.status == 64 && outcome.errors.contains("--merge cannot be used with \(options[0])"))
+    }
+
     @Test("Importing its GeoJSON gives the same earthquakes")
     func geoJSONRoundTrip() async throws {
         try await server.withDatabase { database in

@@ -70,6 +70,25 @@ struct PictureCommandTests {
         }
     }
 
+    @Test(
+        "A picture of several agencies says that it shows an earthquake more than once, and with --merge shows it once",
+        arguments: [["map"], ["plot", "time"], ["plot", "cumulative"], ["plot", "depths"]])
+    func merged(command: [String]) async throws {
+        try await TestServer.shared.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"])
+            let note = "Events of 3 agencies: earthquakes may be counted more than once"
+            let all = try await quakes.run(command).output
+            #expect(all.contains(note) && all.contains(">5 events from "))
+            let merged = try await quakes.run(command + ["--merge"]).output
+            #expect(!merged.contains(note) && merged.contains(">3 events from "))
+            #expect(merged.contains("Selection: each earthquake once."))
+            let one = try await quakes.run(command + ["--agency", "emsc"]).output
+            #expect(!one.contains(note) && one.contains(">2 events from "))
+        }
+    }
+
     @Test("Aftershocks are those of the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -15,7 +15,7 @@ struct ReportCommandTests {
             let names = try await database.query(
                 """
                 select relname as name from pg_class where relnamespace = 'report'::regnamespace and relkind = 'v'
-                union select proname from pg_proc where pronamespace = 'report'::regnamespace and proretset
+                union select proname from pg_proc where pronamespace = 'report'::regnamespace and proretset and proname <> 'counted'
                 """)
             #expect(names.count >= 18)
             let listed = outcome.output.split(separator: "\n").dropFirst().map {
@@ -64,6 +64,7 @@ struct ReportCommandTests {
                 values ('us7000abcd', 'us', '7000abcd', 5, 10, '100 km S of Somewhere Else, Far Away', '2026-01-01', now(), 0, 0),
                        ('gfz:gfz2026texh', 'gfz', 'gfz2026texh', 5.5, 17, null, '2026-01-01 00:00:02.25', now(), 0, 0.5)
                 """)
+            try await database.group(["us7000abcd", "gfz:gfz2026texh"])
             let summaries = ["all_hour", "all_day", "all_week"].map {
                 "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/\($0).geojson"
             }
@@ -104,7 +105,7 @@ struct ReportCommandTests {
             #expect(unknown.status == 64 && unknown.output == "")
             #expect(
                 unknown.errors.contains(
-                    "agency_1=gzf is neither an agency nor an event's network; did you mean gfz?"))
+                    "agency_1=gzf is not an agency, nor an event's network; did you mean gfz?"))
             for known in ["GFZ", "q0"] {
                 let empty = try await compared(known)
                 #expect(empty.status == 0 && empty.errors == "quakes: the report has no rows\n", "\(known)")
@@ -115,6 +116,54 @@ struct ReportCommandTests {
             #expect(json.output == "" && json.errors == "")
             let changes = try await quakes(["changes", "--author", "nobody"], database)
             #expect(changes.status == 0 && changes.errors == "quakes: there are no such changes\n")
+        }
+    }
+
+    @Test(
+        "A report over several agencies says that it counts an earthquake more than once, and how to count it once"
+    )
+    func severalAgencies() async throws {
+        try await server.withDatabase { database in
+            let note =
+                "several agencies are counted, and an earthquake once for each that reports it: --merge counts it once"
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b", net: "q1")])
+            #expect(!(try await quakes(["report", "daily_energy"], database).errors.contains(note)))
+            try await database.importAgencies()
+            for report in ["daily_energy", "gutenberg_richter"] {
+                #expect(try await quakes(["report", report], database).errors.contains(note), "\(report)")
+            }
+            for quiet in [["event"], ["daily_energy", "--merge"], ["daily_energy", "agency=gfz"]] {
+                #expect(!(try await quakes(["report"] + quiet, database).errors.contains(note)), "\(quiet)")
+            }
+        }
+    }
+
+    @Test(
+        "--merge and --agency are arguments of what counts; an agency that the catalogue has not is an error")
+    func mergedReports() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "gfz:a")
+            let csv = ["--format", "csv"]
+            func lines(_ arguments: String...) async throws -> [String] {
+                let outcome = try await quakes(["report"] + arguments + csv, database)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                return outcome.output.split(separator: "\n").dropFirst().map(String.init)
+            }
+            #expect(try await lines("largest_event").count == 4)
+            let merged = try await lines("largest_event", "--merge")
+            #expect(merged.count == 2 && merged[0].hasPrefix("1,us1,") && merged[0].contains(",5.3,Mw,"))
+            #expect(
+                try await lines("largest_event", "merge=true", "rank=2").count == 1, "a column limits it, too"
+            )
+            #expect(try await lines("largest_event", "--merge", "--agency", "EMSC") == [merged[0]])
+            #expect(try await lines("largest_event", "agency=emsc").count == 1)
+            #expect(try await lines("magnitude_frequency", "--agency", "usgs").count == 2)
+            let unknown = try await quakes(["report", "daily_energy", "--agency", "usgz"], database)
+            #expect(unknown.status == 66)
+            #expect(unknown.errors.contains("no events of the agency usgz, but those of emsc, gfz, usgs"))
+            let useless = try await quakes(["report", "feed_health", "--merge"], database)
+            #expect(useless.status == 64 && useless.errors.contains("feed_health has no merge"))
         }
     }
 

@@ -12,11 +12,12 @@ struct DeploymentTests {
 
     private static let units = [
         "deploy/quakes-import.service", "deploy/quakes-worker.service", "deploy/quakes-follow@.service",
-        "deploy/quakes-prune.service", "deploy/quakes-serve.service",
+        "deploy/quakes-prune.service", "deploy/quakes-serve.service", "deploy/quakes-notify.service",
     ]
     private static let manifests = [
         "docker-compose.yml", "deploy/kubernetes/cronjob.yaml", "deploy/kubernetes/follower.yaml",
-        "deploy/kubernetes/migrate.yaml", "deploy/kubernetes/prune.yaml", "deploy/kubernetes/serve.yaml",
+        "deploy/kubernetes/migrate.yaml", "deploy/kubernetes/notify.yaml", "deploy/kubernetes/prune.yaml",
+        "deploy/kubernetes/serve.yaml",
         "deploy/kubernetes/worker.yaml",
     ]
 
@@ -88,12 +89,14 @@ struct DeploymentTests {
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
         let sources = ["all_hour", "all_day", "usgs"]
         let age = ["--max-age", "15m"]
-        #expect(compose.prefix(2) == [["status"] + sources + age, lag(of: "reader")])
+        #expect(compose.prefix(3) == [["status"] + sources + age, lag(of: "reader"), lag(of: "notify")])
         for file in ["docker-compose.yml", "deploy/kubernetes/worker.yaml"] {
             let quoted = sources.map { "\"\($0)\"" }.joined(separator: ", ")
             #expect(try Self.text(file).contains("[\"import\", \(quoted), \"--every\""), "\(file)")
         }
-        for (manifest, probe) in [("worker", compose[0]), ("follower", lag(of: "kubernetes"))] {
+        for (manifest, probe) in [
+            ("worker", compose[0]), ("follower", lag(of: "kubernetes")), ("notify", lag(of: "notify")),
+        ] {
             let commands = try Self.commands(in: "deploy/kubernetes/\(manifest).yaml")
             let probes = commands.filter { $0.first == "status" }
             #expect(!probes.isEmpty && probes.allSatisfy { $0 == probe }, "\(manifest)")
@@ -179,7 +182,9 @@ struct DeploymentTests {
     @Test("Only those who set up the schema have the owner's password, and pruning has a login of its own")
     func composeLogins() throws {
         let services = try Self.text("docker-compose.yml").split(separator: /\n\n/)
-        for name in ["postgres", "migrate", "logins", "worker", "reader", "serve", "prune", "grafana"] {
+        for name in [
+            "postgres", "migrate", "logins", "worker", "reader", "notify", "serve", "prune", "grafana",
+        ] {
             let service = try #require(services.first { $0.contains("  \(name):\n") }, "\(name)")
             let isOwner = ["postgres", "migrate", "logins"].contains(name)
             #expect(service.contains("POSTGRES_PASSWORD:?") == isOwner, "\(name)")
@@ -239,7 +244,7 @@ struct DeploymentTests {
                 ],
                 environment: .inherit.updating([
                     "WORKER_PASSWORD": "it's $1", "READER_PASSWORD": "two", "PRUNE_PASSWORD": "three",
-                    "REPORT_PASSWORD": "four",
+                    "REPORT_PASSWORD": "four", "NOTIFIER_PASSWORD": "five",
                 ]),
                 output: .discarded, error: .string(limit: 1 << 16))
             #expect(result.terminationStatus == .exited(0), "\(result.standardError)")
@@ -247,13 +252,14 @@ struct DeploymentTests {
         let logins = try await database.query(
             """
             select rolname as login, rolpassword is not null as has_password,
-                   (select string_agg(roleid::regrole::text, ',') from pg_auth_members where member = a.oid) as roles
-            from pg_authid a where rolname in ('worker', 'reader', 'prune', 'grafana') order by rolname
+                   (select string_agg(roleid::regrole::text, ',' order by roleid::regrole::text) from pg_auth_members where member = a.oid) as roles
+            from pg_authid a where rolname in ('worker', 'reader', 'notifier', 'prune', 'grafana') order by rolname
             """)
-        #expect(try logins.map { try $0.decode("has_password") } == [true, true, true, true])
+        #expect(try logins.map { try $0.decode("has_password") } == [true, true, true, true, true])
         #expect(
             try logins.map { try $0.decode("roles") } == [
-                "quakes_report", "quakes_owner", "quakes_reader", "quakes_writer",
+                "quakes_report", "quakes_notifier,quakes_reader", "quakes_owner", "quakes_reader",
+                "quakes_writer",
             ])
     }
 
@@ -305,7 +311,8 @@ struct DeploymentTests {
         let checks = text.matches(of: /test: \["CMD", (.*)\]/).map(\.output.1)
         return try (container + checks).map { try words($0) }.compactMap { words in
             if words.first == "quakes" { return Array(words.dropFirst()) }
-            return ["import", "follow", "migrate", "serve", "prune"].contains(words.first) ? words : nil
+            return ["import", "follow", "migrate", "serve", "prune", "notify"].contains(words.first)
+                ? words : nil
         }
     }
 

@@ -6,7 +6,8 @@ struct HelpTests {
     @Test(
         "Every command explains itself on standard output, with and without a database",
         arguments: [
-            [], ["import"], ["list"], ["map"], ["plot"], ["changes"], ["delete"], ["report"], ["migrate"],
+            [], ["import"], ["list"], ["map"], ["plot"], ["changes"], ["associate"], ["delete"], ["report"],
+            ["migrate"],
             ["sample"],
             ["database"],
             ["database", "shell"],

@@ -145,7 +145,8 @@ struct PoolerTests {
             #expect(try await quakes.run("delete", "q0a").status == 0)
             #expect(try await database.query("select code from quake").count == 1)
 
-            try await database.execute("drop schema import, history, report cascade; drop table quake")
+            try await database.execute(
+                "drop schema import, history, report, notify cascade; drop table quake")
             let migrated = try await quakes.run("migrate")
             #expect(migrated.status == 0, "\(migrated.errors)")
             #expect(try await quakes.run("status").status == 0)

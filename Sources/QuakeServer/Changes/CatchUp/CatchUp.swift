@@ -105,7 +105,7 @@ final class CatchUp: ReaderView {
                 bytes.withLock { form.append(.snapshot, line.jsonText.utf8, to: &$0) }
             }
             let kind: StreamForm.Kind = pass.freshStart == nil ? .change : .row
-            reached = try await pass.forEachLine(of: form.filter?.selection) { line in
+            reached = try await pass.forEachLineWithEarthquake(of: form.filter?.selection) { line in
                 let piece: [UInt8] = bytes.withLock { bytes in
                     form.append(kind, line, to: &bytes)
                     guard bytes.count >= Self.pieceSize else { return [] }

@@ -192,7 +192,7 @@ final class LiveChanges: ReaderView, Sendable {
         let end =
             hasFilters
             ? try await pass.forEachChange { collect($0.line, $0) }
-            : try await pass.forEachLine { collect($0) }
+            : try await pass.forEachLineWithEarthquake(of: nil) { collect($0) }
         if let (lines, taken) = collected.withLock({ $0.take() }) {
             var quakes = taken
             quakes.finish()

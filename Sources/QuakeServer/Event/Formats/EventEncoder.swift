@@ -4,6 +4,8 @@ import PostgreSQL
 /// Writes events in one form, straight from their rows.
 protocol EventEncoder: Sendable {
     static var properties: [Property] { get }
+    /// Whether the columns of `EarthquakeGroup` follow those of the properties.
+    var needsGroup: Bool { get }
 
     func head(of count: Int) -> String
 
@@ -13,5 +15,7 @@ protocol EventEncoder: Sendable {
 }
 
 extension EventEncoder {
+    var needsGroup: Bool { false }
+
     func finish(_ bytes: inout [UInt8]) {}
 }

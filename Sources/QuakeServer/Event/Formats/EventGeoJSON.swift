@@ -1,5 +1,6 @@
 import Feed
 import PostgreSQL
+import QuakeStore
 
 /// Writes events as features of GeoJSON, as the USGS feeds have them, straight from the rows of a COPY
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing them gives the same events again.
@@ -37,6 +38,8 @@ struct EventGeoJSON: EventEncoder {
     /// The function of JavaScript that is called with the document; nil for the document itself.
     var callback: String?
     var endsLine = false
+    /// Whether a feature has a property `earthquake`: the one that it describes together with others.
+    var needsGroup = false
 
     private(set) var count = 0
     /// The least longitude, latitude and depth, and the greatest. An unknown depth counts as 0.
@@ -66,6 +69,7 @@ struct EventGeoJSON: EventEncoder {
             try bytes.append(asInFeed: &row, member.kind)
         }
         if isDetail { bytes.append(text: ",\"products\":{}") }
+        let start = bytes.count
         if let extra = try row.nextJSON(), extra.count > 2 {
             // An object without its braces.
             bytes.append(UInt8(ascii: ","))
@@ -75,6 +79,12 @@ struct EventGeoJSON: EventEncoder {
         bytes.append(text: ",\"id\":")
         try bytes.append(asInFeed: &row, .text)
         bytes.append(UInt8(ascii: "}"))
+        guard needsGroup else { return }
+        let group = try EarthquakeGroup(&row)
+        // It comes last, and belongs among the properties.
+        if group.members.count > 1 {
+            bytes.insert(contentsOf: ",\"earthquake\":\(group.json.jsonText)".utf8, at: start)
+        }
     }
 
     private mutating func appendGeometry(_ row: inout Row, to bytes: inout [UInt8]) throws {
@@ -147,5 +157,15 @@ extension [UInt8] {
         }
         append(UInt8(ascii: "\""))
         return ()
+    }
+}
+
+extension EarthquakeGroup {
+    /// As `/changes` has it.
+    fileprivate var json: JSONObject {
+        [
+            "code": code, "preferred": preferred, "magnitude_from": magnitudeFrom, "networks": networks,
+            "members": members,
+        ]
     }
 }

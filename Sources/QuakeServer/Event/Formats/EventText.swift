@@ -1,10 +1,14 @@
 import Feed
 import PostgreSQL
+import QuakeStore
 
 /// Events as the standard's text: 14 columns between vertical bars.
 ///
-/// The table knows one network for each event, which is preferred: that is its author, its catalogue and its contributor.
+/// The table knows one network for each event, which is preferred: that is its author, its catalogue and its contributor. The
+/// magnitude of a merged earthquake may be another one's.
 struct EventText: EventEncoder {
+    var needsGroup = false
+
     static let properties: [Property] = [
         .code, .time, .latitude, .longitude, .depth, .net, .magnitudeType, .magnitude, .place, .type,
     ]
@@ -30,9 +34,15 @@ struct EventText: EventEncoder {
         line.append(field: try row.nextBytes())
         let magnitude = try row.nextDouble()
         line.append(field: magnitude)
-        line.append(field: magnitude == nil ? nil : net)
-        line.append(field: try row.nextBytes())
-        line.append(field: try row.nextBytes())
+        let (place, type) = (try row.nextBytes(), try row.nextBytes())
+        if needsGroup {
+            let network = try EarthquakeGroup(&row).magnitudeNetwork ?? ""
+            Array(network.utf8).withUnsafeBytes { line.append(field: $0) }
+        } else {
+            line.append(field: magnitude == nil ? nil : net)
+        }
+        line.append(field: place)
+        line.append(field: type)
         line[line.count - 1] = UInt8(ascii: "\n")
     }
 }

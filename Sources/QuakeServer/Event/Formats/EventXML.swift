@@ -11,20 +11,50 @@ struct EventXML: EventEncoder {
     func head(of count: Int) -> String { QuakeML.head }
 
     func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
+        QuakeML.append(try QuakeML.Event(&row), to: &bytes)
+    }
+
+    func finish(_ bytes: inout [UInt8]) { bytes.append(text: QuakeML.tail) }
+}
+
+/// Earthquakes that are merged, from the rows of `SelectedQuakes.forEachSolution`.
+struct EarthquakeXML: EventEncoder {
+    static let properties = EventXML.properties
+
+    private var earthquakes: QuakeML.EarthquakeWriter
+
+    init(_ solutions: QuakeML.Solutions) { earthquakes = QuakeML.EarthquakeWriter(solutions) }
+
+    func head(of count: Int) -> String { QuakeML.head }
+
+    mutating func append(_ row: inout Row, to bytes: inout [UInt8]) throws {
+        guard let isPreferred = try row.nextBool(), let givesMagnitude = try row.nextBool() else {
+            throw RowError.other
+        }
+        earthquakes.append(
+            try QuakeML.Event(&row), isPreferred: isPreferred, givesMagnitude: givesMagnitude, to: &bytes)
+    }
+
+    func finish(_ bytes: inout [UInt8]) {
+        earthquakes.finish(&bytes)
+        bytes.append(text: QuakeML.tail)
+    }
+}
+
+extension QuakeML.Event {
+    /// Reads the properties of `EventXML` in their order.
+    fileprivate init(_ row: inout Row) throws {
         guard let code = try row.nextBytes(), let net = try row.nextBytes(), let time = try row.nextInstant(),
             let updated = try row.nextInstant(), let latitude = try row.nextDouble(),
             let longitude = try row.nextDouble()
         else { throw RowError.other }
-        var event = QuakeML.Event(
+        self.init(
             code: code, net: net, time: time, updated: updated, latitude: latitude, longitude: longitude)
-        (event.url, event.place) = (try row.nextBytes(), try row.nextBytes())
-        (event.type, event.status) = (try row.nextBytes(), try row.nextBytes())
-        event.magnitudeType = try row.nextBytes()
-        (event.depth, event.magnitude) = (try row.nextDouble(), try row.nextDouble())
-        (event.stations, event.residual) = (try row.nextInteger(), try row.nextDouble())
-        (event.gap, event.distance) = (try row.nextDouble(), try row.nextDouble())
-        QuakeML.append(event, to: &bytes)
+        (url, place) = (try row.nextBytes(), try row.nextBytes())
+        (type, status) = (try row.nextBytes(), try row.nextBytes())
+        magnitudeType = try row.nextBytes()
+        (depth, magnitude) = (try row.nextDouble(), try row.nextDouble())
+        (stations, residual) = (try row.nextInteger(), try row.nextDouble())
+        (gap, distance) = (try row.nextDouble(), try row.nextDouble())
     }
-
-    func finish(_ bytes: inout [UInt8]) { bytes.append(text: QuakeML.tail) }
 }

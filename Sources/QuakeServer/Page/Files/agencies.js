@@ -35,6 +35,12 @@ const others = "other networks";
  */
 export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includes(":") ? net : others);
 
+/** The same of a network that reports an earthquake with others. @param {string} net */
+export const agencyOfNetwork = (net) => known.get(net)?.name ?? net;
+
+/** The networks of the agency with this name. @param {string} name @returns {string[]} */
+export const networksOf = (name) => [...known.values()].find((each) => each.name === name)?.networks ?? [name];
+
 /** What people call it, such as `GFZ`. */
 export const label = (name) => labels.get(name) ?? (name === others ? name : name.toUpperCase());
 
@@ -72,14 +78,18 @@ export function publishers(names) {
 
 let shown = null;
 
-/** Says whose data are shown, and on which terms; and offers colours by agency, if there are several. */
-export function showAgencies(names, color) {
+/** Says whose data are shown, and on which terms; and offers colours by agency and the agencies, if there are several. */
+export function showAgencies(names, color, chosen) {
   for (const option of all("[name=color] [value=agency]")) {
     option.hidden = option.disabled = names.length < 2 && color !== "agency";
   }
-  const text = String(names);
+  byId("agencies").hidden = names.length < 2 && chosen == null;
+  const text = String([chosen, names]);
   if (shown === text && known.size > 0) return;
   shown = known.size > 0 ? text : null;
+  const field = /** @type {HTMLSelectElement} */ (byId("agencies").querySelector("select"));
+  field.replaceChildren(...["", ...new Set(chosen ? [...names, chosen] : names)].map((name) => new Option(name ? label(name) : "All agencies", name)));
+  field.value = chosen ?? "";
   const box = byId("sources");
   const named = names.filter((name) => name !== others);
   box.hidden = named.length === 0;

@@ -1,9 +1,12 @@
-// Which events cause alerts. Pure: notify.js shows them.
+// Which events cause alerts. Pure: notify.js shows them. `quakes notify` decides by the same table of cases
+// (Tests/AlertsTests/Cases/alerts.json).
 
 import { distance, fromRow, isAmong } from "./quake.js";
 
 /** An event that is older is history: a backfill brings many of them. */
 const newest = 24 * 3_600_000;
+/** Clocks differ. An origin that is further ahead is an error. */
+const ahead = 5 * 60_000;
 const remembered = 7 * 24 * 3_600_000;
 
 /** @typedef {{ on: boolean, magnitude: number, near: boolean, latitude: number, longitude: number, radius: number, sound: boolean }} Wish */
@@ -49,19 +52,33 @@ export function selection({ magnitude, near, latitude, longitude, radius }, now)
 }
 
 const matches = (quake, wish, now) =>
-  quake.magnitude != null && quake.magnitude >= wish.magnitude && now - quake.time <= newest
-  && (!wish.near || distance(quake, wish) <= wish.radius);
+  quake.magnitude != null && quake.magnitude >= wish.magnitude && now - quake.time <= newest && quake.time - now <= ahead
+  && !isExercise(quake) && (!wish.near || distance(quake, wish) <= wish.radius);
+
+const exercises = new Set(["scenario", "exercise", "training", "test", "drill"]);
+const words = (text) => (text ?? "").toLowerCase().split(/\P{L}+/u).filter(Boolean);
+
+/** Whether it is a test, an exercise or a scenario: by its products, its type, its status, or the first word of its place. */
+const isExercise = ({ type, types, status, place }) =>
+  (types ?? []).some((each) => each === "scenario" || each.endsWith("-scenario"))
+  || [...words(type), ...words(status), ...words(place).slice(0, 1)].some((word) => exercises.has(word));
 
 /**
  * The events of a pass that cause an alert, the largest first: those that match now and did not before, and were never alerted
- * to, also not under another code.
+ * to, also not under another code. What was deleted, and does not continue under another code, is forgotten: it is news when it
+ * comes back.
+ *
+ * @param {Map<string, number>} told which were alerted to; loses those that were deleted
  */
 export function crossing(changes, wish, told, now) {
   const byKey = new Map();
   for (const change of changes) byKey.set(change.key, [...(byKey.get(change.key) ?? []), change]);
   const found = [];
   for (const each of byKey.values()) {
-    const { operation, row } = each.at(-1);
+    const { key, operation, row, reason, before: deleted } = each.at(-1);
+    if (operation === "delete" && !reason?.startsWith("superseded by ")) {
+      for (const code of [key, ...(deleted?.ids ?? [])]) told.delete(code);
+    }
     if (operation === "delete" || !row) continue;
     const quake = fromRow(row);
     if (!matches(quake, wish, now) || isAmong(quake, told)) continue;

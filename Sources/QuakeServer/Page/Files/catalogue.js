@@ -31,8 +31,8 @@ export class Catalogue {
   apply(changes) {
     const added = [];
     const news = [];
-    for (const { key, operation, row, reason, selected } of new Map(changes.map((each) => [each.key, each])).values()) {
-      const quake = row && fromRow(row);
+    for (const { key, operation, row, reason, selected, earthquake } of new Map(changes.map((each) => [each.key, each])).values()) {
+      const quake = row && fromRow(row, earthquake);
       if (quake && selected !== false) {
         const kind = this.put(quake);
         if (kind === "new") added.push(quake);

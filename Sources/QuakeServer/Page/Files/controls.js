@@ -52,6 +52,7 @@ export class Controls {
   #changed({ name, value, checked }) {
     const { chosen } = this.#handlers;
     switch (name) {
+      case "agency": return chosen({ agency: value || null });
       case "zone": case "units": case "sort": case "color": return chosen({ [name]: value });
       case "search": return this.#searched(value);
       case "inview": return chosen({ inview: checked });

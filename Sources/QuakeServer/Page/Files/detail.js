@@ -1,10 +1,11 @@
 // An event's summary, and its story: every revision that history has kept.
 
-import { agency, termsAddress } from "./agencies.js";
+import { agency, agencyOf, label, termsAddress } from "./agencies.js";
 import { element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
-import { columns, differences, pages, typeLabel } from "./quake.js";
-import { root, stateAt, story } from "./service.js";
+import { agenciesOf } from "./groups.js";
+import { columns, differences, distance, pages, typeLabel } from "./quake.js";
+import { root, solutions, stateAt, story } from "./service.js";
 
 export class Detail {
   #box;
@@ -56,13 +57,44 @@ export class Detail {
     this.#shown = shown;
     const back = button("Back to the list", () => this.#handlers.closed());
     const summary = element("div", "summary");
+    const others = element("div", "solutions");
     const steps = element("div", "story");
     const hadFocus = this.#box.contains(document.activeElement);
-    this.#box.replaceChildren(back, summary, steps);
+    this.#box.replaceChildren(back, summary, others, steps);
     this.#box.hidden = false;
     summary.append(...(quake ? this.#summary(quake, mark, settings, now) : [heading(foreign(code))]));
     if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
     this.#tell(code, quake, settings, now, { asof, begin }, summary, steps);
+    if (quake?.earthquake) this.#compare(quake, settings, asof, others);
+  }
+
+  /** What each agency says of the earthquake, and how that differs from what is shown. */
+  async #compare(quake, { units }, asof, box) {
+    const { signal } = this.#loading;
+    const { length } = agenciesOf(quake);
+    box.append(element("h3", "", length > 1 ? `Reported by ${length} agencies` : "Reported more than once"));
+    let found;
+    try {
+      found = await solutions(quake.earthquake.members, asof, signal);
+    } catch {
+      if (!signal.aborted) box.append(element("p", "", "Couldn’t load what they say."));
+      return;
+    }
+    if (signal.aborted) return;
+    const head = element("tr", "", ...["Agency", "M", "Time", "Distance", "Depth"].map((text) => element("th", "", text)));
+    const rows = found.map((one) => {
+      const isShown = one.code === quake.code;
+      const name = label(agencyOf(one));
+      const cells = [
+        `${format.magnitude(one.magnitude)} ${one.magnitude_type ?? ""}`,
+        isShown ? "shown" : `${format.signed((one.time - quake.time) / 1000)} s`,
+        isShown ? "" : format.away(distance(quake, one), units),
+        one.depth == null ? "unknown" : format.value("depth", one.depth),
+      ];
+      const node = isShown ? element("strong", "", name) : button(name, () => this.#handlers.chosen(one.code), "quiet");
+      return element("tr", "", element("td", "", node), ...cells.map((text) => element("td", "", foreign(text))));
+    });
+    box.append(element("table", "", head, ...rows));
   }
 
   #tick(now) {

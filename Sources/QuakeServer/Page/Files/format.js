@@ -109,6 +109,12 @@ export function position(quake) {
   return `${latitude}, ${Math.abs(quake.longitude).toFixed(3)}° ${quake.longitude < 0 ? "W" : "E"}`;
 }
 
+/** Such as `+2.1` or `−0.3`. */
+export const signed = (value) => `${value < 0 ? "" : "+"}${trimmed(value, 1)}`;
+
+/** How far something is, such as `14 km`. @param {number} value in km @param {Units} units */
+export const away = (value, units) => `${trimmed(value / kilometres[units], 0)} ${units}`;
+
 const trimmed = (value, digits) => String(Number(value.toFixed(digits))).replace("-", "−");
 
 /** What a column holds. */

@@ -3,6 +3,7 @@
 import { agencyOf, label } from "./agencies.js";
 import { element, foreign } from "./dom.js";
 import * as format from "./format.js";
+import { agenciesOf } from "./groups.js";
 import { isOther, typeLabel } from "./quake.js";
 import { colorClass, radius, weight } from "./scale.js";
 
@@ -137,7 +138,7 @@ export class QuakeList {
     const { by } = colouring;
     const mark = marks.get(quake.code);
     const hue = colouring.number(quake, now);
-    const agency = areMany ? label(agencyOf(quake)) : null;
+    const agency = areMany ? agencyWords(quake) : null;
     const shown = this.#shown.get(row) ?? {};
     row.style.top = `${this.#tops[index]}px`;
     row.style.height = `${this.#tops[index + 1] - this.#tops[index]}px`;
@@ -227,6 +228,12 @@ function lines(quake, mark, width, areMany) {
     used += wide;
   }
   return 1 + facts + badgeLines + (isBrief(mark) ? 0 : 1);
+}
+
+/** Who reports an event: an agency, or how many. */
+function agencyWords(quake) {
+  const { length } = agenciesOf(quake);
+  return length > 1 ? format.count(length, "agency", "agencies") : label(agencyOf(quake));
 }
 
 /** Whether a mark is at most one word. */

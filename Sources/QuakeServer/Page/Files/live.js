@@ -40,7 +40,10 @@ export class Live {
       this.#handlers.opened();
     });
     source.addEventListener("snapshot", () => (snapshot = []));
-    source.addEventListener("row", (event) => snapshot?.push(fromRow(JSON.parse(event.data).row)));
+    source.addEventListener("row", (event) => {
+      const { row, earthquake } = JSON.parse(event.data);
+      snapshot?.push(fromRow(row, earthquake));
+    });
     source.addEventListener("change", (event) => pass.push(JSON.parse(event.data)));
     source.addEventListener("position", (event) => {
       const [quakes, changes] = [snapshot, pass];

@@ -21,6 +21,7 @@ export class Alerts {
   #dialog = byId("notify");
   #form = this.#dialog.querySelector("form");
   #note = byId("notify-note");
+  #town = /** @type {HTMLInputElement} */ (byId("town"));
   #handlers;
   #wish = alerts.readWish(stored(wishKey));
   #live = null;
@@ -38,20 +39,28 @@ export class Alerts {
     this.#fill();
     byId("open-notify").addEventListener("click", () => {
       this.#fill();
+      // It may have been refused since, in the browser's own settings.
+      this.#note.textContent = this.#wish.on && !canShow() ? refused : "";
       this.#dialog.showModal();
       offerTowns();
     });
-    byId("take-centre").addEventListener("click", () => this.#takePlace(handlers.centre()));
+    byId("take-centre").addEventListener("click", () => this.#takePoint(handlers.centre()));
     byId("take-here").addEventListener("click", () => this.#locate());
-    byId("town").addEventListener("input", async ({ target }) => {
-      const town = placeNamed(await loadPlaces(), target.value);
-      if (town) this.#takePlace(town);
+    this.#town.addEventListener("input", () => this.#findTown());
+    this.#town.addEventListener("change", () => (this.#note.textContent = this.#town.validationMessage));
+    this.#form.elements.near.addEventListener("change", () => {
+      // 0°, 0° stands for a place that was not chosen yet.
+      if (this.#wish.near && this.#wish.latitude === 0 && this.#wish.longitude === 0) this.#takePoint(handlers.centre());
     });
     byId("try-alert").addEventListener("click", async () => {
       await this.#permit();
       this.#alert("An alert looks like this", "and sounds like this.", "try");
     });
-    this.#form.addEventListener("input", ({ target }) => target.id === "town" || this.#read());
+    this.#form.addEventListener("input", ({ target }) => {
+      if (target === this.#town) return;
+      if (target.name === "latitude" || target.name === "longitude") this.#clearTown();
+      this.#read();
+    });
     this.#form.elements.on.addEventListener("change", () => this.#permit());
     // Another tab has another wish now.
     addEventListener("storage", ({ key }) => {
@@ -98,8 +107,9 @@ export class Alerts {
   #tell(choose) {
     const now = Date.now();
     const told = alerts.readTold(stored(toldKey), now);
+    const before = told.size;
     const found = choose(told, now);
-    if (found.length === 0) return;
+    if (found.length === 0 && told.size === before) return;
     for (const { code } of found) told.set(code, now);
     store(toldKey, alerts.writeTold(told));
     for (const quake of found.slice(0, most)) {
@@ -142,14 +152,42 @@ export class Alerts {
 
   #arrange() {
     byId("notify-place").hidden = !this.#wish.near;
+    // A field that is hidden can't be put right.
+    if (!this.#wish.near) this.#clearTown();
     byId("open-notify").classList.toggle("is-on", this.#wish.on);
-    byId("open-notify").textContent = this.#wish.on ? "Alerts on" : "Alerts";
+    const how = canShow() ? "on" : this.#wish.sound ? "on, sound only" : "blocked by the browser";
+    byId("open-notify").textContent = this.#wish.on ? `Alerts ${how}` : "Alerts";
   }
 
   #takePlace({ latitude, longitude }) {
     this.#form.elements.latitude.value = latitude.toFixed(2);
     this.#form.elements.longitude.value = longitude.toFixed(2);
     this.#read();
+  }
+
+  /** Takes a place without a name. */
+  #takePoint(point) {
+    this.#clearTown();
+    this.#takePlace(point);
+  }
+
+  #clearTown() {
+    this.#town.value = "";
+    this.#town.setCustomValidity("");
+  }
+
+  /** Takes the town of this name. As long as there is none, the form is not done. */
+  async #findTown() {
+    const text = this.#town.value.trim();
+    const all = await loadPlaces().catch(() => null);
+    // The user has typed on.
+    if (this.#town.value.trim() !== text) return;
+    const town = all && placeNamed(all, text);
+    this.#town.setCustomValidity(text === "" || town ? "" : unknownTown(text, all));
+    if (town) {
+      this.#note.textContent = "";
+      this.#takePlace(town);
+    }
   }
 
   #locate() {
@@ -161,7 +199,7 @@ export class Alerts {
     navigator.geolocation.getCurrentPosition(
       ({ coords }) => {
         this.#note.textContent = "";
-        this.#takePlace(coords);
+        this.#takePoint(coords);
       },
       () => (this.#note.textContent = "The browser does not give its location."),
       { timeout: 20_000 });
@@ -176,13 +214,14 @@ export class Alerts {
       return;
     }
     const answer = Notification.permission === "default" ? await Notification.requestPermission() : Notification.permission;
-    this.#note.textContent = answer === "granted" ? "" : "The browser does not allow alerts; there is only the sound.";
+    this.#note.textContent = answer === "granted" ? "" : refused;
+    this.#arrange();
   }
 
   /** Each event has its own notification: a later one with the same `tag` would take its place. */
   #alert(title, text, tag) {
     if (this.#wish.sound) this.#beep();
-    if (!("Notification" in window) || Notification.permission !== "granted") return;
+    if (!canShow()) return;
     try {
       const shown = new Notification(title, { body: text, tag: `quakes ${tag}`, icon: `${root}page/icon.svg` });
       shown.onclick = () => {
@@ -211,6 +250,14 @@ export class Alerts {
     }
   }
 }
+
+/** Whether the browser shows alerts of this page. */
+const canShow = () => "Notification" in window && window.isSecureContext && Notification.permission === "granted";
+
+const refused = "The browser does not show alerts of this page, only the sound is there. Its settings for this page can allow them.";
+
+const unknownTown = (text, all) =>
+  all ? `No town is known as “${text}”. Choose one of the list, or give a latitude and a longitude.` : "Couldn’t load the towns. Give a latitude and a longitude.";
 
 /** What the browser keeps; null where it keeps nothing. */
 function stored(key) {

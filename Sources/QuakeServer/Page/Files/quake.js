@@ -3,9 +3,9 @@
 const moment = (text) => (text == null ? null : Date.parse(text));
 const list = (text) => (text ?? "").split(",").filter(Boolean);
 
-/** Of a row, as /changes and /history have it. */
-export function fromRow(row) {
-  return { ...row, time: moment(row.time), updated: moment(row.updated) };
+/** Of a row, as /changes and /history have it, and the earthquake that /changes names. */
+export function fromRow(row, earthquake = null) {
+  return { ...row, time: moment(row.time), updated: moment(row.updated), earthquake };
 }
 
 /** Of a feature of the event service's GeoJSON. */
@@ -16,6 +16,7 @@ export function fromFeature({ id, properties: p, geometry }) {
     status: p.status, alert: p.alert, type: p.type, time: p.time, updated: p.updated, felt: p.felt, sig: p.sig,
     nst: p.nst, cdi: p.cdi, mmi: p.mmi, dmin: p.dmin, rms: p.rms, gap: p.gap, tsunami: p.tsunami === 1,
     net: p.net, ids: list(p.ids), sources: list(p.sources), types: list(p.types), longitude, latitude, depth,
+    earthquake: p.earthquake ?? null,
   };
 }
 

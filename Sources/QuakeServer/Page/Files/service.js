@@ -1,5 +1,6 @@
 // What the page asks the server.
 
+import { shown } from "./groups.js";
 import { fromFeature, fromRow } from "./quake.js";
 
 /** The path of the page's files, which is that of their version: `/page/VERSION/`. */
@@ -52,31 +53,44 @@ export async function file(name) {
 /**
  * The selected events, the newest first: all of them, or as many as the server gives at once.
  *
- * Returns { quakes, total, position, isBare }: how many match, the position for /changes, and whether there is no event at all, which
- * is not asked for if it is to be brief.
+ * Returns { quakes, total, position, isBare }: how many there would be if all were given, the position for /changes, and whether
+ * there is no event at all, which is not asked for if it is to be brief. An earthquake that several agencies report counts once
+ * among those that are not given.
  */
 export async function load(selection, asof, signal, isBrief = false) {
   const query = new URLSearchParams(selection);
   if (asof != null) query.set("asof", new Date(asof).toISOString());
   query.set("format", "geojson");
-  let total = null;
+  query.set("includeearthquake", "true");
+  let counted = null;
   let answer;
   try {
     answer = await ask(`${root}fdsnws/event/1/query?${query}`, signal);
   } catch (error) {
     if (error.status !== 413) throw error;
-    const counted = await (await ask(`${root}fdsnws/event/1/count?${query}`, signal)).json();
-    total = counted.count;
+    const all = new URLSearchParams(query);
+    all.delete("includeearthquake");
+    all.set("merge", "true");
+    counted = await (await ask(`${root}fdsnws/event/1/count?${all}`, signal)).json();
     query.set("limit", counted.maxAllowed);
     answer = await ask(`${root}fdsnws/event/1/query?${query}`, signal);
   }
-  const { features } = await answer.json();
+  const quakes = (await answer.json()).features.map(fromFeature);
+  const given = counted && shown(new Map(quakes.map((quake) => [quake.code, quake])), new Map()).quakes.size;
   return {
-    quakes: features.map(fromFeature),
-    total: total ?? features.length,
+    quakes,
+    total: quakes.length + (counted ? counted.count - given : 0),
     position: answer.headers.get("Quakes-Position"),
-    isBare: !isBrief && features.length === 0 && await hasNothing(query.get("asof"), signal),
+    isBare: !isBrief && quakes.length === 0 && await hasNothing(query.get("asof"), signal),
   };
+}
+
+/** The events with these codes, at a moment or now: the solutions of one earthquake. */
+export async function solutions(codes, asof, signal) {
+  const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson" });
+  if (asof != null) query.set("asof", new Date(asof).toISOString());
+  const { features, ...only } = await (await ask(`${root}fdsnws/event/1/query?${query}`, signal)).json();
+  return (features ?? [only]).map(fromFeature);
 }
 
 /** Whether the catalogue has no event at all. If the server does not say, it may have some. */

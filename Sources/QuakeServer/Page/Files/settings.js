@@ -8,6 +8,7 @@
  * @property {number | null} minmag
  * @property {number | null} maxmag
  * @property {string | null} search what a place has to contain
+ * @property {string | null} agency the name of one that reports what is listed
  * @property {"newest" | "oldest" | "largest" | "smallest"} sort
  * @property {boolean} inview whether only what the map shows is listed
  * @property {"depth" | "age" | "agency"} color
@@ -27,7 +28,7 @@ const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 3
 
 /** The page as it opens: magnitudes from 2.5 on, as on the USGS's map. The smaller ones are many, and nearly all in a few regions. */
 const standard = {
-  period: "day", from: null, to: null, minmag: 2.5, maxmag: null, search: null, sort: "newest", inview: false, color: "depth",
+  period: "day", from: null, to: null, minmag: 2.5, maxmag: null, search: null, agency: null, sort: "newest", inview: false, color: "depth",
   zone: "utc", units: format.unitsOf(globalThis.navigator?.language), asof: null, event: null, map: null,
 };
 
@@ -54,6 +55,7 @@ export function read(search) {
   if (least != null || given.get("minmag") === "all" || (settings.maxmag != null && settings.maxmag < standard.minmag)) settings.minmag = least;
   settings.inview = given.get("inview") === "1";
   settings.event = given.get("event")?.slice(0, 64) || null;
+  settings.agency = /^[a-z0-9]{1,40}$/.exec(given.get("agency") ?? "")?.[0] ?? null;
   settings.search = given.get("search")?.slice(0, 100) || null;
   settings.map = view(given.get("map"));
   return settings;

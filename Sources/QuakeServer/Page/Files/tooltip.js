@@ -2,6 +2,7 @@
 
 import { byId, element, foreign } from "./dom.js";
 import * as format from "./format.js";
+import { agenciesOf } from "./groups.js";
 import { typeLabel } from "./quake.js";
 
 export class Tooltip {
@@ -16,9 +17,10 @@ export class Tooltip {
     if (!quake) return this.hide();
     const box = this.#box;
     const kind = typeLabel(quake);
+    const { length } = agenciesOf(quake);
     box.replaceChildren(
       element("strong", "", `M ${format.magnitude(quake.magnitude)} `, foreign(format.place(quake, units))),
-      element("span", "facts", kind ? foreign(`${kind} · `) : "", `${format.ago(quake.time, now)} · ${format.depth(quake.depth, units)}`),
+      element("span", "facts", kind ? foreign(`${kind} · `) : "", `${format.ago(quake.time, now)} · ${format.depth(quake.depth, units)}${length > 1 ? ` · ${length} agencies` : ""}`),
       element("span", "facts", format.time(quake.time, zone, false)));
     box.hidden = false;
     const frame = box.parentElement;

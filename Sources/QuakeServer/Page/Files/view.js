@@ -1,11 +1,12 @@
 // Shows a state of the machine and what the catalogue holds: the list, the map, an event, the slider and the words around them.
 
-import { present, showAgencies } from "./agencies.js";
+import { networksOf, present, showAgencies } from "./agencies.js";
 import * as words from "./words.js";
 import { Detail } from "./detail.js";
 import { all, byId, element, setText } from "./dom.js";
 import { placeNamed } from "./earth.js";
 import * as format from "./format.js";
+import { agenciesOf, shown, shownCode } from "./groups.js";
 import { showLegend } from "./legend.js";
 import { QuakeList } from "./list.js";
 import { QuakeMap } from "./map.js";
@@ -91,7 +92,18 @@ export class View {
     if (isChosen) this.#isChosen = true;
     if (!quake) return;
     if (isOnMap) this.map.reveal(quake);
-    this.list.reveal(code);
+    this.list.reveal(this.#shownCode(code));
+  }
+
+  /** The events that are shown, each earthquake once, and their marks. */
+  get #shown() {
+    return this.#derive("shown", () => shown(this.#catalogue.quakes, this.#catalogue.marks));
+  }
+
+  /** The code of the row and the dot of an event. */
+  #shownCode(code) {
+    const quake = this.#catalogue.quakes.get(code);
+    return quake ? shownCode(quake, this.#catalogue.quakes) : code;
   }
 
   /** The event is left for the list. */
@@ -110,20 +122,22 @@ export class View {
   show() {
     const state = this.#state;
     const { settings } = state;
-    const { marks, quakes } = this.#catalogue;
+    const { marks, quakes } = this.#shown;
+    const held = this.#catalogue.quakes;
     const moment = this.#moment;
     // The small ones lie on the large ones; where age is the colour, the new ones on the old.
     const listed = this.#searched(settings.color === "age" ? "oldest" : "largest");
-    const quake = quakes.get(settings.event) ?? null;
+    const quake = quakes.get(settings.event) ?? held.get(settings.event) ?? null;
+    const selected = this.#shownCode(settings.event);
     const isMissing = words.isPastMissing(state);
     const event = isMissing ? null : settings.event;
     const other = quake == null && !isMissing && this.#other ? [this.#other] : [];
-    const agencies = this.#derive("agencies", () => present(quakes.values()));
+    const agencies = this.#derive("agencies", () => present(held.values()));
     const colours = colouring(settings.color, agencies, settings.units);
-    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, settings.event, settings.units);
-    this.#showList(moment, colours, agencies);
+    this.map.show(other.length > 0 ? [...listed, ...other] : listed, marks, colours, moment, selected, settings.units);
+    this.#showList(moment, colours, agencies, selected);
     showLegend(colours);
-    showAgencies(agencies, settings.color);
+    showAgencies(agencies, settings.color, settings.agency);
     this.#timeline.show(
       Math.max(state.now - wishes.reach(settings, state.now), state.historyBegin ?? 0), state.now, settings.asof, settings.zone,
       state.play != null);
@@ -131,11 +145,11 @@ export class View {
     if (event == null) this.#detail.close();
     else {
       const past = { asof: settings.asof, begin: state.historyBegin };
-      this.#detail.show(event, quake, marks.get(event), settings, moment, past, this.#isChosen);
+      this.#detail.show(event, quake, this.#catalogue.marks.get(event), settings, moment, past, this.#isChosen);
     }
     this.#isChosen = false;
     if (this.#left != null && settings.event == null) {
-      this.list.reveal(this.#left);
+      this.list.reveal(this.#shownCode(this.#left));
       this.list.focus();
     }
     this.#left = null;
@@ -149,9 +163,9 @@ export class View {
 
   #title() {
     const { settings } = this.#state;
-    const quake = this.#catalogue.quakes.get(settings.event) ?? this.#other;
+    const quake = this.#shown.quakes.get(settings.event) ?? this.#catalogue.quakes.get(settings.event) ?? this.#other;
     if (quake && !words.isPastMissing(this.#state)) return `M ${format.magnitude(quake.magnitude)}, ${format.place(quake, settings.units)} – Quakes`;
-    const added = [...this.#catalogue.marks.values()].filter(({ kind }) => kind === "new").length;
+    const added = [...this.#shown.marks.values()].filter(({ kind }) => kind === "new").length;
     return added > 0 && settings.asof == null ? `(${added}) Quakes` : "Quakes";
   }
 
@@ -162,24 +176,29 @@ export class View {
 
   /** The events in an order: sorted once, until the catalogue changes. */
   #sorted(order) {
-    return this.#derive(order, () => [...this.#catalogue.quakes.values()].sort(wishes.orders[order]));
+    return this.#derive(order, () => [...this.#shown.quakes.values()].sort(wishes.orders[order]));
   }
 
-  /** Those that the search finds. */
+  /** Those that the search finds, and that the chosen agency reports. */
   #searched(order) {
-    const { search } = this.#state.settings;
-    return search ? this.#derive(`${order} ${search}`, () => this.#sorted(order).filter(placeFilter(search))) : this.#sorted(order);
+    const { search, agency } = this.#state.settings;
+    if (!search && !agency) return this.#sorted(order);
+    return this.#derive(`${order} ${agency} ${search}`, () => {
+      const ofAgency = agency ? this.#sorted(order).filter((quake) => agenciesOf(quake).includes(agency)) : this.#sorted(order);
+      return search ? ofAgency.filter(placeFilter(search)) : ofAgency;
+    });
   }
 
-  #showList(moment, colouring, agencies) {
+  #showList(moment, colouring, agencies, selected) {
     const state = this.#state;
     const { settings } = state;
-    const { marks } = this.#catalogue;
+    const { marks } = this.#shown;
     const found = this.#searched(settings.sort);
     const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
-    this.list.show(visible, { marks, zone: settings.zone, units: settings.units, now: moment, colouring, areMany: agencies.length > 1, selected: settings.event });
+    this.list.show(visible, { marks, zone: settings.zone, units: settings.units, now: moment, colouring, areMany: agencies.length > 1, selected });
     const isLoading = words.isLoading(state);
-    const present = visible.filter(({ code }) => this.#catalogue.has(code));
+    const isThere = ({ code }) => !["withdrawn", "left"].includes(marks.get(code)?.kind);
+    const present = visible.filter(isThere);
     setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : words.count(state, present));
     setText(byId("which"), words.which(state));
     this.#showOffers("all", settings.minmag != null || settings.maxmag != null ? [["Show all", { minmag: null, maxmag: null }]] : []);
@@ -252,6 +271,8 @@ export class View {
       }
     }
     if (settings.asof != null) query.set("asof", new Date(settings.asof).toISOString());
+    if (this.#shown.quakes.size < this.#catalogue.quakes.size) query.set("merge", "true");
+    if (settings.agency) query.set("catalog", networksOf(settings.agency).join(","));
     const order = { newest: null, oldest: "time-asc", largest: "magnitude", smallest: "magnitude-asc" }[settings.sort];
     if (omitted > 0) query.set("limit", String(this.#sorted(settings.sort).length));
     else if (order) query.set("orderby", order);

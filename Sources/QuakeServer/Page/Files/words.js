@@ -1,6 +1,6 @@
 // What the page says of itself, for a state of the machine. Nothing here is remembered: words are always those of now.
 
-import { publishers } from "./agencies.js";
+import { label, publishers } from "./agencies.js";
 import { sentence } from "./coverage.js";
 import { placeName } from "./earth.js";
 import * as format from "./format.js";
@@ -97,6 +97,9 @@ export function emptiness(state, selected, town = null) {
   if (trouble || !state.isLoaded || isLoading(state)) return null;
   if ((selected > 0 || town) && settings.search) {
     return { text: `No place here matches “${settings.search}”.`, offers: [...(town ? [near(town)] : []), ["Clear the search", { search: null }]] };
+  }
+  if (selected > 0 && settings.agency) {
+    return { text: `None of these earthquakes is reported by ${label(settings.agency)}.`, offers: [["All agencies", { agency: null }]] };
   }
   if (selected > 0) {
     return { text: "None of the earthquakes is on this part of the map.", offers: [["Show those elsewhere, too", { inview: false }]] };

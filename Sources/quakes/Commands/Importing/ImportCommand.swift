@@ -65,6 +65,13 @@ struct ImportCommand: AsyncParsableCommand {
             "Run as a daemon: import each source at this interval until stopped.", valueName: "duration"))
     var every: DurationArgument?
 
+    @Flag(
+        name: .customLong("associate"), inversion: .prefixedNo,
+        help:
+            "Whether a daemon says which events of which agencies are one earthquake, as quakes associate does."
+    )
+    var associates = true
+
     @Option(
         help: ArgumentHelp(
             "The shortest interval at which a daemon asks an event service.", valueName: "duration"))
@@ -110,9 +117,13 @@ struct ImportCommand: AsyncParsableCommand {
         guard let every = every?.duration else { return try await importOnce(into: database) }
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
+                let association = associates && !dryRun ? DaemonAssociation(database) : nil
+                if let association { group.addTask { try await association.run() } }
                 for source in sources {
                     group.addTask {
-                        try await importAgainAndAgain(source, interval(of: source, every), into: database)
+                        try await importAgainAndAgain(
+                            source, interval(of: source, every), into: database,
+                            told: { association?.notice($0) })
                     }
                 }
                 try await group.waitForAll()
@@ -158,7 +169,8 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private func importAgainAndAgain(
-        _ source: FeedSource, _ every: Duration, into database: Database
+        _ source: FeedSource, _ every: Duration, into database: Database,
+        told: (ImportSummary) -> Void
     ) async throws {
         let isService = EventService(source) != nil
         var schedule = Schedule(every: every, jitter: isService ? every / 10 : .zero)
@@ -167,6 +179,7 @@ struct ImportCommand: AsyncParsableCommand {
         while true {
             let start = ContinuousClock.now
             let summary = try await summary(of: source, every, into: database)
+            told(summary)
             // There was no run if the database was not fit, or another worker holds the source.
             let reason = summary.run == nil ? summary.failure.map { "\($0)" } : nil
             if reason == nil { repeated.reset() }

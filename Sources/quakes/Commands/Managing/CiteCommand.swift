@@ -5,7 +5,7 @@ import QuakeStore
 struct CiteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cite",
-        abstract: "Keep a moment of the past that is cited, or list those that are kept.",
+        abstract: "Keep a cited moment of the past, or list those that are kept.",
         discussion: """
             quakes prune spares the history from the oldest cited moment on, however old it gets. What to cite is the position \
             that the command prints: with asof it gives the same events for as long as the moment is kept.
@@ -46,7 +46,7 @@ struct CiteCommand: AsyncParsableCommand {
                 throw ValidationError("--release takes neither --as-of nor --reason")
             }
         } else if reason?.isEmpty ?? true {
-            throw ValidationError("a citation needs a --reason: it keeps the history long")
+            throw ValidationError("a citation needs a --reason: people will ask why the history is so long")
         }
     }
 

@@ -9,11 +9,12 @@ struct MigrateCommand: AsyncParsableCommand {
         discussion: """
             Each migration is one transaction. If several processes migrate at once, the work is done only once.
 
-            --roles creates four roles that can't log in, and gives each the least privilege it needs. It is safe to \
+            --roles creates five roles that can't log in, and gives each the least privilege it needs. It is safe to \
             repeat, and has to be repeated after each version that brings new tables. Then grant each login one role:
 
                 grant quakes_writer to importer;      imports and deletes
                 grant quakes_reader to follower;      lists, follows, reads the history
+                grant quakes_notifier to notifier;    tells people, and keeps what it told
                 grant quakes_report to grafana;       reads the schema report
                 grant quakes_owner to administrator;  migrates, prunes and forgets
 

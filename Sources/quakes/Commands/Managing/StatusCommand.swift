@@ -20,6 +20,8 @@ struct StatusCommand: AsyncParsableCommand {
             least once. A file, standard input or a URL that never worked counts only if it is named. quakes forget drops \
             a source that is no longer imported.
 
+            For each receiver of quakes notify: how many messages wait, since when they fail and why, and how many were given up.
+
             With --sources: instead, the agencies that quakes knows, where their event services are, and under which terms \
             their data may be shown. It needs no database.
 
@@ -85,7 +87,8 @@ struct StatusCommand: AsyncParsableCommand {
             Status(
                 catalogue: try await CatalogueStatus.read(on: connection),
                 imports: try await ImportStatus.read(of: sources, on: connection),
-                history: try await HistoryStatus.read(of: readers, on: connection))
+                history: try await HistoryStatus.read(of: readers, on: connection),
+                notify: try await NotifyStatus.read(on: connection))
         }
         switch format {
         case _ where quiet: break

@@ -10,6 +10,7 @@ struct ListCommand: AsyncParsableCommand {
             system's, with their offset from UTC:
 
                 quakes list --since yesterday --min-magnitude 4.5
+                quakes list --merge --since 7d --min-magnitude 5
                 quakes list --box 30,129,46,146 --until 2011-03 --sort magnitude
                 TZ=Asia/Tokyo quakes list --near 35.7,139.7 --within 300 --sort distance --local-time
             """)
@@ -40,6 +41,11 @@ struct ListCommand: AsyncParsableCommand {
         if localTime, format != .table {
             throw ValidationError("--local-time needs --format table: other formats have times in UTC")
         }
+        if selection.merge, format == .quakeml {
+            throw ValidationError(
+                "--merge cannot be used with --format quakeml: ask the event service of quakes serve, with includeallorigins=true"
+            )
+        }
         try selection.validate(with: database)
         try spreadsheet.validate(isCSV: format == .csv)
     }
@@ -49,7 +55,9 @@ struct ListCommand: AsyncParsableCommand {
         var quakes = selection.selection
         quakes.order = sort
         quakes.limit = rowLimit.reading
-        let form = format.form(csv: spreadsheet.csv, near: quakes.near, times: localTime ? .local : .utc)
+        let form = format.form(
+            csv: spreadsheet.csv, near: quakes.near, times: localTime ? .local : .utc,
+            isMerged: selection.merge)
         let listing = Listing(form, limit: rowLimit)
         let whyEmpty = try await selection.forEach(quakes, database, listing.append)
         listing.finish("the first")

@@ -77,10 +77,11 @@ extension PlotCommand {
     private func first(_ narrow: (inout QuakeSelection) -> Void) async throws -> Quake? {
         var all = QuakeSelection()
         all.asOf = selection.asOf
+        all.isMerged = selection.merge
         all.limit = 1
         narrow(&all)
         let found = Mutex<Quake?>(nil)
-        _ = try await selection.forEach(all, database) { quake in found.withLock { $0 = quake } }
+        _ = try await selection.forEach(all, database) { listed in found.withLock { $0 = listed.quake } }
         return found.withLock { $0 }
     }
 }

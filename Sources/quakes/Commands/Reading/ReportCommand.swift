@@ -13,8 +13,12 @@ struct ReportCommand: AsyncParsableCommand {
             a parameter of a function, or limits a view to the rows that have this value in that column:
 
                 quakes report daily_activity region=Alaska --limit 10
-                quakes report gutenberg_richter since=2019-07-01 completeness=3
+                quakes report gutenberg_richter since=2019-07-01 completeness=3 --merge
                 quakes report aftershock_rate mainshock=ci38457511 radius_km=50 --format csv
+
+            A report that counts takes agency=NAME, for the events of that agency only, and merge=true, for each earthquake \
+            once, however many agencies report it. With several agencies and without either, an earthquake counts once for \
+            each agency.
 
             Rows are sorted by the first column. In a table at a terminal, a report that begins with a time shows the \
             newest first.
@@ -25,6 +29,12 @@ struct ReportCommand: AsyncParsableCommand {
 
     @Argument(help: ArgumentHelp("Values for parameters or columns.", valueName: "name=value"))
     var arguments: [String] = []
+
+    @Flag(help: "The same as merge=true.")
+    var merge = false
+
+    @Option(help: ArgumentHelp("The same as agency=NAME.", valueName: "name"))
+    var agency: String?
 
     @OptionGroup var limit: LimitOption
 
@@ -64,7 +74,7 @@ struct ReportCommand: AsyncParsableCommand {
             Column("what", minimumWidth: 30, flexible: true, widest: 2000, breaking: .text) { report in
                 let end = isTerminal ? report.summary.firstRange(of: #/[.:](?= |$)/#)?.lowerBound : nil
                 let summary = end.map { String(report.summary[..<$0]) } ?? report.summary
-                let taken = report.isFunction ? report.parameters.map(\.name).joined(separator: ", ") : ""
+                let taken = report.parameters.filter(\.isArgument).map(\.name).joined(separator: ", ")
                 return summary + (taken.isEmpty ? "" : "\(end == nil ? " " : ". ")Takes \(taken).")
             },
         ]
@@ -73,7 +83,8 @@ struct ReportCommand: AsyncParsableCommand {
 
     private func values(for report: Report) throws -> [String: String] {
         var values: [String: String] = [:]
-        for argument in arguments {
+        let options = (merge ? ["merge=true"] : []) + (agency.map { ["agency=\($0)"] } ?? [])
+        for argument in arguments + options {
             let pair = argument.unicodeScalars.split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false
             ).map { String($0) }
@@ -94,7 +105,7 @@ struct ReportCommand: AsyncParsableCommand {
         return values
     }
 
-    /// An unknown agency must not look like one without earthquakes.
+    /// Of an unknown agency there is nothing, which must not look like an agency without earthquakes.
     private func checkAgencies(_ report: Report, _ values: [String: String], on connection: Connection)
         async throws
     {
@@ -105,7 +116,7 @@ struct ReportCommand: AsyncParsableCommand {
             let names = Agency.known.map(\.name)
             let meant = closestSpelling(of: name, among: names).map { "did you mean \($0)?" }
             throw ValidationError(
-                "\(parameter.name)=\(name) is neither an agency nor an event's network; \(meant ?? "the agencies are \(names.joined(separator: ", "))")"
+                "\(parameter.name)=\(name) is not an agency, nor an event's network; \(meant ?? "the agencies are \(names.joined(separator: ", "))")"
             )
         }
     }
@@ -113,6 +124,14 @@ struct ReportCommand: AsyncParsableCommand {
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
         try await checkAgencies(report, values, on: connection)
         try await report.checkMainshock(values, on: connection)
+        try await report.checkAgency(values, on: connection)
+        if report.isCount, values["merge"] == nil, values["agency"] == nil,
+            try await Report.hasSeveralAgencies(on: connection)
+        {
+            StandardError.print(
+                "quakes: several agencies are counted, and an earthquake once for each that reports it: --merge counts it once, --agency NAME one agency's"
+            )
+        }
         let limit = limit.rows(isTable: format == .table)
         let listing = Listing(report.form(format, csv: spreadsheet.csv), limit: limit)
         let fits = Mutex<[[String?]]>([])

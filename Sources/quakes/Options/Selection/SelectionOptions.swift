@@ -61,6 +61,12 @@ struct SelectionOptions: ParsableArguments {
         transform: agencies)
     var agency: [[Agency]] = []
 
+    @Flag(
+        help:
+            "Show an earthquake that several agencies report once: the preferred solution, with the magnitude that was chosen apart (see quakes associate). --agency and --net then choose the earthquakes that one of these reports."
+    )
+    var merge = false
+
     @Option(
         help: ArgumentHelp(
             "Only events whose place contains this text, in upper or lower case.", valueName: "text"),
@@ -129,6 +135,10 @@ struct SelectionOptions: ParsableArguments {
         if view != nil, asOf != nil {
             throw ValidationError("--as-of cannot be used with --view: a view has no past")
         }
+        if view != nil, merge {
+            throw ValidationError(
+                "--merge cannot be used with --view: a view does not have what quakes associate found")
+        }
     }
 
     func validate(with database: DatabaseOptions) throws {
@@ -155,6 +165,7 @@ struct SelectionOptions: ParsableArguments {
         }
         selection.box = box
         selection.asOf = asOf
+        selection.isMerged = merge
         return selection
     }
 
@@ -222,21 +233,25 @@ extension SelectionOptions {
     /// - Returns: why there are none, if so.
     func forEach(
         _ selection: QuakeSelection, _ database: DatabaseOptions,
-        _ body: @escaping @Sendable (Quake) throws -> Void
+        _ body: @escaping @Sendable (ListedQuake) throws -> Void
     ) async throws -> String? {
         let isEmpty = Mutex(true)
-        let counted: @Sendable (Quake) throws -> Void = { quake in
+        let counted: @Sendable (Quake, EarthquakeGroup?) throws -> Void = { quake, group in
             isEmpty.withLock { $0 = false }
-            try body(quake)
+            try body(ListedQuake(quake: quake, group: group))
         }
         let noMatch = "no earthquakes match"
         if let view {
-            let position = try ViewFile(view).forEach(selection, counted)
+            let position = try ViewFile(view).forEach(selection) { try counted($0, nil) }
             StandardError.print("quakes: \(view) is as of token \(position.token), \(position.committedAt)")
             return isEmpty.withLock { $0 } ? noMatch : nil
         }
         return try await database.withConnection(for: .reader) { connection in
-            try await selection.forEach(on: connection, counted)
+            if selection.isMerged {
+                try await selection.forEachGrouped(on: connection, counted)
+            } else {
+                try await selection.forEach(on: connection) { try counted($0, nil) }
+            }
             guard isEmpty.withLock({ $0 }) else { return nil }
             return try await CatalogueStatus.isEmpty(on: connection)
                 ? "there are no earthquakes yet; to import those of the last day: quakes import all_day"

@@ -8,12 +8,18 @@ struct Portrait: Sendable {
     private(set) var events: [ChartEvent] = []
     /// The hosts of the services whose events they are, at most five.
     private(set) var services: Set<String> = []
+    /// Whose events they are.
+    private var agencies: Set<String> = []
+    private let isMerged: Bool
+
+    fileprivate init(isMerged: Bool) { self.isMerged = isMerged }
 
     /// - Parameter admits: whether the picture shows an event.
     fileprivate mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool) {
         let event = ChartEvent(quake)
         guard admits(event) else { return }
         events.append(event)
+        if let agency = quake.agency { agencies.insert(agency) }
         if services.count < 5, let service = FeedIdentity.host(of: quake[.url].text) {
             services.insert(service)
         }
@@ -23,6 +29,11 @@ struct Portrait: Sendable {
         -> Caption
     {
         var lines: [String] = []
+        if agencies.count > 1, !isMerged {
+            lines.append(
+                "Events of \(agencies.count) agencies: earthquakes may be counted more than once (--merge counts each once)."
+            )
+        }
         if !selection.isEmpty { lines.append("Selection: \(selection.joined(separator: ", ")).") }
         lines.append(extent)
         if let gaps { lines.append(gaps) }
@@ -64,9 +75,9 @@ extension SelectionOptions {
         of selection: QuakeSelection, _ database: DatabaseOptions,
         if admits: @escaping @Sendable (ChartEvent) -> Bool = { _ in true }
     ) async throws -> Portrait {
-        let portrait = Mutex(Portrait())
-        let whyEmpty = try await forEach(selection, database) { quake in
-            portrait.withLock { $0.append(quake, if: admits) }
+        let portrait = Mutex(Portrait(isMerged: merge))
+        let whyEmpty = try await forEach(selection, database) { listed in
+            portrait.withLock { $0.append(listed.quake, if: admits) }
         }
         if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
         return portrait.withLock { $0 }
@@ -108,6 +119,7 @@ extension SelectionOptions {
         if !codes.isEmpty { words.append(codes.joined(separator: ", ")) }
         if !type.isEmpty { words.append(type.joined(separator: " or ")) }
         words += places
+        if merge { words.append("each earthquake once") }
         switch asOf {
         case .token(let token)?: words.append("as of token \(token)")
         case .position(let position)?: words.append("as of token \(position.token)")
@@ -125,5 +137,14 @@ extension SelectionOptions {
         if let near, let within { words.append("within \(within) km of \(near.words)") }
         if let box { words.append("box \(box.south), \(box.west) to \(box.north), \(box.east)") }
         return words
+    }
+}
+
+extension Quake {
+    /// The agency whose event it is; nil for an unknown network, such as those of the synthetic feed.
+    fileprivate var agency: String? {
+        guard let network = self[.net].text else { return nil }
+        let name = Agency.name(ofNetwork: network)
+        return Agency.named(name) != nil || code.contains(":") ? name : nil
     }
 }

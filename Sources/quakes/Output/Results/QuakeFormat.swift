@@ -10,20 +10,23 @@ enum QuakeFormat: String, ExpressibleByArgument, CaseIterable {
     /// - Parameters:
     ///   - near: where distances are measured from, if the format shows them.
     ///   - times: the zone of a table's times; machine formats are always in UTC.
+    ///   - isMerged: whether each row is an earthquake, with its agencies.
     func form(
-        csv: CSV, near: QuakeSelection.Circle?, times: TimeZoneText
-    ) -> ListingForm<Quake> {
+        csv: CSV, near: QuakeSelection.Circle?, times: TimeZoneText, isMerged: Bool = false
+    ) -> ListingForm<ListedQuake> {
         switch self {
-        case .table: .table(Quake.columns(near: near, times: times))
+        case .table: .table(ListedQuake.columns(near: near, times: times, isMerged: isMerged))
         case .json: .array(\.json)
         case .ndjson: .lines(\.json)
-        case .csv: .csv(csv, Property.allCases.map(\.column), \.fields)
+        case .csv:
+            .csv(
+                csv, Property.allCases.map(\.column) + (isMerged ? ListedQuake.groupColumns : []), \.fields)
         // In the feed's own form: it can be imported again.
         case .geojson:
             .document(
                 head: "{\"type\":\"FeatureCollection\",\"features\":[\n", separator: ",\n", tail: "]}\n",
-                \.geoJSON.jsonText)
-        case .quakeml: .document(head: QuakeML.head, tail: QuakeML.tail, { QuakeML.event($0) })
+                \.quake.geoJSON.jsonText)
+        case .quakeml: .document(head: QuakeML.head, tail: QuakeML.tail, { QuakeML.event($0.quake) })
         }
     }
 }

@@ -5,6 +5,7 @@ struct Status: Sendable {
     let catalogue: CatalogueStatus
     let imports: ImportStatus
     let history: HistoryStatus
+    let notify: NotifyStatus
 
     /// How old or how far behind something may be; nil for as much as it likes.
     struct Limits {
@@ -66,6 +67,7 @@ struct Status: Sendable {
         if !history.readers.isEmpty {
             parts.append(history.readers.table(HistoryStatus.Reader.columns, at: terminal))
         }
+        if !notify.receivers.isEmpty { parts.append(notify.text) }
         return parts.joined(separator: "\n")
     }
 
@@ -116,6 +118,7 @@ struct Status: Sendable {
             "token": history.token, "committed_at": history.committedAt.description,
             "horizon": history.horizon, "sources": imports.sources.map(\.json), "rejects": imports.rejects,
             "rejected": imports.rejected, "readers": history.readers.map(\.json),
+            "receivers": notify.receivers.map(\.json),
         ]
     }
 }

@@ -167,12 +167,143 @@ comment on column report.event.url is 'Event page.';
 comment on column report.event.revised_at is 'When the event was last revised upstream.';
 comment on column report.event.imported_at is 'When it was first imported.';
 
-create view report.largest_event as
-select rank() over (order by magnitude desc) as rank, code, origin_time, magnitude, magnitude_type, depth_km, latitude, longitude,
-       place, region, network
-from (select * from report.event where is_earthquake and magnitude is not null
-      order by magnitude desc, origin_time desc, code collate "C" limit 100) as largest
-order by magnitude desc, origin_time desc, code collate "C";
+-- What several agencies say of one earthquake (0005_association.sql).
+
+create function report.agency(network text) returns text
+language sql immutable parallel safe
+return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
+    nc,nm,nn,official,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
+            then 'usgs' else network end;
+comment on function report.agency(text) is
+    'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
+
+create view report.solution as
+select q.time as origin_time, m.earthquake, m.code, report.agency(q.net) as agency, q.net as network,
+       q.code = e.preferred as is_preferred, q.latitude, q.longitude, q.depth as depth_km, q.magnitude, q.magnitude_type,
+       report.review_status(q.status) as review_status, q.nst as stations, q.gap as azimuthal_gap_deg, q.place, q.url,
+       q.updated as revised_at, q.imported_at, m.partner, m.seconds as time_difference_s, m.km as distance_km,
+       m.magnitudes as magnitude_difference, m.cost, m.rule, m.is_doubtful
+from public.earthquake_member m
+join public.earthquake e on e.code = m.earthquake
+join only public.quake q on q.code = m.code;
+comment on view report.solution is
+    'The events that are one earthquake with others, one row for each: what each agency says, and how well it agrees.';
+comment on column report.solution.earthquake is 'Its earthquake.';
+comment on column report.solution.agency is 'The agency: usgs for all networks of its catalogue, else the network.';
+comment on column report.solution.is_preferred is 'Whether it is the one to show.';
+comment on column report.solution.time_difference_s is 'How much later than the partner''s its origin time is, in seconds.';
+comment on column report.solution.distance_km is 'How far from the partner''s its epicentre is, in km.';
+comment on column report.solution.magnitude_difference is 'How much larger than the partner''s its magnitude is. Mind the types: an mb is not an Mw.';
+
+-- Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
+create view report.earthquake as
+select q.time as origin_time, coalesce(e.code, q.code) as code, q.code as preferred, q.latitude, q.longitude, q.depth as depth_km,
+       case when g.code is null then q.magnitude else g.magnitude end as magnitude,
+       case when g.code is null then q.magnitude_type else g.magnitude_type end as magnitude_type,
+       report.agency(coalesce(g.net, q.net)) as magnitude_agency,
+       coalesce(q.type, 'earthquake') as event_type, report.is_earthquake(q.type) as is_earthquake,
+       report.region(q.place) as region, q.place, report.agency(q.net) as agency, coalesce(e.agencies, 1) as agencies,
+       case when e.code is null then report.agency(q.net)
+            else (select string_agg(distinct s.agency, ' ' order by s.agency) from report.solution s where s.earthquake = e.code)
+       end as agency_list,
+       case when e.code is null then 1
+            else (select count(*) from report.solution s where s.earthquake = e.code) end as solutions,
+       report.review_status(q.status) as review_status,
+       case when e.code is null then q.imported_at
+            else (select min(s.imported_at) from report.solution s where s.earthquake = e.code) end as first_known_at,
+       case when e.code is null then q.updated
+            else (select max(s.revised_at) from report.solution s where s.earthquake = e.code) end as revised_at,
+       e.code is not null and exists (select from public.earthquake_member o where o.earthquake = e.code and o.is_doubtful)
+           as is_doubtful, q.url
+from only public.quake q
+left join public.earthquake_member m on m.code = q.code
+left join public.earthquake e on e.code = m.earthquake
+left join only public.quake g on g.code = e.magnitude_from and g.code <> q.code
+where case when m.code is null or e.preferred = q.code then true
+           when exists (select from only public.quake p where p.code = e.preferred) then false
+           else q.code = (select min(o.code) from public.earthquake_member o join only public.quake p on p.code = o.code
+                          where o.earthquake = m.earthquake) end;
+comment on view report.earthquake is
+    'Earthquakes, one row for each, however many agencies report it: the preferred solution, with the magnitude chosen apart. quakes associate says which events are one.';
+comment on column report.earthquake.origin_time is 'Origin time of the preferred solution, to the millisecond.';
+comment on column report.earthquake.code is 'The earthquake: the code of the event of it that was here first.';
+comment on column report.earthquake.preferred is 'The event that is shown. Place, depth and time are its own.';
+comment on column report.earthquake.magnitude is 'Magnitude: a moment magnitude if there is one.';
+comment on column report.earthquake.magnitude_agency is 'The agency that the magnitude is from.';
+comment on column report.earthquake.agency is 'The agency of the preferred solution: usgs for all networks of its catalogue, else the network.';
+comment on column report.earthquake.agencies is 'How many agencies report it.';
+comment on column report.earthquake.agency_list is 'Those agencies, by name.';
+comment on column report.earthquake.solutions is 'How many events it is. A catalogue may have it twice.';
+comment on column report.earthquake.first_known_at is 'When the first of them was first imported.';
+comment on column report.earthquake.revised_at is 'When one of them was last revised upstream.';
+comment on column report.earthquake.is_doubtful is 'Whether one of them would fit another earthquake nearly as well.';
+
+create view report.event_earthquake as
+select event.*, report.agency(event.network) as agency, coalesce(e.code, event.code) as earthquake,
+       case when m.code is null or e.preferred = event.code then true
+            when exists (select from only public.quake p where p.code = e.preferred) then false
+            else event.code = (select min(s.code) from report.solution s where s.earthquake = m.earthquake) end as is_shown,
+       case when g.code is null then event.magnitude else g.magnitude end as earthquake_magnitude,
+       case when g.code is null then event.magnitude_type else g.magnitude_type end as earthquake_magnitude_type,
+       case when e.code is null then array[report.agency(event.network)]
+            else (select array_agg(distinct s.agency order by s.agency) from report.solution s where s.earthquake = e.code)
+       end as agencies
+from report.event
+left join public.earthquake_member m on m.code = event.code
+left join public.earthquake e on e.code = m.earthquake
+left join only public.quake g on g.code = e.magnitude_from;
+comment on view report.event_earthquake is
+    'The catalogue, one row per event, with the earthquake that each event describes, alone or with those of other agencies.';
+comment on column report.event_earthquake.agency is 'The agency: usgs for all networks of its catalogue, else the network.';
+comment on column report.event_earthquake.earthquake is 'The earthquake, as in report.earthquake.';
+comment on column report.event_earthquake.is_shown is 'Whether it is the event of its earthquake to show.';
+comment on column report.event_earthquake.earthquake_magnitude is 'The magnitude of the earthquake: that of one of its events.';
+comment on column report.event_earthquake.earthquake_magnitude_type is 'The method behind it.';
+comment on column report.event_earthquake.agencies is 'The agencies that report the earthquake.';
+
+-- Without merge, the planner drops the joins of the view.
+create function report.counted(agency text, merge boolean)
+returns table (origin_time timestamptz, event text, code text, latitude double precision, longitude double precision,
+               depth_km double precision, magnitude double precision, magnitude_type text, place text, network text,
+               is_earthquake boolean)
+language sql stable parallel safe
+begin atomic
+    select c.origin_time, c.code, case when $2 then c.earthquake else c.code end, c.latitude, c.longitude, c.depth_km,
+           case when $2 then c.earthquake_magnitude else c.magnitude end,
+           case when $2 then c.earthquake_magnitude_type else c.magnitude_type end, c.place, c.network, c.is_earthquake
+    from report.event_earthquake c
+    where case when $2 then c.is_shown else true end
+      and ($1 is null or case when $2 then lower($1) = any (c.agencies) else c.agency = lower($1) end);
+end;
+comment on function report.counted(text, boolean) is
+    'Private: the events of an agency, or of all if that is null; with merge, each earthquake that it reports once.';
+
+create function report.counted_event(event text, merge boolean) returns text
+language sql stable parallel safe
+return case when merge then coalesce(
+    (select s.code from report.solution s
+     where s.earthquake = (select o.earthquake from report.solution o where o.code = event)
+     order by s.is_preferred desc, s.code limit 1), event) else event end;
+comment on function report.counted_event(text, boolean) is
+    'Private: the event itself, or with merge the event of its earthquake to show.';
+
+create function report.largest_event(agency text default null, merge boolean default false)
+returns table (rank bigint, code text, origin_time timestamptz, magnitude double precision, magnitude_type text,
+               depth_km double precision, latitude double precision, longitude double precision, place text, region text,
+               network text)
+language sql stable parallel safe
+begin atomic
+    select rank() over (order by largest.magnitude desc), largest.code, largest.origin_time, largest.magnitude,
+           largest.magnitude_type, largest.depth_km, largest.latitude, largest.longitude, largest.place,
+           report.region(largest.place), largest.network
+    from (select c.* from report.counted($1, $2) c where c.is_earthquake and c.magnitude is not null
+          order by c.magnitude desc, c.origin_time desc, c.code collate "C" limit 100) as largest
+    order by largest.magnitude desc, largest.origin_time desc, largest.code collate "C";
+end;
+comment on function report.largest_event(text, boolean) is
+    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+
+create view report.largest_event as select * from report.largest_event(null, false);
 comment on view report.largest_event is 'The 100 earthquakes with the largest magnitudes; among equal magnitudes the latest come first.';
 comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitudes share a rank.';
 
@@ -180,24 +311,41 @@ comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitu
 
 -- A sum of floating-point numbers depends on their order, and rows lie in another order in each replica. In the order of
 -- magnitudes the sum is the same everywhere.
-create view report.daily_activity as
-select report.day(time) as day, report.region(place) as region, report.magnitude_class(magnitude) as magnitude_class,
-       count(*) as earthquakes, max(magnitude) as largest_magnitude,
-       sum(report.energy_joule(magnitude) order by magnitude) as energy_joule
-from only public.quake where report.is_earthquake(type)
-group by report.day(time), report.region(place), report.magnitude_class(magnitude);
+create function report.daily_activity(agency text default null, merge boolean default false)
+returns table (day timestamptz, region text, magnitude_class report.magnitude_class, earthquakes bigint,
+               largest_magnitude double precision, energy_joule double precision)
+language sql stable parallel safe
+begin atomic
+    select report.day(c.origin_time), report.region(c.place), report.magnitude_class(c.magnitude), count(*), max(c.magnitude),
+           sum(report.energy_joule(c.magnitude) order by c.magnitude)
+    from report.counted($1, $2) c where c.is_earthquake
+    group by report.day(c.origin_time), report.region(c.place), report.magnitude_class(c.magnitude);
+end;
+comment on function report.daily_activity(text, boolean) is
+    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+
+create view report.daily_activity as select * from report.daily_activity(null, false);
 comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over what you do not need.';
 comment on column report.daily_activity.day is 'Start of the day, in UTC. A condition on it uses an index.';
 comment on column report.daily_activity.earthquakes is 'Number of earthquakes.';
 comment on column report.daily_activity.largest_magnitude is 'Largest magnitude among them.';
 comment on column report.daily_activity.energy_joule is 'Radiated seismic energy of all of them together, in joule.';
 
-create view report.daily_energy as
-select day, earthquakes, largest_magnitude, energy_joule, report.equivalent_magnitude(energy_joule) as equivalent_magnitude
-from (select report.day(time) as day, count(*) as earthquakes, max(magnitude) as largest_magnitude,
-             coalesce(sum(report.energy_joule(magnitude) order by magnitude), 0) as energy_joule
-      from only public.quake where report.is_earthquake(type)
-      group by report.day(time)) as daily;
+create function report.daily_energy(agency text default null, merge boolean default false)
+returns table (day timestamptz, earthquakes bigint, largest_magnitude double precision, energy_joule double precision,
+               equivalent_magnitude double precision)
+language sql stable parallel safe
+begin atomic
+    select daily.day, daily.earthquakes, daily.largest, daily.energy, report.equivalent_magnitude(daily.energy)
+    from (select report.day(c.origin_time) as day, count(*) as earthquakes, max(c.magnitude) as largest,
+                 coalesce(sum(report.energy_joule(c.magnitude) order by c.magnitude), 0) as energy
+          from report.counted($1, $2) c where c.is_earthquake
+          group by report.day(c.origin_time)) as daily;
+end;
+comment on function report.daily_energy(text, boolean) is
+    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+
+create view report.daily_energy as select * from report.daily_energy(null, false);
 comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
 comment on column report.daily_energy.day is 'Start of the day, in UTC; days without an earthquake are missing. A condition on it uses an index.';
 comment on column report.daily_energy.largest_magnitude is 'Largest magnitude of the day.';
@@ -276,23 +424,43 @@ end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
     'Gutenberg–Richter relation of earthquakes counted in the bins of report.magnitude_bin(): completeness as given, else by maximum curvature (of equal bins the larger), and by which of the two; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b after Shi and Bolt (1982); a; how good the fit is, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in deviations of chance; and the smallest magnitude from which it is good.';
 
-create view report.monthly_magnitude_frequency as
-select month, bin / 10.0::double precision as magnitude, earthquakes,
-       sum(earthquakes) over (partition by month order by bin desc)::bigint as earthquakes_or_larger
-from (select report.month(day) as month, bin, sum(n)::bigint as earthquakes
-      from (select report.day(time) as day, report.magnitude_bin(magnitude) as bin, count(*) as n
-            from only public.quake where report.is_earthquake(type) and magnitude is not null
-            group by report.day(time), report.magnitude_bin(magnitude)) as daily
-      group by report.month(day), bin) as monthly;
+create function report.monthly_magnitude_frequency(agency text default null, merge boolean default false)
+returns table (month timestamptz, magnitude double precision, earthquakes bigint,
+               earthquakes_or_larger bigint)
+language sql stable parallel safe
+begin atomic
+    select monthly.month, monthly.bin / 10.0::double precision, monthly.earthquakes,
+           sum(monthly.earthquakes) over (partition by monthly.month order by monthly.bin desc)::bigint
+    from (select report.month(daily.day) as month, daily.bin, sum(daily.n)::bigint as earthquakes
+          from (select report.day(c.origin_time) as day, report.magnitude_bin(c.magnitude) as bin, count(*) as n
+                from report.counted($1, $2) c where c.is_earthquake and c.magnitude is not null
+                group by report.day(c.origin_time), report.magnitude_bin(c.magnitude)) as daily
+          group by report.month(daily.day), daily.bin) as monthly;
+end;
+comment on function report.monthly_magnitude_frequency(text, boolean) is
+    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+
+create view report.monthly_magnitude_frequency as select * from report.monthly_magnitude_frequency(null, false);
 comment on view report.monthly_magnitude_frequency is
     'Magnitude–frequency distribution per month: earthquakes in bins of 0.1. For other windows and places see report.magnitude_frequency().';
 comment on column report.monthly_magnitude_frequency.month is 'Start of the month, in UTC.';
 
-create view report.monthly_gutenberg_richter as
-select month, fit.*
-from (select month, array_agg(report.magnitude_bin(magnitude)) as bins, array_agg(earthquakes) as counts
-      from report.monthly_magnitude_frequency group by month) as monthly,
-     lateral report.gutenberg_richter_fit(bins, counts) as fit;
+create function report.monthly_gutenberg_richter(agency text default null, merge boolean default false)
+returns table (month timestamptz, completeness double precision, earthquakes bigint, mean_magnitude double precision,
+               b_value double precision, b_standard_error double precision, a_value double precision,
+               goodness_percent double precision, is_good_fit boolean, good_from double precision,
+               ks_distance double precision, completeness_method text, largest_deviation double precision)
+language sql stable parallel safe
+begin atomic
+    select monthly.month, fit.*
+    from (select f.month, array_agg(report.magnitude_bin(f.magnitude)) as bins, array_agg(f.earthquakes) as counts
+          from report.monthly_magnitude_frequency($1, $2) f group by f.month) as monthly,
+         lateral report.gutenberg_richter_fit(monthly.bins, monthly.counts) as fit;
+end;
+comment on function report.monthly_gutenberg_richter(text, boolean) is
+    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+
+create view report.monthly_gutenberg_richter as select * from report.monthly_gutenberg_richter(null, false);
 comment on view report.monthly_gutenberg_richter is
     'Gutenberg–Richter relation, log10 N = a - b M, of the whole catalogue per month. For other windows and places see report.gutenberg_richter().';
 comment on column report.monthly_gutenberg_richter.month is 'Start of the month, in UTC.';
@@ -319,7 +487,7 @@ comment on column report.magnitude_frequency.earthquakes_or_larger is 'Number of
 create function report.magnitude_frequency(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
     latitude double precision default null, longitude double precision default null,
-    radius_km double precision default null)
+    radius_km double precision default null, agency text default null, merge boolean default false)
 returns setof report.magnitude_frequency
 language sql stable parallel safe
 begin atomic
@@ -327,7 +495,7 @@ begin atomic
     select bin / 10.0::double precision, n, sum(n) over (order by bin desc)::bigint
     from (select report.magnitude_bin(counted.magnitude) as bin, sum(counted.n)::bigint as n
           from (select e.magnitude, count(*) as n
-                from report.event e
+                from report.counted($6, $7) e
                 where report.check($1 <= $2, 'until is earlier than since')
                   and report.check(num_nulls($3, $4, $5) in (0, 3),
                                    'latitude, longitude and radius_km make a circle together: give all of them or none')
@@ -341,22 +509,23 @@ begin atomic
           group by report.magnitude_bin(counted.magnitude)) as binned
     order by bin;
 end;
-comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. Null means not given.';
+comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision, text, boolean) is
+    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports. Null means not given.';
 
 create function report.gutenberg_richter(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
     latitude double precision default null, longitude double precision default null,
-    radius_km double precision default null, completeness double precision default null)
+    radius_km double precision default null, completeness double precision default null,
+    agency text default null, merge boolean default false)
 returns setof report.gutenberg_richter
 language sql stable parallel safe
 begin atomic
     select fit.*
     from (select array_agg(report.magnitude_bin(f.magnitude)) as bins, array_agg(f.earthquakes) as counts
-          from report.magnitude_frequency($1, $2, $3, $4, $5) as f) as binned,
+          from report.magnitude_frequency($1, $2, $3, $4, $5, $7, $8) as f) as binned,
          lateral report.gutenberg_richter_fit(bins, counts, $6) as fit;
 end;
-comment on function report.gutenberg_richter(timestamptz, timestamptz, double precision, double precision, double precision, double precision) is
+comment on function report.gutenberg_richter(timestamptz, timestamptz, double precision, double precision, double precision, double precision, text, boolean) is
     'Gutenberg–Richter relation, log10 N = a - b M, of the earthquakes in a window, chosen as in report.magnitude_frequency(). It starts at the given magnitude of completeness, else at that of maximum curvature.';
 
 -- Aftershocks.
@@ -383,28 +552,28 @@ comment on function report.aftershock_days(double precision) is
 
 create function report.aftershocks(
     mainshock text, radius_km double precision default null, days double precision default null,
-    minimum_magnitude double precision default '-infinity')
+    minimum_magnitude double precision default '-infinity', agency text default null, merge boolean default false)
 returns setof report.aftershock
 language sql stable parallel safe
 begin atomic
     select report.seconds(a.origin_time - m.origin_time) / 86400, a.code,
            report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude),
            a.magnitude, a.magnitude_type, a.depth_km, a.origin_time, a.place
-    from report.event m
-    join report.event a
+    from report.counted(null, $6) m
+    join report.counted($5, $6) a
       on a.origin_time > m.origin_time
      and a.origin_time <= m.origin_time
                           + coalesce($3, report.aftershock_days(m.magnitude)) * interval '86400 seconds'
      and a.is_earthquake and a.magnitude >= coalesce($4, '-infinity')
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))
-    where m.code = $1
+    where m.event = (select report.counted_event($1, $6)) collate "C"
       and report.check($2 between 0 and 'infinity', 'radius_km is not a distance')
       and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')
       and report.check($4 <> 'nan', 'minimum_magnitude is not a number');
 end;
-comment on function report.aftershocks(text, double precision, double precision, double precision) is
-    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has none unless both are given. Null means not given.';
+comment on function report.aftershocks(text, double precision, double precision, double precision, text, boolean) is
+    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has none unless both are given. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports. Null means not given.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
@@ -418,7 +587,7 @@ comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of af
 
 create function report.aftershock_rate(
     mainshock text, radius_km double precision default null, days double precision default null,
-    minimum_magnitude double precision default '-infinity')
+    minimum_magnitude double precision default '-infinity', agency text default null, merge boolean default false)
 returns setof report.aftershock_rate
 language sql stable parallel safe
 begin atomic
@@ -438,30 +607,22 @@ begin atomic
         where k = -16 or power(10::double precision, k / 5.0::double precision) < observed.days),
     counted as (
         select edge.from_days, edge.to_days, count(a.days_after) as n
-        from edge left join report.aftershocks($1, $2, $3, $4) as a
+        from edge left join report.aftershocks($1, $2, $3, $4, $5, $6) as a
           on a.days_after > edge.from_days and a.days_after <= edge.to_days
         group by edge.from_days, edge.to_days)
     select from_days, to_days, n, n / nullif(to_days - from_days, 0), sum(n) over (order by from_days)::bigint
     from counted order by from_days;
 end;
-comment on function report.aftershock_rate(text, double precision, double precision, double precision) is
+comment on function report.aftershock_rate(text, double precision, double precision, double precision, text, boolean) is
     'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
--- What several agencies say of one earthquake. Nothing is merged: an earthquake that two agencies report is two rows.
-
-create function report.agency(network text) returns text
-language sql immutable parallel safe
-return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
-    nc,nm,nn,official,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
-            then 'usgs' else network end;
-comment on function report.agency(text) is
-    'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
+-- What the agencies differ in.
 
 create type report.agency_comparison as (
     origin_time timestamptz, place text, code_1 text, code_2 text, time_difference_s double precision,
     distance_km double precision, depth_difference_km double precision, magnitude_difference double precision,
     magnitude_1 double precision, magnitude_type_1 text, magnitude_2 double precision, magnitude_type_2 text,
-    depth_1_km double precision, depth_2_km double precision, is_nearest boolean);
+    depth_1_km double precision, depth_2_km double precision, earthquake text, is_doubtful boolean);
 comment on type report.agency_comparison is 'A row of report.agency_comparison().';
 comment on column report.agency_comparison.origin_time is 'Origin time of the first agency''s event.';
 comment on column report.agency_comparison.place is 'Its place, or that of the other one''s event if it has none.';
@@ -476,51 +637,30 @@ comment on column report.agency_comparison.magnitude_2 is 'The second agency''s 
 comment on column report.agency_comparison.magnitude_type_2 is 'The method behind it.';
 comment on column report.agency_comparison.depth_1_km is 'The first agency''s depth, in km. Many depths are not measured, but fixed: 10 km is one of those.';
 comment on column report.agency_comparison.depth_2_km is 'The second agency''s depth, in km.';
-comment on column report.agency_comparison.is_nearest is 'Whether neither event has a nearer one at the other agency, by time and distance together, each as a part of its window. Such pairs are one to one.';
+comment on column report.agency_comparison.earthquake is 'The earthquake that both describe, as in report.earthquake.';
+comment on column report.agency_comparison.is_doubtful is 'Whether one of the two would fit another earthquake nearly as well.';
 
 create function report.agency_comparison(
     agency_1 text, agency_2 text, since timestamptz default '-infinity', until timestamptz default 'infinity',
-    minimum_magnitude double precision default '-infinity', within_s double precision default 16,
-    within_km double precision default 100)
+    minimum_magnitude double precision default '-infinity')
 returns setof report.agency_comparison
 language sql stable parallel safe
 begin atomic
-    with allowed as materialized (
-        select coalesce($6, 16) as s, coalesce($7, 100) as km, greatest(0, least(coalesce($6, 16), 86400)) * interval '1 second' as duration
-        where report.check($3 <= $4, 'until is earlier than since')
-          and report.check($5 <> 'nan', 'minimum_magnitude is not a number')
-          and report.check($6 between 0 and 86400, 'within_s is not between 0 and 86400')
-          and report.check($7 between 0 and 20038, 'within_km is not between 0 and 20038')),
-    pair as materialized (
-        select a.origin_time, coalesce(a.place, b.place) as place, a.code as code_1, b.code as code_2, b.seconds, b.km,
-               a.magnitude as magnitude_1, a.magnitude_type as type_1, b.magnitude as magnitude_2, b.magnitude_type as type_2,
-               a.depth_km as depth_1, b.depth_km as depth_2,
-               coalesce(power(b.seconds / nullif(allowed.s, 0), 2), 0) + coalesce(power(b.km / nullif(allowed.km, 0), 2), 0)
-                   as farness
-        from allowed
-        cross join report.event a
-        cross join lateral (
-            select e.code, e.place, e.magnitude, e.magnitude_type, e.depth_km,
-                   report.seconds(e.origin_time - a.origin_time) as seconds,
-                   report.distance_km(a.latitude, a.longitude, e.latitude, e.longitude) as km
-            from report.event e
-            where e.origin_time between a.origin_time - allowed.duration and a.origin_time + allowed.duration
-              and report.agency(e.network) = lower($2) and e.code <> a.code
-              and abs(e.latitude - a.latitude) <= allowed.km / 111.0
-              and report.distance_km(a.latitude, a.longitude, e.latitude, e.longitude) <= allowed.km
-            -- Without it, the planner may take the agencies for small, and compare each event with each.
-            offset 0) as b
-        where report.agency(a.network) = lower($1)
-          and a.origin_time >= coalesce($3, '-infinity') and a.origin_time < coalesce($4, 'infinity')
-          and (coalesce($5, '-infinity') = '-infinity' or a.magnitude >= $5))
-    select origin_time, place, code_1, code_2, seconds, km, depth_2 - depth_1, magnitude_2 - magnitude_1,
-           magnitude_1, type_1, magnitude_2, type_2, depth_1, depth_2,
-           row_number() over (partition by code_1 order by farness, code_2 collate "C") = 1
-           and row_number() over (partition by code_2 order by farness, code_1 collate "C") = 1
-    from pair order by origin_time, code_1 collate "C", farness;
+    select a.origin_time, coalesce(a.place, b.place), a.code, b.code, report.seconds(b.origin_time - a.origin_time),
+           report.distance_km(a.latitude, a.longitude, b.latitude, b.longitude), b.depth_km - a.depth_km,
+           b.magnitude - a.magnitude, a.magnitude, a.magnitude_type, b.magnitude, b.magnitude_type, a.depth_km, b.depth_km,
+           a.earthquake, a.is_doubtful or b.is_doubtful
+    from report.solution a
+    join report.solution b on b.earthquake = a.earthquake and b.code <> a.code
+    where report.check($3 <= $4, 'until is earlier than since')
+      and report.check($5 <> 'nan', 'minimum_magnitude is not a number')
+      and a.agency = lower($1) and b.agency = lower($2)
+      and a.origin_time >= coalesce($3, '-infinity') and a.origin_time < coalesce($4, 'infinity')
+      and (coalesce($5, '-infinity') = '-infinity' or a.magnitude >= $5)
+    order by a.origin_time, a.code collate "C", b.code collate "C";
 end;
-comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision, double precision, double precision) is
-    'Events of two agencies that may be one earthquake, with what the agencies differ in: origins within a window of time and distance, by default the 16 s and 100 km within which the USGS associates events (Product Distribution Layer, DefaultAssociator). In a dense sequence an event may be in several pairs: is_nearest picks one. The magnitude asked for is that of the first agency.';
+comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision) is
+    'The earthquakes that two agencies report, with what the agencies differ in. quakes associate says which events are one. The magnitude asked for is that of the first agency.';
 
 -- `extra` has what QuakeML says of mechanisms (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
 -- there: anything but a number that fits is null here.
@@ -824,6 +964,8 @@ begin
                      ('report.monthly_magnitude_frequency', 'report.magnitude_frequency'),
                      ('report.monthly_gutenberg_richter', 'report.gutenberg_richter'),
                      ('report.aftershock', 'report.event'), ('report.agency_comparison', 'report.aftershock'),
+                     ('report.event_earthquake', 'report.event'), ('report.solution', 'report.event'), ('report.solution', 'public.earthquake_member'),
+                     ('report.earthquake', 'report.event'),
                      ('report.focal_mechanism', 'report.event'), ('report.revision', 'report.event'),
                      ('report.magnitude_history', 'report.event'), ('import.last_run', 'import.run'),
                      ('report.import_run', 'import.run'), ('report.feed_health', 'import.run'),

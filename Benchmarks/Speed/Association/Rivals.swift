@@ -1,0 +1,81 @@
+import Association
+import Foundation
+
+/// Groups by other rules: for each row, the number of its group.
+enum Rivals {
+    /// Kilometres between two rows.
+    static func kilometres(_ a: Solution, _ b: Solution) -> Double {
+        let (p, q) = (a.latitude * .pi / 180, b.latitude * .pi / 180)
+        let (dp, dl) = (q - p, (b.longitude - a.longitude) * .pi / 180)
+        let h = pow(sin(dp / 2), 2) + cos(p) * cos(q) * pow(sin(dl / 2), 2)
+        return 2 * 6371 * asin(min(1, h.squareRoot()))
+    }
+
+    /// Like ComCat: a row joins the nearest event within 16 s and 100 km that its agency has not reported, as it arrives. The
+    /// distance is to the event's preferred solution, here that of the first agency by name.
+    static func comcat(_ rows: [Solution]) -> [String: Int] {
+        struct Event {
+            var head: Solution
+            var agencies: Set<String>
+        }
+        var events: [Event] = []
+        var byMinute: [Int64: [Int]] = [:]
+        var groups: [String: Int] = [:]
+        for row in rows {
+            let minute = row.time / 60_000
+            var nearest: (event: Int, distance: Double)?
+            for event in (minute - 1...minute + 1).flatMap({ byMinute[$0] ?? [] }) {
+                let head = events[event].head
+                let seconds = abs(Double(row.time - head.time)) / 1000
+                guard seconds <= 16, !events[event].agencies.contains(row.agency) else { continue }
+                let kilometres = kilometres(row, head)
+                guard kilometres <= 100 else { continue }
+                let distance = pow(seconds / 16, 2) + pow(kilometres / 100, 2)
+                if distance < nearest?.distance ?? .infinity { nearest = (event, distance) }
+            }
+            if let nearest {
+                groups[row.code] = nearest.event
+                events[nearest.event].agencies.insert(row.agency)
+                if row.agency < events[nearest.event].head.agency {
+                    events[nearest.event].head = row
+                    byMinute[minute, default: []].append(nearest.event)
+                }
+            } else {
+                groups[row.code] = events.count
+                byMinute[minute, default: []].append(events.count)
+                events.append(Event(head: row, agencies: [row.agency]))
+            }
+        }
+        return groups
+    }
+
+    /// Everything that a chain of rows within 16 s and 100 km of each other connects.
+    static func components(_ rows: [Solution]) -> [String: Int] {
+        var parents = Array(rows.indices)
+        func leader(_ row: Int) -> Int {
+            var row = row
+            while parents[row] != row {
+                parents[row] = parents[parents[row]]
+                row = parents[row]
+            }
+            return row
+        }
+        var first = 0
+        for index in rows.indices {
+            while rows[index].time - rows[first].time > 16_000 { first += 1 }
+            for other in first..<index where kilometres(rows[index], rows[other]) <= 100 {
+                parents[leader(index)] = leader(other)
+            }
+        }
+        return Dictionary(uniqueKeysWithValues: rows.indices.map { (rows[$0].code, leader($0)) })
+    }
+
+    static func association(_ rows: [Solution], _ parameters: Parameters) -> [String: Int] {
+        var groups: [String: Int] = [:]
+        let grouping = Association(parameters).earthquakes(of: rows)
+        for (number, earthquake) in grouping.earthquakes.enumerated() {
+            for member in earthquake.members { groups[member.code] = number }
+        }
+        return groups
+    }
+}

@@ -1,0 +1,72 @@
+import Feed
+
+extension Rule {
+    /// Whether the rule wants to know of such an earthquake: its size, place and agency. Its age does not count.
+    func covers(_ event: AlertEvent) -> Bool {
+        isReached(by: event) && accepts(event.agencies) && !event.isExercise
+    }
+
+    /// Whether an earthquake is large enough for the rule where it is.
+    func isReached(by event: AlertEvent) -> Bool {
+        // Most earthquakes of a large commit are too small for any step. They cost no more than this comparison.
+        guard let magnitude = event.magnitude, magnitude.isFinite,
+            intensity != nil || ladder.contains(where: { magnitude >= $0.magnitude })
+        else { return false }
+        return ladder.contains { $0.within == nil && magnitude >= $0.magnitude }
+            || places.contains { reason(event, magnitude, at: $0) != nil }
+    }
+
+    private func accepts(_ names: [String]) -> Bool {
+        agencies.isEmpty || names.contains { agencies.contains($0.lowercased()) }
+    }
+
+    /// Whether no guard holds the earthquake back: its age and the future, as seen at a moment, and the stations of an event
+    /// that is not reviewed.
+    func admits(_ event: AlertEvent, at moment: Instant) -> Bool {
+        let age = moment - event.time
+        guard age + Self.futureTolerance >= .zero, age <= maxAge else { return false }
+        guard let stations, !event.isReviewed else { return true }
+        return event.stations ?? 0 >= stations
+    }
+
+    /// Clocks differ. An origin that is further ahead is an error.
+    static let futureTolerance = Duration.seconds(300)
+
+    /// Why the rule wants to know of the earthquake, such as `M 4 or more within 100 km of home`; nil if it does not.
+    func reason(_ event: AlertEvent) -> String? {
+        guard covers(event), let magnitude = event.magnitude else { return nil }
+        let nearby = places.lazy.compactMap { place in
+            self.reason(event, magnitude, at: place).map { "\($0) \(place.name)" }
+        }.first
+        if let nearby { return nearby }
+        let step = ladder.filter { $0.within == nil && magnitude >= $0.magnitude }
+            .max { $0.magnitude < $1.magnitude }
+        return step.map { "M \(shortest($0.magnitude)) or more anywhere" }
+    }
+
+    private func reason(_ event: AlertEvent, _ magnitude: Double, at place: Place) -> String? {
+        let distance = place.point.distance(to: event.point)
+        var highest: Step?
+        for step in ladder where magnitude >= step.magnitude && distance <= step.within ?? -1 {
+            if step.magnitude > highest?.magnitude ?? -.infinity { highest = step }
+        }
+        if let highest, let within = highest.within {
+            return "M \(shortest(highest.magnitude)) or more within \(shortest(within)) km of"
+        }
+        guard let intensity else { return nil }
+        let expected = ShakingIntensity(magnitude: magnitude, distance: distance, depth: event.depth)
+        return expected.value >= intensity ? "shaking of intensity \(shortest(intensity)) or more at" : nil
+    }
+}
+
+extension AlertEvent {
+    /// Whether the magnitude differs by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude: what the
+    /// USGS's notification service tells as an update. Rounding errors do not count.
+    func differsNotably(from other: AlertEvent) -> Bool {
+        func exceeds(_ difference: Double, _ limit: Double) -> Bool { abs(difference) > limit + 1e-9 }
+        let across = abs(longitude - other.longitude).truncatingRemainder(dividingBy: 360)
+        if exceeds(latitude - other.latitude, 0.5) || exceeds(min(across, 360 - across), 0.5) { return true }
+        guard let magnitude, let otherMagnitude = other.magnitude else { return false }
+        return exceeds(magnitude - otherMagnitude, 0.4)
+    }
+}

@@ -1,0 +1,240 @@
+import Feed
+
+extension Rules {
+    /// Decides what is to be told now: the changes, and what has waited long enough.
+    ///
+    /// It is a pure function of its arguments. Store the ledger and the messages in one transaction with the position up to
+    /// which the changes go. On the first call nothing is told: what exists then was there before.
+    ///
+    /// - Parameters:
+    ///   - changes: in the order of their commits. Several of one earthquake count as one.
+    ///   - now: the database's time, by which commits are stamped.
+    /// - Returns: at most one message for each earthquake and receiver. Those of one receiver are in the order in which they
+    ///   should arrive.
+    public func decide(_ changes: [EventChange], _ ledger: inout Ledger, now: Instant) -> [Message] {
+        guard let decidedAt = ledger.decidedAt else {
+            ledger.decidedAt = now
+            return []
+        }
+        var decision = Decision(rules: self, ledger: ledger, decidedAt: decidedAt, now: now)
+        // Only one copy may be left, or each change would copy the dictionaries.
+        ledger = Ledger()
+        for change in merged(changes) { decision.take(change) }
+        decision.tellDue()
+        // Going over all of them takes a while, and hours do not matter.
+        if (now - decidedAt) >= .seconds(3600) || CivilTime(now).hour != CivilTime(decidedAt).hour {
+            decision.ledger.forget(at: now)
+        }
+        ledger = decision.ledger
+        ledger.decidedAt = now
+        return decision.messages
+    }
+
+    /// The changes of each earthquake as one, the largest earthquake first.
+    private func merged(_ changes: [EventChange]) -> [EventChange] {
+        var merged: [String: EventChange] = [:]
+        for change in changes {
+            guard let key = (change.after ?? change.before)?.key else { continue }
+            var whole = change
+            if let after = change.after {
+                // SQL can write NaN and infinity. Without a place, there is nothing to decide.
+                guard after.latitude.isFinite, after.longitude.isFinite else { continue }
+                whole.after?.magnitude = after.magnitude.flatMap { $0.isFinite ? $0 : nil }
+                whole.after?.depth = after.depth.flatMap { $0.isFinite ? $0 : nil }
+            }
+            if let first = merged[key] { whole.before = first.before }
+            merged[key] = whole
+        }
+        func order(_ change: EventChange) -> (Double, String) {
+            let event = change.after ?? change.before
+            return (-(event?.magnitude ?? -.infinity), event?.key ?? "")
+        }
+        return merged.values.filter { $0.before != nil || $0.after != nil }.sorted { order($0) < order($1) }
+    }
+}
+
+/// One call of `Rules.decide`.
+private struct Decision {
+    let rules: Rules
+    var ledger: Ledger
+    let decidedAt: Instant
+    let now: Instant
+    var messages: [Message] = []
+    private let rulesOf: [String: [Rule]]
+    private let oldest: Instant
+    /// By receiver.
+    private var outageDues: [String: Instant] = [:]
+
+    init(rules: Rules, ledger: Ledger, decidedAt: Instant, now: Instant) {
+        (self.rules, self.ledger, self.decidedAt, self.now) = (rules, ledger, decidedAt, now)
+        var rulesOf: [String: [Rule]] = [:]
+        for rule in rules.rules {
+            for receiver in Set(rule.receivers) { rulesOf[receiver, default: []].append(rule) }
+        }
+        self.rulesOf = rulesOf
+        oldest = min(now, decidedAt) - (rules.rules.map(\.maxAge).max() ?? .zero)
+    }
+
+    // MARK: Changes
+
+    mutating func take(_ change: EventChange) {
+        guard let event = change.after ?? change.before else { return }
+        if change.after == nil, let other = change.supersededBy, other != event.key {
+            // It continues under the other code, whose row comes as another change.
+            ledger.move(event.key, to: other)
+            return
+        }
+        if ledger.standings[event.key] == nil {
+            let alias = (event.ids + [event.code]).first { ledger.standings[$0] != nil }
+            if let alias { ledger.move(alias, to: event.key) }
+        }
+        let known = ledger.standings[event.key] ?? [:]
+        var receivers = Set(known.keys)
+        // A backfill brings thousands that are too old for any rule.
+        if let after = change.after, (change.committedAt ?? now) - after.time < now - oldest {
+            for rule in rules.rules where rule.covers(after) { receivers.formUnion(rule.receivers) }
+        }
+        for receiver in receivers.sorted() { take(change, of: event.key, for: receiver, known[receiver]) }
+    }
+
+    private mutating func take(
+        _ change: EventChange, of key: String, for receiver: String, _ standing: Standing?
+    ) {
+        let rules = rulesOf[receiver] ?? []
+        let verdict = Verdict(change, standing, rules: rules, decidedAt: decidedAt, now: now)
+        guard let verdict else {
+            if standing?.waiting != nil { wait(nil, key, receiver) }
+            return
+        }
+        let isOutage = now - (change.committedAt ?? decidedAt) > Self.outage
+        switch timing(verdict, receiver, isOutage: isOutage) {
+        case .never: wait(nil, key, receiver)
+        case .now: tell([verdict], receiver)
+        case .later(let due, let cause):
+            wait(
+                Standing.Waiting(
+                    event: verdict.event, kind: verdict.kind, earlier: verdict.earlier,
+                    rules: verdict.rules.map(\.name), since: standing?.waiting?.since ?? now, due: due,
+                    cause: cause),
+                key, receiver)
+        }
+    }
+
+    private mutating func wait(_ waiting: Standing.Waiting?, _ key: String, _ receiver: String) {
+        var standing = ledger[key, receiver] ?? Standing()
+        standing.waiting = waiting
+        ledger[key, receiver] = standing == Standing() ? nil : standing
+    }
+
+    // MARK: When
+
+    /// What was committed longer ago has been missed, and is told in one digest.
+    private static let outage = Duration.seconds(3600)
+    /// How long a digest of what was missed waits for the rest of it.
+    private static let gathering = Duration.seconds(60)
+
+    private enum Timing {
+        case now, never
+        case later(Instant, Standing.Cause)
+    }
+
+    private mutating func timing(_ verdict: Verdict, _ receiver: String, isOutage: Bool) -> Timing {
+        if let quiet = quiet(verdict) { return quiet }
+        if isOutage {
+            return .later(outageDue(receiver), .outage)
+        }
+        let held = ledger.paces[receiver, default: Pace()].hold(magnitude: verdict.magnitude, at: now)
+        return held.map { .later($0, .swarm) } ?? .now
+    }
+
+    /// All that was missed goes into the digest that has begun to gather.
+    private mutating func outageDue(_ receiver: String) -> Instant {
+        if let due = outageDues[receiver] { return due }
+        let others = ledger.waiting.lazy.compactMap { [ledger] in ledger[$0, receiver]?.waiting }
+        let due = others.first { $0.cause == .outage }?.due ?? now + Self.gathering
+        outageDues[receiver] = due
+        return due
+    }
+
+    /// nil if one of the rules that want it told has no quiet hours now.
+    private func quiet(_ verdict: Verdict) -> Timing? {
+        var due: Instant?
+        for rule in verdict.rules {
+            guard let quiet = rule.quiet, let end = quiet.end(at: now) else { return nil }
+            if quiet.action == .defer || !verdict.kind.isNews { due = min(due ?? end, end) }
+        }
+        return due.map { .later($0, .quiet) } ?? .never
+    }
+
+    // MARK: Telling
+
+    /// Tells what has waited long enough: each receiver's in one message.
+    mutating func tellDue() {
+        var due: [String: [Verdict]] = [:]
+        for key in ledger.waiting.sorted() {
+            for (receiver, standing) in ledger.standings[key] ?? [:] {
+                // What began to wait in the future was held by a clock that was ahead.
+                guard let waiting = standing.waiting, waiting.due <= now || waiting.since > now else {
+                    continue
+                }
+                guard let verdict = Verdict(waiting, rules: rulesOf[receiver] ?? []) else {
+                    wait(nil, key, receiver)
+                    continue
+                }
+                switch quiet(verdict) {
+                case nil, .now: due[receiver, default: []].append(verdict)
+                case .never: wait(nil, key, receiver)
+                case .later(let end, let cause):
+                    var later = waiting
+                    (later.since, later.due, later.cause) = (min(waiting.since, now), end, cause)
+                    wait(later, key, receiver)
+                }
+            }
+        }
+        for (receiver, verdicts) in due.sorted(by: { $0.key < $1.key }) {
+            func order(_ verdict: Verdict) -> (Double, String) {
+                (-(verdict.magnitude ?? -99), verdict.event.key)
+            }
+            tell(verdicts.sorted { order($0) < order($1) }, receiver)
+        }
+    }
+
+    private mutating func tell(_ verdicts: [Verdict], _ receiver: String) {
+        let reports = verdicts.map { verdict in
+            let count = (ledger[verdict.event.key, receiver]?.told?.count ?? 0) + 1
+            return Report(verdict, receiver: receiver, count: count)
+        }
+        let first = ledger[verdicts[0].event.key, receiver]?.told?.thread
+        let message = Message(
+            reports, to: receiver, thread: verdicts.count == 1 ? first : nil, zone: rules.zone, at: now)
+        messages.append(message)
+        for (verdict, report) in zip(verdicts, reports) {
+            let told = ledger[verdict.event.key, receiver]?.told
+            ledger[verdict.event.key, receiver] = Standing(
+                told: .init(
+                    event: verdict.event, kind: verdict.kind, at: now, count: report.count,
+                    thread: told?.thread ?? message.id))
+        }
+        ledger.paces[receiver, default: Pace()].sent(
+            magnitude: verdicts.compactMap(\.magnitude).max(), isDigest: verdicts.count > 1, at: now)
+    }
+}
+
+extension Verdict {
+    /// What counts for the pace.
+    fileprivate var magnitude: Double? { event.magnitude }
+
+    /// What waited, by the rules as they are now; nil if none of them wants it told.
+    fileprivate init?(_ waiting: Standing.Waiting, rules: [Rule]) {
+        let decisive =
+            waiting.kind.isNews || waiting.kind == .corrected
+            ? waiting.event : waiting.earlier ?? waiting.event
+        let wanting = rules.filter { $0.covers(decisive) && $0.kinds.contains(waiting.kind) }
+        guard !wanting.isEmpty else { return nil }
+        self.init(kind: waiting.kind, event: waiting.event, earlier: waiting.earlier, rules: wanting)
+    }
+
+    fileprivate init(kind: Kind, event: AlertEvent, earlier: AlertEvent?, rules: [Rule]) {
+        (self.kind, self.event, self.earlier, self.rules) = (kind, event, earlier, rules)
+    }
+}

@@ -1,0 +1,79 @@
+import Feed
+
+/// What a rule would have told in a stretch of the past.
+public struct RulePreview: Sendable, Equatable {
+    public let rule: String
+    /// Digests count as one.
+    public internal(set) var messages = 0
+    public internal(set) var kinds: [Kind: Int] = [:]
+    /// The titles of the last few messages, each with its time, the oldest first.
+    public internal(set) var latest: [(at: Instant, title: String)] = []
+
+    static let shown = 3
+
+    public static func == (left: RulePreview, right: RulePreview) -> Bool {
+        left.rule == right.rule && left.messages == right.messages && left.kinds == right.kinds
+            && left.latest.elementsEqual(right.latest) { $0 == $1 }
+    }
+}
+
+extension Rules {
+    /// What each rule by itself would have told: as if it had run alone, with one receiver.
+    ///
+    /// - Parameters:
+    ///   - changes: each with the time of its commit, in the order of the commits.
+    ///   - start: of the stretch, before the first change.
+    public func preview(of changes: [EventChange], from start: Instant, to end: Instant) -> [RulePreview] {
+        rules.map { rule in
+            var rule = rule
+            rule.receivers = ["preview"]
+            var alone = self
+            alone.rules = [rule]
+            return alone.preview(rule, changes, start, end)
+        }
+    }
+
+    private func preview(
+        _ rule: Rule, _ changes: [EventChange], _ start: Instant, _ end: Instant
+    ) -> RulePreview {
+        var preview = RulePreview(rule: rule.name)
+        var ledger = Ledger(decidedAt: start)
+        func take(_ messages: [Message]) {
+            for message in messages {
+                preview.messages += 1
+                for report in message.earthquakes { preview.kinds[report.kind, default: 0] += 1 }
+                preview.latest.append((message.at, message.title))
+            }
+            preview.latest = preview.latest.suffix(RulePreview.shown)
+        }
+        func wait(until now: Instant) {
+            while let due = ledger.nextDue, due <= now {
+                take(decide([], &ledger, now: due))
+                // What is due is told, or waits for longer.
+                guard ledger.nextDue.map({ $0 > due }) ?? true else { return }
+            }
+        }
+        var rest = changes[...]
+        while let first = rest.first {
+            let now = first.committedAt ?? end
+            let commit = rest.prefix { $0.committedAt == first.committedAt }
+            rest = rest.dropFirst(commit.count)
+            // Most changes are of earthquakes that the rule never wanted to know of.
+            let relevant = commit.filter { change in
+                [change.before, change.after].contains { event in
+                    event.map { ledger.standings[$0.key] != nil || rule.covers($0) } ?? false
+                }
+            }
+            guard !relevant.isEmpty else { continue }
+            wait(until: now)
+            take(decide(Array(relevant), &ledger, now: now))
+        }
+        wait(until: end)
+        return preview
+    }
+
+    /// How many of these earthquakes each rule wants to know of, however old they are.
+    public func counts(of events: [AlertEvent]) -> [String: Int] {
+        Dictionary(uniqueKeysWithValues: rules.map { rule in (rule.name, events.filter(rule.covers).count) })
+    }
+}

@@ -1,0 +1,81 @@
+import Feed
+
+/// An earthquake as alerts see it: the columns of the table `quake` that rules, guards and messages look at.
+///
+/// Where rows of several agencies are associated, this is the earthquake: `key` is that of the group, the values are those
+/// of its preferred solution and magnitude, and `agencies` names all its members.
+public struct AlertEvent: Sendable, Equatable, Codable {
+    /// The earthquake's identity, under which it is remembered what was told. Without associations, it is `code`.
+    public var key: String
+    /// The code of the row that is shown.
+    public var code: String
+    /// All codes that the event has had. One of them may be the key under which it was told.
+    public var ids: [String] = []
+    /// The networks or agencies whose event it is (`net`).
+    public var agencies: [String] = []
+    public var magnitude: Double?
+    public var magnitudeType: String?
+    public var place: String?
+    /// The origin time.
+    public var time: Instant
+    public var latitude: Double
+    public var longitude: Double
+    /// In km.
+    public var depth: Double?
+    /// `automatic`, `reviewed` or another word of the agency.
+    public var status: String?
+    /// What kind of event it is, such as `earthquake` or `quarry blast`; nil counts as an earthquake.
+    public var type: String?
+    /// The types of the products that exist for it.
+    public var types: [String] = []
+    /// How many stations located it.
+    public var stations: Int?
+    public var url: String?
+
+    public init(
+        key: String? = nil, code: String, magnitude: Double?, time: Instant, latitude: Double,
+        longitude: Double
+    ) {
+        self.key = key ?? code
+        self.code = code
+        self.magnitude = magnitude
+        self.time = time
+        (self.latitude, self.longitude) = (latitude, longitude)
+    }
+
+    public var point: Point { Point(latitude: latitude, longitude: longitude) }
+
+    public var isReviewed: Bool {
+        ["reviewed", "confirmed", "final", "manual"].contains(status?.lowercased())
+    }
+
+    /// Whether it is a test, an exercise or a scenario. The USGS marks scenarios by their products; other marks are the type,
+    /// the status, and a place that begins with such a word. (Within a place, `Test` can be a part of a name.)
+    public var isExercise: Bool {
+        let marks: Set = ["scenario", "exercise", "training", "test", "drill"]
+        func words(_ text: String?) -> [Substring] {
+            text?.lowercased().split { !$0.isLetter } ?? []
+        }
+        return types.contains { $0 == "scenario" || $0.hasSuffix("-scenario") }
+            || (words(type) + words(status) + words(place).prefix(1)).contains { marks.contains(String($0)) }
+    }
+}
+
+/// An event before and after a commit, a pass of commits, or a fresh snapshot.
+public struct EventChange: Sendable, Equatable {
+    /// nil if the event was not there.
+    public var before: AlertEvent?
+    /// nil if the event was deleted.
+    public var after: AlertEvent?
+    /// For a deleted event: the code under which it continues.
+    public var supersededBy: String?
+    /// When it was committed. nil after a fresh snapshot, when only both states are known.
+    public var committedAt: Instant?
+
+    public init(
+        before: AlertEvent?, after: AlertEvent?, supersededBy: String? = nil, committedAt: Instant? = nil
+    ) {
+        (self.before, self.after) = (before, after)
+        (self.supersededBy, self.committedAt) = (supersededBy, committedAt)
+    }
+}

@@ -1,0 +1,203 @@
+import Feed
+
+/// What one receiver is told, in words and as values. Its JSON is what a command and a webhook get.
+///
+/// The words stay as they were when it was decided, however often a delivery is attempted.
+public struct Message: Sendable, Equatable, Codable {
+    /// The same over all attempts, and also if a restored database decides the same again. It has only letters, digits, `_`,
+    /// `-`, `:` and `%`.
+    public let id: String
+    /// The receiver's name.
+    public let receiver: String
+    /// `earthquake.new`, `earthquake.risen`, `earthquake.corrected`, `earthquake.no_longer`, `earthquake.withdrawn`, or
+    /// `earthquakes.digest`.
+    public let type: String
+    public let at: Instant
+    public let title: String
+    /// Lines, without the title.
+    public let text: String
+    /// From 1 to 5, as ntfy counts: 3 is usual, 5 is for strong shaking.
+    public let priority: Int
+    /// The agency's page of a single earthquake.
+    public let url: String?
+    /// The id of the first message about the earthquake, which is this one's own if there was none.
+    public let thread: String
+    /// One, or those of a digest: the largest first.
+    public let earthquakes: [Report]
+    /// How many of a digest's earthquakes are left out.
+    public let omitted: Int
+
+    /// How many earthquakes a digest lists. So it stays below 64 kB.
+    public static let listed = 50
+
+    private enum CodingKeys: String, CodingKey {
+        case id, receiver, type, at, title, text, priority, url, thread, earthquakes, omitted
+    }
+
+    init(_ reports: [Report], to receiver: String, thread: String?, zone: Zone, at: Instant) {
+        self.receiver = receiver
+        self.at = at
+        earthquakes = Array(reports.prefix(Self.listed))
+        omitted = reports.count - earthquakes.count
+        priority = reports.map(\.priority).max() ?? 3
+        if reports.count == 1, let report = reports.first {
+            id = report.id
+            type = "earthquake.\(report.kind.rawValue)"
+            title = report.title
+            text = report.text(zone: zone, at: at)
+            url = report.url
+        } else {
+            id = "\(receiver):digest:\(fingerprint(of: reports))"
+            type = "earthquakes.digest"
+            title = Report.digestTitle(reports)
+            text = Report.digestText(reports, zone: zone, at: at)
+            url = nil
+        }
+        self.thread = thread ?? id
+    }
+
+    /// A message that `quakes notify --test` sends.
+    public static func test(to receiver: String, at: Instant) -> Message {
+        Message(testFor: receiver, at: at)
+    }
+
+    private init(testFor receiver: String, at: Instant) {
+        id = "\(receiver):test:\(at.milliseconds)"
+        (self.receiver, self.at, type, priority, url) = (receiver, at, "test", 3, nil)
+        title = "A test message of Quakes"
+        text = "Earthquakes will be told like this. Nothing has happened."
+        (thread, earthquakes, omitted) = (id, [], 0)
+    }
+}
+
+/// One earthquake within a message.
+public struct Report: Sendable, Equatable, Codable {
+    /// The same over all attempts, for receivers that see an earthquake once alone and once in a digest.
+    public let id: String
+    public let kind: Kind
+    /// How many times the receiver was told of the earthquake, this one included.
+    public let count: Int
+    /// The earthquake's key, which stays when another row is shown.
+    public let earthquake: String
+    public let code: String
+    public let agencies: [String]
+    /// `earthquake`, or what else it was.
+    public let type: String?
+    public let magnitude: Double?
+    public let magnitudeType: String?
+    public let place: String?
+    public let time: Instant
+    public let latitude: Double
+    public let longitude: Double
+    public let depth: Double?
+    public let status: String?
+    public let isReviewed: Bool
+    /// Whether it is marked as a test, an exercise or a scenario. Such an event is only called off.
+    public let isExercise: Bool
+    public let url: String?
+    /// What it was before it rose, or as it was told.
+    public let earlier: Earlier?
+    /// As seen from the places of the rules, the nearest first.
+    public let near: [Near]
+    /// The rules' names.
+    public let rules: [String]
+    /// Why each of them tells it.
+    public let why: [String]
+
+    public struct Earlier: Sendable, Equatable, Codable {
+        public let magnitude: Double?
+        public let latitude: Double
+        public let longitude: Double
+    }
+
+    public struct Near: Sendable, Equatable, Codable {
+        public let place: String
+        /// Whole kilometres.
+        public let distance: Int
+        /// Where the epicentre lies as seen from the place, such as `SW`.
+        public let direction: String
+        /// The estimated intensity there (MMI), a whole number.
+        public let intensity: Int?
+        /// Such as `light`; nil if it will hardly be felt.
+        public let shaking: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case place, direction, intensity, shaking
+            case distance = "km"
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, kind, count, earthquake, code, agencies, type, magnitude, place, time, latitude, longitude
+        case depth, status, url, earlier, near, rules, why
+        case magnitudeType = "magnitude_type"
+        case isReviewed = "is_reviewed"
+        case isExercise = "is_exercise"
+    }
+
+    init(_ verdict: Verdict, receiver: String, count: Int) {
+        let event = verdict.event
+        id = "\(receiver):\(escaped(event.key)):\(count)-\(verdict.kind.rawValue)"
+        (kind, self.count, earthquake, code) = (verdict.kind, count, event.key, event.code)
+        (agencies, type, magnitude, magnitudeType) = (
+            event.agencies, event.type, event.magnitude, event.magnitudeType
+        )
+        (place, time, latitude, longitude) = (
+            event.place.map(singleLine), event.time, event.latitude, event.longitude
+        )
+        (depth, status, url) = (event.depth, event.status, event.url)
+        (isReviewed, isExercise) = (event.isReviewed, event.isExercise)
+        earlier = verdict.earlier.map {
+            Earlier(magnitude: $0.magnitude, latitude: $0.latitude, longitude: $0.longitude)
+        }
+        near = Self.near(event, verdict.rules.flatMap(\.places))
+        rules = verdict.rules.map(\.name)
+        // What no longer reaches a rule was told because it did.
+        let decisive = verdict.kind == .noLonger ? verdict.earlier ?? event : event
+        why = verdict.rules.compactMap { $0.reason(decisive) }
+    }
+
+    private static func near(_ event: AlertEvent, _ places: [Rule.Place]) -> [Near] {
+        var seen: Set<String> = []
+        return places.filter { seen.insert($0.name).inserted }
+            .map { (place: $0, distance: $0.point.distance(to: event.point)) }
+            .sorted { $0.distance < $1.distance }.prefix(5)
+            .map { place, distance in
+                let shaking = event.magnitude.map {
+                    ShakingIntensity(magnitude: $0, distance: distance, depth: event.depth)
+                }
+                return Near(
+                    place: place.name, distance: Int(distance.rounded()),
+                    direction: place.point.direction(to: event.point), intensity: shaking?.degree,
+                    shaking: shaking?.word)
+            }
+    }
+
+    var priority: Int {
+        guard kind.isNews || kind == .corrected else { return 3 }
+        let intensity = near.compactMap(\.intensity).max() ?? 0
+        let magnitude = magnitude ?? 0
+        return intensity >= 6 || magnitude >= 7 ? 5 : intensity >= 4 || magnitude >= 6 ? 4 : 3
+    }
+}
+
+/// An id's part: other characters than letters, digits, `_`, `-` and `:` are written as `%` and two digits.
+func escaped(_ text: String) -> String {
+    var escaped: [UInt8] = []
+    escaped.append(escaped: text.utf8, by: "%", keeping: "_-:")
+    return String(decoding: escaped, as: UTF8.self)
+}
+
+/// Equal for equal reports, in any order. It need not be secret.
+private func fingerprint(of reports: [Report]) -> String {
+    String(reports.map(\.id).sorted().joined(separator: "\n").utf8.hash64, radix: 16)
+}
+
+/// A text of a feed without line breaks and other control characters.
+func singleLine(_ text: String) -> String {
+    let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
+        let category = scalar.properties.generalCategory
+        return [.control, .lineSeparator, .paragraphSeparator].contains(category) ? " " : scalar
+    }
+    return String(String.UnicodeScalarView(scalars)).trimmingSpaces
+}

@@ -1,0 +1,128 @@
+import Feed
+import Yams
+
+extension Rules {
+    /// Reads a rules file. docs/notify.md describes its format.
+    ///
+    /// - Parameters:
+    ///   - file: its name, for problems.
+    ///   - town: finds a town by its name, and throws an error whose description says why there is none.
+    ///   - zone: finds a time zone by its name.
+    /// - Throws: `RulesError`, with all problems of the file.
+    public init(
+        yaml: [UInt8], file: String, town: (String) throws -> Point,
+        zone: (String) -> Zone? = { Zone(named: $0) }
+    ) throws {
+        self = try withoutActuallyEscaping(town) { town in
+            try withoutActuallyEscaping(zone) { zone in
+                var reader = RulesReader(town: town, zone: zone)
+                let rules = reader.rules(yaml)
+                guard let rules, reader.yaml.problems.isEmpty else {
+                    let problems = reader.yaml.problems.sorted {
+                        ($0.line ?? 0, $0.column ?? 0) < ($1.line ?? 0, $1.column ?? 0)
+                    }
+                    throw RulesError(file: file, problems: problems)
+                }
+                return rules
+            }
+        }
+    }
+}
+
+/// Reads the sections of a rules file.
+struct RulesReader {
+    let town: (String) throws -> Point
+    let zone: (String) -> Zone?
+    var yaml = YAMLReader()
+    /// By name.
+    var places: [String: Point] = [:]
+    var receiverNames: [String] = []
+    var mail: MailServer?
+    var fileZone = Zone.utc
+
+    init(town: @escaping (String) throws -> Point, zone: @escaping (String) -> Zone?) {
+        (self.town, self.zone) = (town, zone)
+    }
+
+    mutating func rules(_ bytes: [UInt8]) -> Rules? {
+        guard let root = yaml.root(bytes) else { return nil }
+        let sections = yaml.entries(
+            root, of: "the file", known: ["zone", "places", "mail", "receivers", "rules"])
+        func section(_ name: String) -> Node? { sections.first { $0.key == name }?.value }
+
+        // What others refer to comes first, wherever it stands.
+        if let node = section("zone") { fileZone = readZone(node) ?? .utc }
+        if let node = section("places") { readPlaces(node) }
+        if let node = section("mail") { mail = readMailServer(node) }
+        var receivers: [String: Receiver] = [:]
+        if let node = section("receivers") {
+            for entry in yaml.entries(node, of: "receivers") {
+                receiverNames.append(entry.key)
+                receivers[entry.key] = readReceiver(entry, hasMail: section("mail") != nil)
+            }
+        } else {
+            yaml.note(root.mark, "the file has no receivers")
+        }
+        guard let node = section("rules") else {
+            yaml.note(root.mark, "the file has no rules")
+            return nil
+        }
+        let rules = yaml.entries(node, of: "rules").compactMap { readRule($0) }
+        return Rules(rules: rules, receivers: receivers, zone: fileZone)
+    }
+
+    mutating func readZone(_ node: Node) -> Zone? {
+        guard let name = yaml.text(node, "the time zone") else { return nil }
+        if let zone = zone(name) { return zone }
+        let hint = closestSpelling(of: name, among: Zone.names()).map { "; did you mean \(quoted($0))?" }
+        yaml.note(
+            node.mark,
+            "the system has no time zone \(quoted(name))\(hint ?? "; zones are named as in Europe/Berlin")")
+        return nil
+    }
+
+    private mutating func readPlaces(_ node: Node) {
+        for entry in yaml.entries(node, of: "places") {
+            guard let text = yaml.text(entry.value, "a place") else { continue }
+            places[entry.key] = point(text, entry.value.mark)
+        }
+    }
+
+    /// `35.69, 139.75`, or a town.
+    mutating func point(_ text: String, _ mark: Mark?) -> Point? {
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        let numbers = parts.map { decimal($0.trimmingSpaces) }
+        if parts.count == 2, let latitude = numbers[0], let longitude = numbers[1] {
+            guard abs(latitude) <= 90, abs(longitude) <= 360 else {
+                yaml.note(mark, "a latitude is between -90 and 90 degrees, a longitude between -360 and 360")
+                return nil
+            }
+            return Point(latitude: latitude, longitude: longitude)
+        }
+        do {
+            return try town(text)
+        } catch {
+            yaml.note(mark, "\(error)")
+            return nil
+        }
+    }
+}
+
+/// A number in digits, such as `-2.5`. Exponents, other bases and infinity are none.
+func decimal(_ text: some StringProtocol) -> Double? {
+    let digits = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
+    let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
+    let isDecimal =
+        (1...2).contains(parts.count)
+        && parts.allSatisfy { part in
+            (1...12).contains(part.utf8.count)
+                && part.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+        }
+    return isDecimal ? Double(text) : nil
+}
+
+extension StringProtocol {
+    var trimmingSpaces: String {
+        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+}

@@ -1,0 +1,146 @@
+import Feed
+import Yams
+
+/// Reads YAML so that none of its surprises count: every scalar is the text that stands there, and its reader decides what it
+/// may be. So `no` is a word, `22:00` a time of day and `1e3` no number; anchors and aliases are refused.
+///
+/// It collects problems and continues, so that a person sees all of them at once.
+struct YAMLReader {
+    private(set) var problems: [RulesError.Problem] = []
+
+    /// Hundreds of rules take a few dozen kilobytes.
+    static let sizeLimit = 1 << 20
+
+    /// The document; nil if it is not YAML, with the problem noted.
+    mutating func root(_ bytes: [UInt8]) -> Node? {
+        guard bytes.count <= Self.sizeLimit else {
+            note(nil, "the file has more than \(Self.sizeLimit >> 20) MiB")
+            return nil
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            let line = Self.firstInvalidLine(bytes)
+            problems.append(.init(line: line, column: 1, text: "the line is not UTF-8"))
+            return nil
+        }
+        do {
+            // The nodes hold their anchors weakly: without the parser there would be none.
+            let parser = try Parser(yaml: text, encoding: .utf8)
+            return try withExtendedLifetime(parser) {
+                let node = try parser.singleRoot()
+                if let anchored = node.flatMap(Self.firstAnchored) {
+                    note(anchored.mark, "anchors and aliases are not supported; write the value out")
+                    return nil
+                }
+                if node == nil { note(nil, "the file is empty") }
+                return node
+            }
+        } catch {
+            note(error, text)
+            return nil
+        }
+    }
+
+    mutating func note(_ mark: Mark?, _ text: String) {
+        problems.append(.init(line: mark?.line, column: mark?.column, text: text))
+    }
+
+    // MARK: Values
+
+    /// The entries of a mapping, in the file's order. A key outside `known` is noted with its nearest spelling.
+    mutating func entries(_ node: Node, of what: String, known: [String]? = nil) -> [Entry] {
+        guard case .mapping(let mapping) = node else {
+            note(node.mark, "\(what) must be keys with values")
+            return []
+        }
+        var entries: [Entry] = []
+        for (key, value) in mapping {
+            guard case .scalar(let scalar) = key else {
+                note(key.mark, "a key must be a word")
+                continue
+            }
+            if let known, !known.contains(scalar.string) {
+                note(key.mark, "unknown key \(quoted(scalar.string)) of \(what)\(hint(scalar.string, known))")
+            } else if scalar.string.isEmpty {
+                note(key.mark, "a key is empty")
+            } else {
+                entries.append(Entry(key: scalar.string, mark: key.mark, value: value))
+            }
+        }
+        return entries
+    }
+
+    struct Entry {
+        let key: String
+        let mark: Mark?
+        let value: Node
+    }
+
+    /// A text that is not empty.
+    mutating func text(_ node: Node, _ what: String) -> String? {
+        guard case .scalar(let scalar) = node else {
+            note(node.mark, "\(what) must be a single value")
+            return nil
+        }
+        guard !scalar.string.isEmpty, scalar.string != "~" else {
+            note(node.mark, "\(what) is empty")
+            return nil
+        }
+        return scalar.string
+    }
+
+    /// One value, or a list of them.
+    mutating func list(_ node: Node, _ what: String) -> [Node] {
+        guard case .sequence(let sequence) = node else { return [node] }
+        if sequence.isEmpty { note(node.mark, "\(what) is an empty list") }
+        return Array(sequence)
+    }
+
+    // MARK: Problems
+
+    /// `; did you mean "magnitude"?`, or the words that are possible if they are few, or nothing.
+    func hint(_ word: String, _ known: some Collection<String>) -> String {
+        if let closest = closestSpelling(of: word, among: Array(known)) {
+            return "; did you mean \(quoted(closest))?"
+        }
+        return known.isEmpty || known.count > 12 ? "" : "; known: \(known.joined(separator: ", "))"
+    }
+
+    private mutating func note(_ error: any Error, _ yaml: String) {
+        guard let error = error as? YamlError else { return note(nil, "the file can't be read as YAML") }
+        switch error {
+        // Their own descriptions quote the line, which may hold a secret.
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            let line = yaml.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(mark.line - 1)
+                .first
+            let hasTab = line?.prefix { $0 == " " || $0 == "\t" }.contains("\t") ?? false
+            note(mark, hasTab ? "a tab indents the line; YAML takes only spaces" : "not YAML: \(problem)")
+        case .duplicatedKeysInMapping(let duplicates, let context):
+            note(context.mark, "the key \(duplicates.map(quoted).joined(separator: ", ")) stands twice")
+        case .reader(let problem, _, _, _): note(nil, "not YAML: \(problem)")
+        default: note(nil, "the file can't be read as YAML")
+        }
+    }
+
+    private static func firstAnchored(in node: Node) -> Node? {
+        // An alias comes after its anchor, so no alias is followed.
+        if node.anchor != nil { return node }
+        switch node {
+        case .sequence(let nodes): return nodes.lazy.compactMap(firstAnchored).first
+        case .mapping(let pairs):
+            return pairs.lazy.compactMap { firstAnchored(in: $0.key) ?? firstAnchored(in: $0.value) }.first
+        default: return nil
+        }
+    }
+
+    private static func firstInvalidLine(_ bytes: [UInt8]) -> Int {
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return (lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0) + 1
+    }
+}
+
+/// A value within a problem: short, and without control characters.
+func quoted(_ text: String) -> String {
+    let visible = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
+    return "\"\(String(String.UnicodeScalarView(visible)).prefix(60))\""
+}

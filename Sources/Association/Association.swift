@@ -1,0 +1,99 @@
+/// Says which rows of which agencies are one earthquake, and which of them to show.
+///
+/// **A pure function** of the rows, a person's overrides and the parameters. The order of the rows does not matter, and codes decide
+/// nothing but ties. Design section 13 has the rules; each is explained where it stands.
+///
+/// Rows that nothing links never affect each other. A set of linked rows is a component: two rows are linked if they are a candidate
+/// pair, or if a hard link joins them, whether or not they end up in one group. So the groups of a component depend on its rows
+/// alone, and `ComponentStream` and `Neighbourhood` find the components of a whole table and of a few changes.
+///
+/// **In a crowd, time grows with its square**: each row is compared with those of other agencies within 40 s and the neighbouring belts
+/// of latitude, which takes some 20 ns a pair. So 10,000 rows within a minute and a place take about a second, 40,000 some
+/// 20 s, for the whole and for each pass that touches them. Memory is bounded by `CandidatePairs.partners` pairs for each row and
+/// agency.
+public struct Association: Sendable {
+    /// Goes up when the rules change. Then groups have to be made again, as when parameters change.
+    public static let rules = 1
+
+    public let parameters: Parameters
+    let overrides: OverrideTable
+    let comparison: Comparison
+
+    public init(_ parameters: Parameters = .shipped, overrides: [Override] = []) {
+        self.parameters = parameters
+        self.overrides = OverrideTable(overrides)
+        comparison = Comparison(parameters)
+    }
+
+    /// The earthquakes of all rows, which may be in any order: the whole function in one call, in memory.
+    public func earthquakes(of rows: [Solution]) -> Grouping {
+        var stream = ComponentStream(self)
+        var grouping = Grouping()
+        func add(_ components: [[Solution]]) {
+            for component in components { grouping.append(group(component)) }
+        }
+        for row in rows.sorted(by: { $0.time < $1.time }) { add(stream.add(row)) }
+        add(stream.finish())
+        grouping.findings.formUnion(stream.missing.map(Finding.missing))
+        grouping.earthquakes.sort { $0.code.precedes($1.code) }
+        return grouping
+    }
+
+    /// The earthquakes of one component, or of several.
+    ///
+    /// - Parameter component: whole components, in any order. Of rows with one code, the latest revision counts.
+    public func group(_ component: [Solution]) -> Grouping {
+        if component.count == 1 { return Grouping(alone: component[0]) }
+        let rows = ComponentRows(component, parameters)
+        let hard = HardLinks(rows, overrides, parameters)
+        let pairs = CandidatePairs(
+            of: rows.located, codes: rows.codes, agencies: rows.agencies, comparison, parameters)
+        var findings: Set<Finding> = []
+        let builder = GroupBuilder(rows, overrides, comparison, hard: hard, pairs: pairs) {
+            a, b, rule, outcome in
+            guard rule == .same else { return }
+            if let finding = finding(rows, a, b, outcome) { findings.insert(finding) }
+        }
+        return earthquakes(builder, hard, pairs, findings)
+    }
+
+    private func finding(_ rows: ComponentRows, _ a: Int, _ b: Int, _ outcome: GroupBuilder.Outcome)
+        -> Finding?
+    {
+        let codes = CodePair(rows.codes[a], rows.codes[b])
+        let same = [codes.lesser, codes.greater]
+        switch outcome {
+        case .different(let a, let b):
+            let different = CodePair(a, b)
+            return .contradiction(same: same, different: [different.lesser, different.greater])
+        case .joined, .alreadyTogether:
+            guard comparison.isImpossible(rows.located[a], rows.located[b]) else { return nil }
+            let difference = comparison.difference(rows.located[a], rows.located[b])
+            return .farApart(
+                same, kilometres: difference.kilometres, seconds: abs(difference.seconds))
+        case .sameAgency, .outOfTheQuestion: return nil
+        }
+    }
+
+    /// How two rows differ, and why they aren't a candidate pair; nil if they are one.
+    public func compare(_ a: Solution, _ b: Solution) -> (difference: Difference, obstacle: Obstacle?) {
+        let (first, second) = (Located(a, agency: 0, parameters), Located(b, agency: 1, parameters))
+        let obstacle = a.agency == b.agency ? .agency(a.agency) : comparison.obstacle(first, second)
+        return (comparison.difference(first, second), obstacle)
+    }
+}
+
+extension Grouping {
+    fileprivate init(alone row: Solution) {
+        earthquakes = [
+            Earthquake(
+                code: row.code, preferred: row.code, magnitudeFrom: row.magnitude == nil ? nil : row.code,
+                agencies: 1, members: [Member(code: row.code)])
+        ]
+    }
+
+    mutating func append(_ other: Grouping) {
+        earthquakes += other.earthquakes
+        findings.formUnion(other.findings)
+    }
+}

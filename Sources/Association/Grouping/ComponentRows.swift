@@ -1,0 +1,54 @@
+/// The rows of a component in one canonical order, so that the order in which they came does not matter.
+struct ComponentRows {
+    let solutions: [Solution]
+    let located: [Located]
+    let codes: [String]
+    let agencies: Int
+    /// By code.
+    let indices: [String: Int]
+
+    /// - Parameter rows: in any order. Of rows with one code, the latest revision counts.
+    init(_ rows: [Solution], _ parameters: Parameters) {
+        var solutions = rows.sorted { Self.precedes($0, $1) }
+        var indices = Self.indices(solutions)
+        if indices.count < solutions.count {
+            solutions = Self.latest(solutions)
+            indices = Self.indices(solutions)
+        }
+        var agencies: [String: Int] = [:]
+        located = solutions.map { row in
+            Located(row, agency: agencies.number(of: row.agency), parameters)
+        }
+        self.solutions = solutions
+        self.indices = indices
+        self.agencies = agencies.count
+        codes = solutions.map(\.code)
+    }
+
+    private static func indices(_ solutions: [Solution]) -> [String: Int] {
+        var indices = [String: Int](minimumCapacity: solutions.count)
+        for (index, row) in solutions.enumerated() { indices[row.code] = index }
+        return indices
+    }
+
+    /// Of the rows with one code, the one that was revised last; of several, the first.
+    private static func latest(_ solutions: [Solution]) -> [Solution] {
+        var latest: [String: Int64] = [:]
+        for row in solutions { latest[row.code] = max(latest[row.code] ?? .min, row.updated) }
+        var kept: Set<String> = []
+        return solutions.filter { $0.updated == latest[$0.code] && kept.insert($0.code).inserted }
+    }
+
+    private static func precedes(_ a: Solution, _ b: Solution) -> Bool {
+        a.time == b.time ? a.code.precedes(b.code) : a.time < b.time
+    }
+}
+
+extension [String: Int] {
+    /// The number of a name, which gets the next one if it has none.
+    mutating func number(of name: String) -> Int {
+        if let number = self[name] { return number }
+        self[name] = count
+        return count - 1
+    }
+}

@@ -1,0 +1,70 @@
+/// Why a row is in its earthquake: the links that were looked at, in the order in which they were, and what became of them.
+public struct Explanation: Sendable, Equatable {
+    public struct Step: Sendable, Equatable {
+        public var a: String
+        public var b: String
+        public var rule: Rule
+        /// How `a` differs from `b`.
+        public var difference: Difference
+        public var outcome: Outcome
+    }
+
+    /// What became of a link.
+    public enum Outcome: Sendable, Equatable {
+        case joined
+        case alreadyTogether
+        /// Not joined: these two are of one agency, so both would be in the group.
+        case sameAgency(String, String)
+        /// Not joined: a person said that these two are different.
+        case different(String, String)
+        /// Not joined: these two are too far apart to be in one group.
+        case outOfTheQuestion(String, String)
+    }
+
+    /// The earthquake of the row.
+    public var earthquake: Earthquake
+    /// The links between members of the earthquake, and from them to other rows: first those that joined or might have joined it.
+    public var steps: [Step]
+    /// For each member with a second choice, the cheapest link to a row of another earthquake.
+    public var runnersUp: [Step]
+}
+
+extension Association {
+    /// - Parameters:
+    ///   - code: the row to explain.
+    ///   - component: its component, such as the `rows` of the `Neighbourhood` of a change of nothing.
+    /// - Returns: nil if the row is not in the component.
+    public func explain(_ code: String, in component: [Solution]) -> Explanation? {
+        let rows = ComponentRows(component, parameters)
+        guard let index = rows.indices[code] else { return nil }
+        let hard = HardLinks(rows, overrides, parameters)
+        let pairs = CandidatePairs(
+            of: rows.located, codes: rows.codes, agencies: rows.agencies, comparison, parameters)
+        var links: [(a: Int, b: Int, rule: Rule, outcome: Explanation.Outcome)] = []
+        let builder = GroupBuilder(rows, overrides, comparison, hard: hard, pairs: pairs) {
+            a, b, rule, outcome in
+            links.append((a, b, rule, outcome))
+        }
+        let earthquakes = earthquakes(builder, hard, pairs, []).earthquakes
+        guard let earthquake = earthquakes.first(where: { $0.members.contains { $0.code == code } }) else {
+            return nil
+        }
+        var sets = builder.sets
+        let leader = sets.leader(of: index)
+        var explanation = Explanation(earthquake: earthquake, steps: [], runnersUp: [])
+        var hasRunnerUp: Set<Int> = []
+        for link in links {
+            let insiders = [link.a, link.b].filter { sets.leader(of: $0) == leader }
+            guard !insiders.isEmpty else { continue }
+            let step = Explanation.Step(
+                a: rows.codes[link.a], b: rows.codes[link.b], rule: link.rule,
+                difference: comparison.difference(rows.located[link.a], rows.located[link.b]),
+                outcome: link.outcome)
+            explanation.steps.append(step)
+            if insiders.count == 1, hasRunnerUp.insert(insiders[0]).inserted {
+                explanation.runnersUp.append(step)
+            }
+        }
+        return explanation
+    }
+}

@@ -1,0 +1,41 @@
+/// A person's word about events, which comes before every rule.
+public enum Override: Sendable, Hashable {
+    /// The two are one earthquake.
+    case same(String, String)
+    /// The two are different earthquakes. It wins over any `same` that contradicts it.
+    case different(String, String)
+    /// This is the solution to show of its earthquake.
+    case preferred(String)
+
+    /// The codes that it names.
+    public var codes: [String] {
+        switch self {
+        case .same(let a, let b), .different(let a, let b): [a, b]
+        case .preferred(let code): [code]
+        }
+    }
+}
+
+/// Overrides by the codes that they name.
+struct OverrideTable: Sendable {
+    private(set) var same: [String: [String]] = [:]
+    private(set) var different: [String: Set<String>] = [:]
+    private(set) var preferred: Set<String> = []
+    let codes: Set<String>
+
+    init(_ overrides: [Override]) {
+        for override in Set(overrides) {
+            switch override {
+            case .same(let a, let b) where a != b:
+                same[a, default: []].append(b)
+                same[b, default: []].append(a)
+            case .different(let a, let b) where a != b:
+                different[a, default: []].insert(b)
+                different[b, default: []].insert(a)
+            case .same, .different: break
+            case .preferred(let code): preferred.insert(code)
+            }
+        }
+        codes = Set(overrides.flatMap(\.codes))
+    }
+}

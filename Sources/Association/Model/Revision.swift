@@ -1,0 +1,116 @@
+/// What has to be written where earthquakes were grouped again, each with its reason, as history keeps it.
+///
+/// Only what was found together is written: a row that is an earthquake by itself needs no record. Reasons that concern many are
+/// few words, so that what has one reason is written at once.
+public struct Revision: Sendable, Equatable {
+    /// An earthquake of several rows that does not exist any more.
+    public struct Removal: Sendable, Equatable {
+        public var code: String
+        /// The earthquake that took it in: the one of the row that it was named after, or of most of its members that still exist.
+        /// nil if none of them exists, or if that row is an earthquake by itself.
+        public var successor: String?
+        public var reason: String
+    }
+
+    /// An earthquake of several rows that is new, or that has changed.
+    public struct Update: Sendable, Equatable {
+        public var earthquake: Earthquake
+        /// Those that are new in it, or differ from what was written.
+        public var members: [Member]
+        public var reason: String
+    }
+
+    /// A row that is in no earthquake with others any more.
+    public struct Departure: Sendable, Equatable {
+        public var code: String
+        public var reason: String
+    }
+
+    /// By code.
+    public var removals: [Removal] = []
+    /// By code.
+    public var updates: [Update] = []
+    /// By code.
+    public var departures: [Departure] = []
+
+    /// - Parameters:
+    ///   - old: all earthquakes that were written and have a member among the rows that were grouped again or do not exist any more.
+    ///   - new: the earthquakes of the rows that were grouped again, those of one row, too.
+    public init(from old: [Earthquake], to new: [Earthquake]) {
+        let oldByCode = Dictionary(uniqueKeysWithValues: old.map { ($0.code, $0) })
+        let (oldHomes, newHomes) = (Self.homes(old), Self.homes(new))
+        let several = new.filter { $0.members.count > 1 }
+        let kept = Set(several.map(\.code))
+        for earthquake in several where oldByCode[earthquake.code] != earthquake {
+            let members = earthquake.members.filter { member in
+                let home = oldHomes[member.code]
+                return home?.earthquake != earthquake.code || home?.member != member
+            }
+            let reason = Self.reason(
+                for: earthquake, since: oldByCode[earthquake.code],
+                origin: oldHomes[earthquake.code]?.earthquake)
+            updates.append(Update(earthquake: earthquake, members: members, reason: reason))
+        }
+        for earthquake in old where !kept.contains(earthquake.code) {
+            removals.append(Self.removal(of: earthquake, newHomes))
+        }
+        let together = Set(several.flatMap(\.members).map(\.code))
+        for code in oldHomes.keys where !together.contains(code) {
+            departures.append(
+                Departure(code: code, reason: newHomes[code] == nil ? "withdrawn" : "split"))
+        }
+        updates.sort { $0.earthquake.code.precedes($1.earthquake.code) }
+        removals.sort { $0.code.precedes($1.code) }
+        departures.sort { $0.code.precedes($1.code) }
+    }
+
+    public var isEmpty: Bool { removals.isEmpty && updates.isEmpty && departures.isEmpty }
+
+    private typealias Home = (earthquake: String, member: Member)
+
+    /// For each member its earthquake.
+    private static func homes(_ earthquakes: [Earthquake]) -> [String: Home] {
+        var homes: [String: Home] = [:]
+        for earthquake in earthquakes {
+            for member in earthquake.members { homes[member.code] = (earthquake.code, member) }
+        }
+        return homes
+    }
+
+    /// - Parameter origin: the earthquake that the row which it is named after was in.
+    private static func reason(
+        for earthquake: Earthquake, since previous: Earthquake?, origin: String?
+    ) -> String {
+        guard let previous else { return origin.map { "split from \($0)" } ?? "reported" }
+        let (members, before) = (Set(earthquake.members.map(\.code)), Set(previous.members.map(\.code)))
+        let words = [
+            members.isSubset(of: before) ? nil : "joined",
+            before.isSubset(of: members) ? nil : "left",
+            earthquake.preferred == previous.preferred ? nil : "preferred",
+        ]
+        let said = words.compactMap(\.self).joined(separator: ", ")
+        return said.isEmpty ? "revised" : said
+    }
+
+    private static func removal(of earthquake: Earthquake, _ homes: [String: Home]) -> Removal {
+        if let home = homes[earthquake.code]?.earthquake {
+            if home == earthquake.code { return Removal(code: home, successor: nil, reason: "split") }
+            return Removal(code: earthquake.code, supersededBy: home)
+        }
+        var counts: [String: Int] = [:]
+        for member in earthquake.members {
+            if let home = homes[member.code]?.earthquake { counts[home, default: 0] += 1 }
+        }
+        let most = counts.values.max()
+        guard let home = counts.filter({ $0.value == most }).keys.min(by: { $0.precedes($1) }) else {
+            return Removal(code: earthquake.code, successor: nil, reason: "withdrawn")
+        }
+        return Removal(code: earthquake.code, supersededBy: home)
+    }
+}
+
+extension Revision.Removal {
+    fileprivate init(code: String, supersededBy successor: String) {
+        self.init(code: code, successor: successor, reason: "superseded by \(successor)")
+    }
+}

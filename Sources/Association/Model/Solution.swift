@@ -1,0 +1,79 @@
+/// What one agency says about an earthquake: a row of the table, as far as association needs it.
+public struct Solution: Sendable, Equatable {
+    /// The row's key, such as `us7000abcd` or `gfz:gfz2026texh`.
+    public var code: String
+    /// The catalogue that the row belongs to, as `report.agency(net)` has it: `usgs` for all networks of ComCat. A catalogue has
+    /// told its own events apart, so that only a hard link puts two of them into one group.
+    public var agency: String
+    /// The row's `net`, which the scatter, the region and the rank are looked up by.
+    public var network: String
+    /// The agency whose solution the row repeats, in the words of the row: EMSC's `auth`.
+    public var author: String?
+    /// When the row first came in (`imported_at`), in milliseconds since 1970.
+    public var firstSeen: Int64
+    /// When it was last revised, in milliseconds since 1970.
+    public var updated: Int64
+    /// The origin time, in milliseconds since 1970.
+    public var time: Int64
+    /// Degrees.
+    public var latitude: Double
+    /// Degrees, −180 to 180 or 0 to 360.
+    public var longitude: Double
+    /// Kilometres.
+    public var depth: Double?
+    public var magnitude: Double?
+    public var magnitudeType: String?
+    public var review = Review.unknown
+    /// Stations used (`nst`).
+    public var stations: Int?
+    /// Degrees.
+    public var gap: Double?
+    /// All ids that the event ever had, according to its catalogue (ComCat's `ids`).
+    public var ids: [String] = []
+    /// Published uncertainties, as standard deviations.
+    public var uncertainty = Uncertainty()
+
+    /// Seconds, kilometres (of the distance: its root mean square) and magnitudes; nil if they are not published.
+    public struct Uncertainty: Sendable, Equatable {
+        public var seconds: Double?
+        public var kilometres: Double?
+        public var magnitudes: Double?
+
+        public init(seconds: Double? = nil, kilometres: Double? = nil, magnitudes: Double? = nil) {
+            (self.seconds, self.kilometres, self.magnitudes) = (seconds, kilometres, magnitudes)
+        }
+    }
+
+    /// Whether a person has looked at the solution.
+    public enum Review: Int, Sendable, Comparable {
+        case reviewed
+        case unknown
+        case automatic
+
+        /// - Parameter status: the row's `status`. ComCat also has `REVIEWED`, in capitals.
+        public init(status: String?) {
+            switch status?.lowercased() {
+            case "reviewed", "manual", "confirmed", "final": self = .reviewed
+            case "automatic", "preliminary": self = .automatic
+            default: self = .unknown
+            }
+        }
+
+        public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    public init(
+        code: String, agency: String, network: String? = nil, firstSeen: Int64 = 0, updated: Int64 = 0,
+        time: Int64,
+        latitude: Double, longitude: Double, depth: Double? = nil, magnitude: Double? = nil
+    ) {
+        (self.code, self.agency, self.network) = (code, agency, network ?? agency)
+        (self.firstSeen, self.updated, self.time) = (firstSeen, updated, time)
+        (self.latitude, self.longitude, self.depth, self.magnitude) = (latitude, longitude, depth, magnitude)
+    }
+}
+
+extension String {
+    /// Bytewise order, as PostgreSQL's collation "C" has it.
+    func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
+}

@@ -1,0 +1,95 @@
+/// Rows in time order, by belts of latitude: finds those before a row that may be near it.
+struct BeltIndex {
+    private struct Entry {
+        let time: Int64
+        let row: Int
+        /// How many entries to go back to the next one that may be of another component.
+        var step = 1
+    }
+
+    /// The rows of a belt; those before `first` are too old for any later row.
+    private struct Belt {
+        var entries: [Entry] = []
+        var first = 0
+
+        mutating func drop(before oldest: Int64) {
+            while first < entries.count, entries[first].time < oldest { first += 1 }
+            if first > 32, first * 2 > entries.count {
+                entries.removeSubrange(..<first)
+                first = 0
+            }
+        }
+
+        /// Calls `body` for the rows, the latest first, until all that are left are of components that `body` has accepted.
+        mutating func visit(_ component: (Int) -> Int, _ body: (Int, Int) -> Bool) {
+            var place = entries.count - 1
+            while place >= first {
+                let found = component(entries[place].row)
+                guard body(entries[place].row, found) else {
+                    place -= 1
+                    continue
+                }
+                place = stepOver(found, from: place, component)
+            }
+        }
+
+        /// The place before a run of rows of one component. The run is stepped over at once the next time: components only grow.
+        private mutating func stepOver(_ found: Int, from place: Int, _ component: (Int) -> Int) -> Int {
+            var next = place - entries[place].step
+            while next >= first, component(entries[next].row) == found { next -= entries[next].step }
+            entries[place].step = place - next
+            return next
+        }
+    }
+
+    private var belts: [Int: Belt] = [:]
+    private let reach: Int64
+
+    /// - Parameter reach: how far back a row is found, in milliseconds.
+    init(reach: Int64) {
+        self.reach = reach
+    }
+
+    /// Calls `body` for each earlier row within reach in the same belt and its neighbours, in each belt the latest first. Then
+    /// adds the row.
+    mutating func add(_ row: Int, time: Int64, belt: Int, _ body: (Int) -> Void) {
+        let oldest = time.minus(reach)
+        for near in belt - 1...belt + 1 {
+            guard let index = belts.index(forKey: near) else { continue }
+            belts.values[index].drop(before: oldest)
+            let found = belts.values[index]
+            for entry in found.entries[found.first...].reversed() { body(entry.row) }
+        }
+        belts[belt, default: Belt()].entries.append(Entry(time: time, row: row))
+    }
+
+    /// The same, but skips rows of components that `body` has accepted, so that a crowd that is one component is passed at once.
+    ///
+    /// - Parameters:
+    ///   - component: the component of a row. Rows that were of one component stay so.
+    ///   - body: whether the row's component, the second argument, is accepted.
+    mutating func add(
+        _ row: Int, time: Int64, belt: Int, component: (Int) -> Int, _ body: (Int, Int) -> Bool
+    ) {
+        let oldest = time.minus(reach)
+        for near in belt - 1...belt + 1 {
+            guard let index = belts.index(forKey: near) else { continue }
+            belts.values[index].drop(before: oldest)
+            belts.values[index].visit(component, body)
+        }
+        belts[belt, default: Belt()].entries.append(Entry(time: time, row: row))
+    }
+}
+
+extension Int64 {
+    /// Without overflow.
+    func minus(_ other: Int64) -> Int64 {
+        let (difference, isOver) = subtractingReportingOverflow(other)
+        return isOver ? (other < 0 ? .max : .min) : difference
+    }
+
+    func plus(_ other: Int64) -> Int64 {
+        let (sum, isOver) = addingReportingOverflow(other)
+        return isOver ? (other < 0 ? .min : .max) : sum
+    }
+}

@@ -1,0 +1,109 @@
+import Glibc
+
+/// Compares solutions of two agencies.
+///
+/// The cost is Δt²/Σσt² + d²/Σσd² + Δm²/Σσm² (design, section 13): 3 on average for solutions of one earthquake. Vorobieva et al.
+/// (2022, doi:10.3389/feart.2022.820277) normalise distances between catalogues by the networks' errors, too.
+struct Comparison: Sendable {
+    private let parameters: Parameters
+    /// The windows in the units of the inner loop, with a tolerance of 1e-9.
+    private let seconds: Double
+    private let chord2: Double
+    private let magnitudes: Double
+    private let cost: Double
+
+    init(_ parameters: Parameters) {
+        self.parameters = parameters
+        seconds = parameters.seconds + 1e-9
+        let chord = 2 * sin(min(parameters.kilometres / Located.radius, .pi) / 2)
+        chord2 = chord * chord * (1 + 1e-9)
+        magnitudes = parameters.magnitudes + 1e-9
+        cost = parameters.cost + 1e-9
+    }
+
+    /// The cost of a pair; nil if it isn't a candidate, or costs more than that.
+    func cost(_ a: Located, _ b: Located, atMost most: Double = .infinity) -> Double? {
+        let magnitudes = abs(a.magnitude - b.magnitude)
+        if magnitudes > self.magnitudes { return nil }
+        let seconds = correctedSeconds(a, b)
+        guard seconds <= self.seconds, seconds * seconds <= most * (a.seconds2 + b.seconds2) else {
+            return nil
+        }
+        let chord2 = a.chord2(to: b)
+        guard chord2 <= self.chord2 else { return nil }
+        let cost = cost(a, b, seconds: seconds, chord2: chord2, magnitudes: magnitudes)
+        return cost <= min(self.cost, most) ? cost : nil
+    }
+
+    private func cost(
+        _ a: Located, _ b: Located, seconds: Double, chord2: Double, magnitudes: Double
+    ) -> Double {
+        let kilometres = 2 * Located.radius * asin(min(1, chord2.squareRoot() / 2))
+        // Without a magnitude, a pair is neither closer nor farther than an average one.
+        let size =
+            magnitudes.isNaN ? 1 : magnitudes * magnitudes / (a.magnitudes2 + b.magnitudes2)
+        return seconds * seconds / (a.seconds2 + b.seconds2)
+            + kilometres * kilometres / (a.kilometres2 + b.kilometres2) + size
+    }
+
+    /// The seconds between two origins that their depths do not explain: a deeper solution is later, by up to a second for each
+    /// 8 km. Not negative.
+    ///
+    /// Depth explains any part of that, because it depends on the stations how much of a depth goes into the time.
+    func correctedSeconds(_ a: Located, _ b: Located) -> Double {
+        let seconds = (Double(a.time) - Double(b.time)) / 1000
+        let depth = a.depth - b.depth
+        guard depth == depth, !(a.isDepthFixed && b.isDepthFixed) else { return abs(seconds) }
+        let most = min(abs(depth) / parameters.depthSpeed, parameters.depthSeconds)
+        let later = depth < 0 ? -seconds : seconds
+        return later < 0 ? -later : max(0, later - most)
+    }
+
+    /// Whether two solutions are so far apart that nothing between them makes them one.
+    func isImpossible(_ a: Located, _ b: Located) -> Bool {
+        let factor = parameters.impossible
+        let chord2 = a.chord2(to: b)
+        if chord2 > self.chord2 * factor * factor { return true }
+        let magnitudes = abs(a.magnitude - b.magnitude)
+        if magnitudes > self.magnitudes * factor { return true }
+        let seconds = correctedSeconds(a, b)
+        if seconds > self.seconds * factor { return true }
+        return cost(a, b, seconds: seconds, chord2: chord2, magnitudes: magnitudes) > cost * factor * factor
+    }
+
+    /// How the first one differs from the second.
+    func difference(_ a: Located, _ b: Located) -> Difference {
+        let magnitudes = a.magnitude - b.magnitude
+        let seconds = (Double(a.time) - Double(b.time)) / 1000
+        let cost = cost(
+            a, b, seconds: correctedSeconds(a, b), chord2: a.chord2(to: b), magnitudes: abs(magnitudes))
+        return Difference(
+            seconds: seconds, kilometres: a.kilometres(to: b),
+            magnitudes: magnitudes.isNaN ? nil : magnitudes,
+            cost: cost)
+    }
+
+    /// Why two solutions of different agencies aren't a candidate pair; nil if they are one.
+    func obstacle(_ a: Located, _ b: Located) -> Obstacle? {
+        guard cost(a, b) == nil else { return nil }
+        let difference = difference(a, b)
+        let corrected = correctedSeconds(a, b)
+        if corrected > seconds { return .seconds(corrected) }
+        if a.chord2(to: b) > chord2 { return .kilometres(difference.kilometres) }
+        if let magnitudes = difference.magnitudes.map(abs), magnitudes > self.magnitudes {
+            return .magnitudes(magnitudes)
+        }
+        return .cost(difference.cost)
+    }
+}
+
+/// Why two rows aren't a candidate pair.
+public enum Obstacle: Sendable, Equatable {
+    /// Both are of this agency.
+    case agency(String)
+    /// Their times are so far apart, depths considered.
+    case seconds(Double)
+    case kilometres(Double)
+    case magnitudes(Double)
+    case cost(Double)
+}

@@ -1,0 +1,111 @@
+// The parameters file: a word and its values a line; `#` starts a comment.
+
+extension Parameters {
+    /// A line of a parameters file cannot be understood.
+    public struct InvalidLine: Error, Equatable, CustomStringConvertible {
+        /// From 1 on.
+        public let line: Int
+        public let reason: String
+
+        public var description: String { "parameters, line \(line): \(reason)" }
+    }
+
+    /// Reads a parameters file. What it does not mention keeps its default value.
+    ///
+    /// - Throws: `InvalidLine`.
+    public init(text: String) throws {
+        self.init(version: "")
+        var number = 0
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            number += 1
+            let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
+            guard let word = words.first else { continue }
+            do {
+                try read(word, Array(words.dropFirst()))
+            } catch let reason as Unreadable {
+                throw InvalidLine(line: number, reason: reason.text)
+            }
+        }
+        guard !version.isEmpty else { throw InvalidLine(line: number, reason: "no version is given") }
+        for name in scatter.rows.keys { scatter.rows[name]?.sort { $0.magnitude < $1.magnitude } }
+    }
+
+    private struct Unreadable: Error {
+        let text: String
+    }
+
+    private mutating func read(_ word: String, _ values: [String]) throws {
+        func one(_ range: ClosedRange<Double>) throws -> Double {
+            guard values.count == 1, let number = Double(values[0]), range.contains(number) else {
+                throw Unreadable(
+                    text: "\(word) takes a number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+        switch word {
+        case "version":
+            guard values.count == 1 else { throw Unreadable(text: "version takes one word") }
+            version = values[0]
+        case "seconds": seconds = try one(0.001...120)
+        case "km": kilometres = try one(0.001...1000)
+        case "magnitudes": magnitudes = try one(0.001...24)
+        case "cost": cost = try one(0.001...1000)
+        case "impossible": impossible = try one(1...100)
+        case "doubtful": doubtful = try one(1...100)
+        case "depth-speed": depthSpeed = try one(1...100)
+        case "depth-seconds": depthSeconds = try one(0...120)
+        case "fixed-depths":
+            let numbers = values.compactMap(Double.init)
+            guard numbers.count == values.count else { throw Unreadable(text: "fixed-depths takes numbers") }
+            fixedDepths = numbers
+        case "rank":
+            for name in values where ranks[name] == nil { ranks[name] = ranks.count }
+        case "author":
+            guard values.count == 2 else { throw Unreadable(text: "author takes a name and a network") }
+            authors[values[0].lowercased()] = values[1]
+        case "scatter": try readScatter(values)
+        default: throw Unreadable(text: "\(word) is not a parameter")
+        }
+    }
+
+    private mutating func readScatter(_ values: [String]) throws {
+        let numbers = values.dropFirst().map { $0 == "-" ? -.infinity : Double($0) ?? .nan }
+        guard numbers.count == 5, !numbers[0].isNaN, numbers[1...3].allSatisfy({ $0 >= 0 && $0 < 10_000 }),
+            let pairs = Int(values[5])
+        else {
+            throw Unreadable(
+                text:
+                    "scatter takes an agency, a magnitude or -, seconds, kilometres, magnitudes and the pairs"
+            )
+        }
+        let scatter = Scatter(seconds: numbers[1], kilometres: numbers[2], magnitudes: numbers[3])
+        self.scatter.rows[values[0], default: []].append(
+            ScatterTable.Row(magnitude: numbers[0], scatter: scatter, pairs: pairs))
+    }
+}
+
+extension ScatterTable: CustomStringConvertible {
+    /// The lines of a parameters file that hold the table, by agency; any other agency comes first.
+    public var description: String {
+        rows.sorted { $0.key.precedes($1.key) }.flatMap { name, rows in
+            rows.map { row in
+                let from = row.magnitude == -.infinity ? "-" : "\(row.magnitude)"
+                let numbers = [row.scatter.seconds, row.scatter.kilometres, row.scatter.magnitudes]
+                let texts = [from] + numbers.map { "\(($0 * 1000).rounded() / 1000)" } + ["\(row.pairs)"]
+                return "scatter \(name.padded(to: 8))" + texts.map { " " + $0.padded(to: 8) }.joined().trimmed
+            }
+        }.joined(separator: "\n")
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+
+    fileprivate var trimmed: String {
+        var text = self
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}

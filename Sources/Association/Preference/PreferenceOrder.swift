@@ -1,0 +1,63 @@
+/// Which of several solutions of one earthquake to show.
+///
+/// A person's word; the agency that is authoritative where its solution lies (ComCat weighs such a product 50 to 100 times; Product
+/// Distribution Layer, DefaultIndexerModule); reviewed before automatic (SeisComP's scevent, STATUS); then the agency's rank, more
+/// stations, a smaller gap, the later revision, the code.
+struct PreferenceOrder {
+    private let parameters: Parameters
+    private let named: Set<String>
+
+    init(_ parameters: Parameters, _ named: Set<String>) {
+        (self.parameters, self.named) = (parameters, named)
+    }
+
+    func precedes(_ a: Solution, _ b: Solution) -> Bool {
+        let (first, second) = (Self.key(a, named), Self.key(b, named))
+        if first != second { return first < second }
+        if a.review != b.review { return a.review < b.review }
+        let (rankA, rankB) = (rank(a), rank(b))
+        if rankA != rankB { return rankA < rankB }
+        if a.stations != b.stations { return (a.stations ?? -1) > (b.stations ?? -1) }
+        let (gapA, gapB) = (a.gap?.known ?? 361, b.gap?.known ?? 361)
+        if gapA != gapB { return gapA < gapB }
+        if a.updated != b.updated { return a.updated > b.updated }
+        return a.code.precedes(b.code)
+    }
+
+    /// 0 if a person named it, 1 if its agency is authoritative, else 2.
+    private static func key(_ solution: Solution, _ named: Set<String>) -> Int {
+        if named.contains(solution.code) { return 0 }
+        return Region.isAuthoritative(solution.network, agency: solution.agency, at: solution) ? 1 : 2
+    }
+
+    private func rank(_ solution: Solution) -> Int {
+        parameters.ranks[solution.network] ?? parameters.ranks[solution.agency] ?? .max
+    }
+
+    /// The solution whose magnitude to show: the first with an Mw, which saturates for no size; else the first with a magnitude.
+    ///
+    /// Of Mw, those from a moment tensor come first, in the USGS's order (Mww, Mwc, Mwb, Mwr): the estimates Mw(mB) and Mwp are no
+    /// moments. SeisComP's scevent chooses the magnitude apart from the origin and takes Mw first, too.
+    func magnitude(of solutions: [Solution]) -> Solution? {
+        solutions.filter { $0.magnitude != nil }.min { a, b in
+            let (first, second) = (Self.rank(ofType: a.magnitudeType), Self.rank(ofType: b.magnitudeType))
+            return first == second ? precedes(a, b) : first < second
+        }
+    }
+
+    private static func rank(ofType type: String?) -> Int {
+        switch type?.lowercased() {
+        case "mww": 0
+        case "mwc": 1
+        case "mwb": 2
+        case "mwr": 3
+        case "mw": 4
+        default: 5
+        }
+    }
+}
+
+extension Double {
+    /// nil for what no instrument gives.
+    fileprivate var known: Double? { isFinite ? self : nil }
+}

@@ -1,0 +1,108 @@
+import Alerts
+import Feed
+import Foundation
+
+/// Hands messages over: one attempt for each call.
+///
+/// A message can arrive twice: when the receiver took it, but its answer got lost. It has the same id then.
+public struct Courier: Sendable {
+    public struct Options: Sendable {
+        /// A PEM file of certificate authorities to trust in addition to the system's.
+        public var authorities: String?
+        /// Whether webhooks and ntfy are refused at addresses of this machine and of private networks, for rules that
+        /// strangers may write. The address that is connected to decides, not the name.
+        public var publicWebhooksOnly = false
+        /// The project's version, for the User-Agent.
+        public var version: String?
+        /// The time until a connection is ready for use, TLS included.
+        public var connectTimeout = Duration.seconds(15)
+        /// The time that a webhook or ntfy may take (Standard Webhooks: 15 to 30 s).
+        public var webhookTimeout = Duration.seconds(20)
+        /// How long a mail server may take for an answer. RFC 5321, section 4.5.3.2.6, asks for 10 minutes: who gives up
+        /// earlier sends many a mail twice.
+        public var mailTimeout = Duration.seconds(600)
+        /// Where secrets of the kind `environment` are found, and what commands get of `PATH`, `HOME`, `LANG` and `TZ`.
+        public var environment = ProcessInfo.processInfo.environment
+
+        /// The time of an attempt, for signatures and the mail's date.
+        package var now: @Sendable () -> Instant = {
+            Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+        }
+        /// Waits. Throws if the task is cancelled.
+        package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+
+        public init() {}
+    }
+
+    public var options: Options
+
+    public init(options: Options = Options()) {
+        self.options = options
+    }
+
+    /// Hands over a message.
+    ///
+    /// - Throws: `DeliveryFailure`; `CancellationError` if the task is cancelled, which also kills a command.
+    public func deliver(_ message: Message, to receiver: Receiver) async throws {
+        switch receiver.address {
+        case .command(let words, let limit): try await run(words, limit: limit, message)
+        case .webhook(let url, let secret, let body):
+            try await post(message, url: read(url), secret: secret.map(read), body: body)
+        case .ntfy(let server, let topic, let token):
+            try await publish(message, server: server, topic: read(topic), token: token.map(read))
+        case .email(let address, let server): try await mail(message, to: address, via: server)
+        }
+    }
+}
+
+/// The environment holds secrets.
+extension Courier.Options: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "Courier.Options" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+// MARK: Secrets
+
+extension Courier {
+    /// Checks that a receiver's secrets can be read, for `quakes notify --check`.
+    ///
+    /// - Throws: `DeliveryFailure`, which names the file or the variable.
+    public func checkSecrets(of receiver: Receiver) throws {
+        switch receiver.address {
+        case .command: return
+        case .webhook(let url, let secret, _):
+            _ = try read(url)
+            if let secret { _ = try webhookKey(read(secret)) }
+        case .ntfy(_, let topic, let token):
+            _ = try read(topic)
+            _ = try token.map(read)
+        case .email(_, let server): _ = try server.password.map(read)
+        }
+    }
+
+    func read(_ setting: Setting) throws(DeliveryFailure) -> String {
+        switch setting {
+        case .plain(let text): text
+        case .secret(let secret): try read(secret)
+        }
+    }
+
+    /// A secret without the white space around it. It is read for each attempt, so it may be changed while alerts run.
+    func read(_ secret: Secret) throws(DeliveryFailure) -> String {
+        let (text, place): (String?, String)
+        switch secret {
+        case .file(let path):
+            let data = FileManager.default.contents(atPath: path)
+            (text, place) = (data.flatMap { String(validating: $0, as: UTF8.self) }, "file \(path)")
+        case .environment(let name):
+            (text, place) = (options.environment[name], "environment variable \(name)")
+        }
+        let trimmed = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+        guard !trimmed.isEmpty else { throw DeliveryFailure("no secret in \(place)") }
+        guard !trimmed.contains(where: \.isNewline) else {
+            throw DeliveryFailure("the secret in \(place) has more than one line")
+        }
+        return trimmed
+    }
+}

@@ -1,0 +1,40 @@
+import Alerts
+import CCurl
+import Curl
+
+extension Courier {
+    /// Sends a mail: one transaction with the mail server, for one recipient. So it is known who was refused.
+    func mail(_ message: Message, to address: String, via server: MailServer) async throws {
+        let text = MailText(message: message, from: server.from, to: address, date: options.now())
+        let password = try server.password.map(read)
+        let authorities = try certificates(for: server.url)
+        let host = server.url.split(separator: "/").dropFirst().first.map(String.init) ?? "mail server"
+        let transfer = CurlTransfer { handle in
+            handle.set(CURLOPT_URL, server.url)
+            handle.set(CURLOPT_PROTOCOLS_STR, "smtp,smtps")
+            handle.set(CURLOPT_USE_SSL, Int((server.isEncrypted ? CURLUSESSL_ALL : CURLUSESSL_NONE).rawValue))
+            handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout)
+            // In whole seconds. libcurl's own limit of two minutes is too short for a server that checks a mail.
+            handle.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, max(1, Int(options.mailTimeout.components.seconds)))
+            // All of it: greeting, login, and the end of the mail, each of which may take its time.
+            handle.set(CURLOPT_TIMEOUT_MS, options.mailTimeout * 2)
+            if let authorities { handle.set(CURLOPT_CAINFO_BLOB, authorities) }
+            if let user = server.user, let password {
+                handle.set(CURLOPT_USERNAME, user)
+                handle.set(CURLOPT_PASSWORD, password)
+            }
+            handle.set(CURLOPT_MAIL_FROM, "<\(server.from)>")
+            handle.set(CURLOPT_MAIL_RCPT, ["<\(address)>"])
+            handle.set(mail: text.bytes)
+        }
+        let outcome = try await transfer.run()
+        guard outcome.result != CURLE_OK else { return }
+        // A reply of 5xx to the address or the mail is for good (RFC 5321, section 4.2.1); one to a login can be put right.
+        let refusals = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY]
+        if refusals.contains(outcome.result), (400..<600).contains(outcome.status) {
+            throw DeliveryFailure(
+                "\(host): it refuses the mail with reply \(outcome.status)", isFinal: outcome.status >= 500)
+        }
+        throw failure(outcome, host, limit: options.mailTimeout)
+    }
+}

@@ -1,0 +1,107 @@
+import Alerts
+import Feed
+import Foundation
+
+/// A message as a mail in plain text (RFC 5322), in ASCII and in lines of at most 76 characters that end in CRLF: libcurl
+/// announces neither 8BITMIME nor SMTPUTF8.
+struct MailText {
+    let message: Message
+    let from: String
+    let to: String
+    /// When it is sent.
+    let date: Instant
+
+    var bytes: [UInt8] {
+        var lines = [
+            "Date: \(Self.dateText(date))",
+            "From: Quakes <\(from)>",
+            "To: <\(to)>",
+            "Subject: \(Self.encodedHeader(message.title, after: "Subject: ".count))",
+            "Message-ID: \(identifier(message.id))",
+        ]
+        if message.thread != message.id {
+            // Mail programs show the messages about one earthquake as one conversation.
+            lines += [
+                "In-Reply-To: \(identifier(message.thread))", "References: \(identifier(message.thread))",
+            ]
+        }
+        lines += [
+            // RFC 3834: no vacation notice answers it.
+            "Auto-Submitted: auto-generated",
+            "MIME-Version: 1.0",
+            "Content-Type: text/plain; charset=utf-8",
+            "Content-Transfer-Encoding: quoted-printable",
+            "",
+        ]
+        lines += Self.quotedPrintable(message.text)
+        return Array(lines.joined(separator: "\r\n").utf8) + Array("\r\n".utf8)
+    }
+
+    /// A message's id is one of a mail, too, except for the colons.
+    private func identifier(_ id: String) -> String {
+        let local = id.map { $0 == ":" ? "/" : String($0) }.joined()
+        return "<\(local)@\(from.split(separator: "@").last ?? "localhost")>"
+    }
+
+    /// Such as `Thu, 26 Nov 2026 04:50:38 +0000`.
+    static func dateText(_ moment: Instant) -> String {
+        var seconds = time_t(moment.milliseconds / 1000)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let clock = String(format: "%02d:%02d:%02d", parts.tm_hour, parts.tm_min, parts.tm_sec)
+        let date = "\(parts.tm_mday) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
+        return "\(days[Int(parts.tm_wday)]), \(date) \(clock) +0000"
+    }
+
+    // MARK: Encodings
+
+    /// A header's text: as it is, if it is short ASCII, else as encoded words (RFC 2047), each of which holds whole characters.
+    static func encodedHeader(_ text: String, after used: Int) -> String {
+        let text = String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? " " : $0 }))
+        if text.utf8.count + used <= 76, text.allSatisfy(\.isASCII), !text.contains("=?") { return text }
+        var words: [[UInt8]] = [[]]
+        for scalar in text.unicodeScalars {
+            // 45 bytes are 60 characters of base64; with `=?utf-8?B?` and `?=` they are 72.
+            let limit = words.count == 1 ? 45 - used : 45
+            let bytes = Array(String(scalar).utf8)
+            if words[words.count - 1].count + bytes.count > limit { words.append([]) }
+            words[words.count - 1] += bytes
+        }
+        return words.map { "=?utf-8?B?\(Data($0).base64EncodedString())?=" }.joined(separator: "\r\n ")
+    }
+
+    /// Lines of quoted-printable (RFC 2045, section 6.7). A dot at the start of a line is encoded, too.
+    static func quotedPrintable(_ text: String) -> [String] {
+        let lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }
+        return lines.flatMap { line -> [String] in
+            var encoded = [""]
+            let bytes = Array(line.utf8)
+            for (index, byte) in bytes.enumerated() {
+                let isLast = index == bytes.count - 1
+                let isStart = encoded[encoded.count - 1].isEmpty
+                let isPlain =
+                    (33...126).contains(byte) && byte != UInt8(ascii: "=")
+                    && !(isStart && byte == UInt8(ascii: "."))
+                    || byte == UInt8(ascii: " ") && !isLast
+                let part = isPlain ? String(Unicode.Scalar(byte)) : "=" + hexadecimal(byte)
+                // A soft line break is `=`, so 75 characters are left for the line.
+                if encoded[encoded.count - 1].utf8.count + part.utf8.count > 75 {
+                    encoded[encoded.count - 1] += "="
+                    encoded.append("")
+                    let isDot = byte == UInt8(ascii: ".")
+                    encoded[encoded.count - 1] = isDot ? "=2E" : part
+                } else {
+                    encoded[encoded.count - 1] += part
+                }
+            }
+            return encoded
+        }
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+        (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+}

@@ -1,0 +1,96 @@
+import Alerts
+import CCurl
+import Curl
+
+extension Courier {
+    /// Posts a body to a webhook or to ntfy. Only a status of 2xx is success.
+    ///
+    /// - Parameters:
+    ///   - url: whose host alone appears in failures.
+    func post(_ body: [UInt8], to url: String, fields: [String]) async throws {
+        let host = try httpHost(of: url)
+        let authorities = try certificates(for: url)
+        let transfer = CurlTransfer(endsAtHead: true) { handle in
+            handle.set(CURLOPT_URL, url)
+            handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
+            handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+            handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout)
+            handle.set(CURLOPT_TIMEOUT_MS, options.webhookTimeout)
+            handle.set(CURLOPT_USERAGENT, options.version.map { "quakes/\($0)" } ?? "quakes")
+            handle.set(
+                CURLOPT_HTTPHEADER,
+                fields + ["Content-Type: application/json", "Connection: close", "Expect:"])
+            if let authorities { handle.set(CURLOPT_CAINFO_BLOB, authorities) }
+            if options.publicWebhooksOnly { handle.refusePrivateAddresses() }
+            handle.set(body: body)
+        }
+        let outcome = try await transfer.run()
+        guard outcome.result == CURLE_OK else { throw failure(outcome, host, limit: options.webhookTimeout) }
+        switch outcome.status {
+        case 200..<300: return
+        case 300..<400:
+            throw DeliveryFailure(
+                "\(host): HTTP status \(outcome.status): it redirects, which is not followed; give the URL where it leads"
+            )
+        case 410:
+            throw DeliveryFailure(
+                "\(host): HTTP status 410: it wants no more messages", isFinal: true, isGone: true)
+        default:
+            throw DeliveryFailure(
+                "\(host): HTTP status \(outcome.status)",
+                retryAfter: outcome.retryAfter.map { min($0, AttemptSchedule.retryAfterLimit) })
+        }
+    }
+
+    /// - Throws: `DeliveryFailure` without the URL, which may be a secret itself.
+    private func httpHost(of url: String) throws(DeliveryFailure) -> String {
+        let bad = DeliveryFailure("the URL is not an http or https URL of a host", isFinal: false)
+        guard let handle = curl_url() else { throw bad }
+        defer { curl_url_cleanup(handle) }
+        guard curl_url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK else { throw bad }
+        func part(_ part: CURLUPart) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            defer { curl_free(text) }
+            return curl_url_get(handle, part, &text, 0) == CURLUE_OK ? text.map { String(cString: $0) } : nil
+        }
+        guard let scheme = part(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
+            let host = part(CURLUPART_HOST), part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil
+        else { throw bad }
+        return host
+    }
+
+    /// The certificates to trust, if there are others than the system's.
+    func certificates(for url: String) throws -> [UInt8]? {
+        guard let path = options.authorities, !url.lowercased().hasPrefix("http:") else { return nil }
+        guard let trusted = trustedAuthorities(inFile: path) else {
+            throw DeliveryFailure("\(path) can't be read as PEM certificates")
+        }
+        return trusted
+    }
+
+    func failure(_ outcome: CurlTransfer.Outcome, _ host: String, limit: Duration) -> DeliveryFailure {
+        func failure(_ reason: String) -> DeliveryFailure { DeliveryFailure("\(host): \(reason)") }
+        if outcome.wasRefusedAddress {
+            return failure("its address is not public, and --public-webhooks-only is set")
+        }
+        return switch outcome.result {
+        case CURLE_COULDNT_RESOLVE_HOST: failure("host not found")
+        case CURLE_COULDNT_CONNECT: failure("no connection")
+        case CURLE_OPERATION_TIMEDOUT: failure("no answer within \(limit.components.seconds) seconds")
+        case CURLE_PEER_FAILED_VERIFICATION:
+            // OpenSSL numbers its own objections from 2 on. Without a number, libcurl's check of the name has failed.
+            failure(
+                outcome.trust <= 1
+                    ? "its TLS certificate is for another host"
+                    : "its TLS certificate is not trusted; an authority of your own is named by --ca-file")
+        case CURLE_USE_SSL_FAILED: failure("it offers no encryption (STARTTLS)")
+        case CURLE_LOGIN_DENIED: failure("it refuses the user or the password")
+        case CURLE_SSL_CONNECT_ERROR: failure("the TLS handshake failed")
+        case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE:
+            failure("the connection ended before the answer")
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
+            failure("its answer is not of the protocol")
+        default: failure(String(cString: curl_easy_strerror(outcome.result)))
+        }
+    }
+}

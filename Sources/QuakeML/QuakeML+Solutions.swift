@@ -1,0 +1,83 @@
+import Feed
+
+extension QuakeML {
+    /// What an event has of an earthquake that several agencies report: the preferred origin and the magnitude that was chosen, or
+    /// those of all agencies.
+    package struct Solutions: Sendable {
+        package var hasAllOrigins: Bool
+        package var hasAllMagnitudes: Bool
+
+        package init(hasAllOrigins: Bool = false, hasAllMagnitudes: Bool = false) {
+            (self.hasAllOrigins, self.hasAllMagnitudes) = (hasAllOrigins, hasAllMagnitudes)
+        }
+    }
+
+    /// Writes earthquakes from their solutions. An event has the identifier of its preferred solution; origins and magnitudes
+    /// have those that they have in the events of their agencies.
+    package struct EarthquakeWriter: Sendable {
+        private let solutions: Solutions
+        private var parts: Parts?
+
+        private struct Parts {
+            let id: [UInt8]
+            /// The type and the description.
+            var head: [UInt8] = []
+            var credits: [[UInt8]] = []
+            var origins: [UInt8] = []
+            var magnitudes: [UInt8] = []
+            /// Of the preferred magnitude.
+            var magnitudeID: [UInt8]?
+            let info: [UInt8]
+        }
+
+        package init(_ solutions: Solutions) { self.solutions = solutions }
+
+        /// - Parameters:
+        ///   - isPreferred: whether it is the one to show, with which an earthquake begins.
+        ///   - givesMagnitude: whether the earthquake's magnitude is its.
+        package mutating func append(
+            _ event: Event, isPreferred: Bool, givesMagnitude: Bool, to bytes: inout [UInt8]
+        ) {
+            var id: [UInt8] = []
+            id.append(publicIDOf: event.code, at: event.url)
+            let info = [UInt8](infoOf: event)
+            if isPreferred {
+                finish(&bytes)
+                var head: [UInt8] = []
+                head.append(headOf: event)
+                parts = Parts(id: id, head: head, info: info)
+            }
+            let hasOrigin = isPreferred || solutions.hasAllOrigins
+            if hasOrigin { parts?.origins.append(originOf: event, id, info) }
+            var hasMagnitude = false
+            if let magnitude = event.magnitude, givesMagnitude || solutions.hasAllMagnitudes {
+                hasMagnitude = true
+                parts?.magnitudes.append(magnitude, of: event, id, info, namesOrigin: hasOrigin)
+                if givesMagnitude { parts?.magnitudeID = id }
+            }
+            if hasOrigin || hasMagnitude, let credit = QuakeML.credit(of: event.net),
+                parts?.credits.contains(credit) == false
+            {
+                parts?.credits.append(credit)
+            }
+        }
+
+        /// Writes the last earthquake.
+        package func finish(_ bytes: inout [UInt8]) {
+            guard let parts else { return }
+            bytes.append(text: "<event publicID=\"")
+            bytes += parts.id
+            bytes.append(text: "\">")
+            bytes.element("preferredOriginID") { $0.append(parts.id, "/origin") }
+            if let id = parts.magnitudeID {
+                bytes.element("preferredMagnitudeID") { $0.append(id, "/magnitude") }
+            }
+            bytes += parts.head
+            for credit in parts.credits { bytes += credit }
+            bytes += parts.origins
+            bytes += parts.magnitudes
+            bytes += parts.info
+            bytes.append(text: "</event>\n")
+        }
+    }
+}

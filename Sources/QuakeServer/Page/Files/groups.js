@@ -1,0 +1,64 @@
+// Earthquakes that several agencies report: each is shown once, by the solution that `quakes associate` prefers.
+
+import { agencyOf, agencyOfNetwork } from "./agencies.js";
+
+/**
+ * What an event has as `earthquake` if it describes one together with others.
+ *
+ * @typedef {{ code: string, preferred: string, magnitude_from: string | null, networks: string[], members: string[] }} Group
+ */
+
+/** The names of the agencies that report an event's earthquake. @returns {string[]} */
+export const agenciesOf = (quake) =>
+  (quake.earthquake ? [...new Set(quake.earthquake.networks.map(agencyOfNetwork))].sort() : [agencyOf(quake)]);
+
+/** The events, by code, that are shown for what is held; with the marks that they have. */
+export function shown(quakes, marks) {
+  /** @type {Map<string, any>} */
+  const found = new Map();
+  const shownMarks = new Map();
+  for (const quake of quakes.values()) {
+    if (shownCode(quake, quakes) !== quake.code) continue;
+    found.set(quake.code, merged(quake, quakes));
+    const sized = quake.earthquake && marks.get(chosen(quake.earthquake)[1]);
+    const mark = marks.get(quake.code) ?? (sized?.kind === "revised" || sized?.kind === "left" ? sized : undefined);
+    if (mark && !(mark.kind === "new" && wasKnown(quake, quakes, marks))) shownMarks.set(quake.code, mark);
+  }
+  return { quakes: found, marks: shownMarks };
+}
+
+/**
+ * The code of the event that is shown for an event. null if its earthquake is not selected: that goes by its magnitude, and the
+ * event that has it is not held.
+ */
+export function shownCode({ code, earthquake }, quakes) {
+  if (!earthquake) return code;
+  const [preferred, sized] = chosen(earthquake);
+  if (!quakes.has(sized)) return null;
+  return quakes.has(preferred) ? preferred : sized;
+}
+
+/** The events to show and to take the magnitude from. One of them may be deleted, and the groups may not know it yet. */
+function chosen({ preferred, magnitude_from: from, members }) {
+  const shown = members.includes(preferred) ? preferred : members[0];
+  return [shown, members.includes(from) ? from : shown];
+}
+
+/** What was made of an event: the same object as long as nothing changes. */
+const made = new WeakMap();
+
+/** An event with the magnitude of its earthquake. */
+function merged(quake, quakes) {
+  if (!quake.earthquake) return quake;
+  const sized = quakes.get(chosen(quake.earthquake)[1]);
+  if (sized === quake) return quake;
+  const known = made.get(quake);
+  if (known?.sized === sized) return known.whole;
+  const whole = { ...quake, magnitude: sized.magnitude, magnitude_type: sized.magnitude_type };
+  made.set(quake, { sized, whole });
+  return whole;
+}
+
+/** Whether another agency's event of the same earthquake was here before. */
+const wasKnown = ({ code, earthquake }, quakes, marks) =>
+  earthquake?.members.some((other) => other !== code && quakes.has(other) && marks.get(other)?.kind !== "new") ?? false;

@@ -1,0 +1,117 @@
+import Association
+import Logging
+import PostgreSQL
+
+/// Keeps the tables `earthquake` and `earthquake_member` up to date: which rows of which agencies are one earthquake.
+///
+/// A follower like any other, whose view is in the same database. **Each pass is one REPEATABLE READ transaction**, which reads
+/// the changes after the stored position, groups what they touch, and writes groups and position together. So a process that is
+/// killed anywhere has either done a pass or not begun it. The position's row is locked during a pass: any number of associators
+/// may run, and one works at a time.
+///
+/// A pass makes all groups again if the position no longer holds, if the table was altered, if the parameters have changed, or if
+/// very many rows have.
+public struct Associator: ReaderView {
+    private let logger: Logger
+
+    public init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// What a pass has done.
+    public struct Outcome: Sendable {
+        /// The groups are those of this state.
+        public let position: Position
+        /// Why all groups were made again; nil if only those were that changes touch.
+        public var rebuilt: String?
+        /// How many rows of `earthquake` and `earthquake_member` were written or deleted.
+        public var written = 0
+        public var findings: [Finding] = []
+    }
+
+    /// Unknown until a pass reads it.
+    public func position() -> Position? { nil }
+
+    public func accepts(_ table: TableShape) -> Bool { true }
+
+    public func apply(_ pass: Pass) async throws -> Position {
+        try await associate(on: pass.connection).position
+    }
+
+    /// Brings the groups up to date.
+    ///
+    /// - Parameter rebuilds: whether to make all groups again, even if nothing calls for it.
+    /// - Throws: `PostgresError`; then nothing has changed.
+    @discardableResult
+    public func associate(rebuilds: Bool = false, on connection: Connection) async throws -> Outcome {
+        let outcome = try await connection.repeating { try await pass(rebuilds: rebuilds, on: connection) }
+        if let reason = outcome.rebuilt, !rebuilds {
+            logger.notice("\(reason): all rows were associated again")
+        }
+        for finding in outcome.findings { logger.warning("\(finding)") }
+        return outcome
+    }
+
+    /// More changed rows than this aren't taken one by one: their neighbours would have to fit into memory.
+    private static let many = 50_000
+
+    /// What the history keeps as the context of a pass.
+    static let context = "association"
+
+    private func pass(rebuilds: Bool, on connection: Connection) async throws -> Outcome {
+        // Rows are looked up by index, because the planner's statistics may be older than the last load.
+        let settings: KeyValuePairs = [
+            "jit": "off", "enable_seqscan": "off", "history.context": "'\(Self.context)'",
+        ]
+        return try await connection.transaction(
+            .repeatableRead, with: settings, holding: "public.quake", to: "associate"
+        ) {
+            let state = try await AssociationState.lock(on: connection)
+            let snapshot = try await CatalogueState.read(for: state.position, on: connection)
+            var outcome = Outcome(position: snapshot.position)
+            outcome.rebuilt = rebuilds ? "asked for" : state.reasonToRebuild(snapshot)
+            if outcome.rebuilt == nil, snapshot.position == state.position { return outcome }
+            let overrides = try await Overrides.all(on: connection)
+            let association = Association(state.parameters, overrides: overrides)
+            let after = state.position?.token ?? 0
+            if outcome.rebuilt == nil, try await Self.haveManyChanged(after: after, on: connection) {
+                outcome.rebuilt = "many rows have changed"
+            }
+            if outcome.rebuilt == nil {
+                try await update(association, after: after, &outcome, on: connection)
+            } else {
+                var rebuild = Rebuild(association, connection)
+                try await rebuild.run(&outcome)
+            }
+            try await state.move(to: snapshot, isDurable: outcome.written > 0, on: connection)
+            return outcome
+        }
+    }
+
+    private static func haveManyChanged(after token: Int, on connection: Connection) async throws -> Bool {
+        try await connection.query(
+            """
+            select coalesce(sum(changes), 0) > \(many) as are_many
+            from (select changes from history.transaction
+                  where token > \(token) and context is distinct from \(context) order by token limit \(many)) as next
+            """, to: "look how much has changed")[0].decode("are_many")
+    }
+
+    private func update(
+        _ association: Association, after token: Int, _ outcome: inout Outcome, on connection: Connection
+    ) async throws {
+        let changes = try await SolutionChange.all(after: token, on: connection)
+        let overrides = try await Overrides.changed(after: token, on: connection)
+        if changes.isEmpty, overrides.isEmpty { return }
+        var neighbourhood = Neighbourhood(association, changes, overrides: overrides)
+        while let request = neighbourhood.request {
+            neighbourhood.add(try await request.rows(on: connection), for: request)
+        }
+        let grouping = association.group(neighbourhood.rows)
+        let known = try await Earthquake.withMembers(neighbourhood.codes, on: connection)
+        let revision = Revision(from: known, to: grouping.earthquakes)
+        outcome.written = try await revision.write(on: connection)
+        let missing = Set(overrides.flatMap(\.codes)).subtracting(neighbourhood.rows.map(\.code))
+        outcome.findings = Array(grouping.findings.union(missing.map(Finding.missing)))
+    }
+}

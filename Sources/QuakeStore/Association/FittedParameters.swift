@@ -1,0 +1,75 @@
+import Association
+import PostgreSQL
+
+/// Fits the agencies' scatter on rows and past versions of rows that are known to be one earthquake, by anything but their closeness.
+public enum FittedParameters {
+    /// Keeps the parameters for all associations from now on.
+    ///
+    /// - Parameter text: a parameters file; nil for the parameters that Quakes comes with.
+    /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
+    public static func keep(_ text: String?, on connection: Connection) async throws {
+        try await AssociationState.setParameters(text, on: connection)
+    }
+
+    /// The parameters in use with a table of scatter that fits the catalogue, as a parameters file.
+    public static func text(on connection: Connection) async throws -> String {
+        try await connection.holdingCatalogue(to: "fit the scatter") {
+            try await connection.execute(script: HistoryText.settings, to: "fit the scatter")
+            let row = try await connection.query(
+                "select parameters from import.association", to: "read the parameters"
+            ).first
+            let text = try row?.decodeIfPresent("parameters", as: String.self) ?? Parameters.shippedText
+            let parameters = try Parameters(text: text)
+            let links = try await links(on: connection)
+            let table = ScatterFit(links, parameters).table(replacing: parameters.scatter)
+            let rest = text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
+                !line.drop(while: \.isWhitespace).hasPrefix("scatter")
+            }
+            return rest.joined(separator: "\n")
+                + """
+
+                # Fitted on \(links.count) pairs of solutions that are known to be of one earthquake. Rows with 0 pairs were not fitted.
+                \(table)
+
+                """
+        }
+    }
+
+    private static func links(on connection: Connection) async throws -> [[Solution]] {
+        try await connection.query(query, to: "read what is known to be one earthquake").compactMap { row in
+            var row = row
+            let pair = [try Solution.next(in: &row), try Solution.next(in: &row)].compactMap(\.self)
+            return pair.count == 2 ? pair : nil
+        }
+    }
+
+    /// Pairs of rows that a hard link joins; a row that was superseded, as it was at last, with the one that took its place; and each
+    /// version of a row that had another `auth` with the next one, because one agency has said that both are one earthquake.
+    private static let query: Query = """
+        with pair (a, b) as (
+            select to_jsonb(q), to_jsonb(p)
+            from public.earthquake_member m
+            join only public.quake q on q.code = m.code
+            join only public.quake p on p.code = m.partner
+            where m.rule <> 'pair'
+            union
+            select c.before, to_jsonb(q)
+            from history.change c
+            join only public.quake q on q.code = substr(c.reason, length('superseded by ') + 1)
+            where c.entity = 'quake' and c.operation = 'delete' and c.reason like 'superseded by %'
+            union
+            select was.version, lead(was.version, 1, to_jsonb(q)) over (partition by q.code order by was.token, was.ordinal)
+            from (select distinct key from history.change
+                  where entity = 'quake' and operation = 'update' and before -> 'extra' ? 'auth') as changed
+            join only public.quake q on q.code = changed.key
+            cross join lateral (
+                select token, ordinal, to_jsonb(q) || later || before as version
+                from history.of_key('quake', changed.key)
+                where operation = 'update' and before -> 'extra' ? 'auth') as was
+        )
+        select \(unescaped: SolutionColumns.expressions(of: "a_row")), \(unescaped: SolutionColumns.expressions(of: "b_row"))
+        from pair
+        cross join lateral jsonb_to_record(pair.a) as a_row (\(unescaped: SolutionColumns.declarations))
+        cross join lateral jsonb_to_record(pair.b) as b_row (\(unescaped: SolutionColumns.declarations))
+        """
+}

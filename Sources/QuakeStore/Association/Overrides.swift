@@ -1,0 +1,69 @@
+import Association
+import PostgreSQL
+
+/// A person's word in `association_override`.
+public enum Overrides {
+    static func all(on connection: Connection) async throws -> [Override] {
+        let rows = try await connection.query(
+            "select verdict, a, b from only public.association_override", to: "read the overrides")
+        return try rows.map { row in
+            let a: String = try row.decode("a")
+            switch try row.decode("verdict", as: String.self) {
+            case "same": return .same(a, try row.decode("b"))
+            case "different": return .different(a, try row.decode("b"))
+            default: return .preferred(a)
+            }
+        }
+    }
+
+    /// What was said or taken back after a token.
+    static func changed(after token: Int, on connection: Connection) async throws -> [Override] {
+        let rows = try await connection.query(
+            """
+            select distinct coalesce(said.a, change.before ->> 'a') as a, coalesce(said.b, change.before ->> 'b') as b
+            from history.since(\(token), 'association_override') as change
+            left join only public.association_override as said on said.pair = change.key
+            where said.pair is not null or change.operation = 'delete'
+            """, to: "read which overrides have changed")
+        return try rows.map { row in
+            let a: String = try row.decode("a")
+            return try row.decodeIfPresent("b").map { .same(a, $0) } ?? .preferred(a)
+        }
+    }
+
+    /// Keeps a person's word. It replaces what was said about the same rows before.
+    public static func say(_ override: Override, because reason: String?, on connection: Connection)
+        async throws
+    {
+        let (verdict, a, b): (String, String, String?) =
+            switch override {
+            case .same(let a, let b): ("same", a, b)
+            case .different(let a, let b): ("different", a, b)
+            case .preferred(let code): ("preferred", code, nil)
+            }
+        _ = try await connection.write(to: "keep the override") {
+            try await connection.execute(
+                """
+                insert into public.association_override as said (a, b, verdict, reason)
+                values (\(a), \(b), \(verdict), \(reason))
+                on conflict (pair) do update
+                set verdict = excluded.verdict, reason = excluded.reason, author = excluded.author, said_at = excluded.said_at
+                where (said.verdict, said.reason) is distinct from (excluded.verdict, excluded.reason)
+                """, to: "keep the override")
+        }
+    }
+
+    /// Takes back what was said about two rows, or about the one to show.
+    ///
+    /// - Returns: false if nothing was said.
+    public static func takeBack(_ codes: [String], on connection: Connection) async throws -> Bool {
+        try await connection.write(to: "take the override back") {
+            try await connection.execute(
+                """
+                delete from only public.association_override
+                where a = \(codes[0]) and b is not distinct from \(codes.dropFirst().first)
+                   or a = \(codes.last) and b = \(codes[0])
+                """, to: "take the override back") > 0
+        }
+    }
+}

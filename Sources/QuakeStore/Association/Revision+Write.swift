@@ -1,0 +1,87 @@
+import Association
+import PostgreSQL
+
+extension Revision {
+    /// Writes it in the open transaction. What has one reason is written at once.
+    ///
+    /// - Returns: how many rows were written or deleted.
+    func write(on connection: Connection) async throws -> Int {
+        var written = 0
+        for (reason, departures) in Dictionary(grouping: departures, by: \.reason).inOrder {
+            written += try await Self.delete(
+                departures.map(\.code), from: "earthquake_member", because: reason, on: connection)
+        }
+        for (reason, removals) in Dictionary(grouping: removals, by: \.reason).inOrder {
+            written += try await Self.delete(
+                removals.map(\.code), from: "earthquake", because: reason, on: connection)
+        }
+        for (reason, updates) in Dictionary(grouping: updates, by: \.reason).inOrder {
+            try await Self.setReason(reason, on: connection)
+            written += try await Self.write(updates.map(\.earthquake), on: connection)
+            written += try await Self.write(
+                updates.flatMap { update in
+                    update.members.map { (earthquake: update.earthquake.code, member: $0) }
+                },
+                on: connection)
+        }
+        return written
+    }
+
+    static func setReason(_ reason: String, on connection: Connection) async throws {
+        try await connection.query(
+            "select set_config('history.reason', \(reason), true)", to: "set the reason")
+    }
+
+    private static func delete(
+        _ codes: [String], from table: String, because reason: String, on connection: Connection
+    ) async throws -> Int {
+        try await setReason(reason, on: connection)
+        return try await connection.execute(
+            "delete from only public.\(unescaped: table) where code = any(\(codes))",
+            to: "delete from \(table)")
+    }
+
+    /// As texts, because an array without nulls is simpler to send.
+    private static func write(_ earthquakes: [Earthquake], on connection: Connection) async throws -> Int {
+        try await connection.execute(
+            """
+            insert into public.earthquake as known (code, preferred, magnitude_from, agencies)
+            select code, preferred, nullif(magnitude_from, ''), agencies::integer
+            from unnest(\(earthquakes.map(\.code)), \(earthquakes.map(\.preferred)),
+                        \(earthquakes.map { $0.magnitudeFrom ?? "" }), \(earthquakes.map { "\($0.agencies)" }))
+                as new (code, preferred, magnitude_from, agencies)
+            on conflict (code) do update
+            set preferred = excluded.preferred, magnitude_from = excluded.magnitude_from, agencies = excluded.agencies
+            where (known.preferred, known.magnitude_from, known.agencies)
+                  is distinct from (excluded.preferred, excluded.magnitude_from, excluded.agencies)
+            """, to: "write the earthquakes")
+    }
+
+    private static func write(
+        _ members: [(earthquake: String, member: Member)], on connection: Connection
+    ) async throws -> Int {
+        func texts(_ value: (Member) -> String?) -> [String] { members.map { value($0.member) ?? "" } }
+        func numbers(_ value: (Difference) -> Double?) -> [String] {
+            texts { $0.difference.flatMap(value).map { "\($0)" } }
+        }
+        return try await connection.execute(
+            """
+            insert into public.earthquake_member
+                (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
+            select code, earthquake, partner, seconds::double precision, km::double precision,
+                   nullif(magnitudes, '')::double precision, cost::double precision, rule, is_doubtful::boolean
+            from unnest(\(texts { $0.code }), \(members.map(\.earthquake)), \(texts { $0.partner }), \(numbers { $0.seconds }),
+                        \(numbers { $0.kilometres }), \(numbers { $0.magnitudes }), \(numbers { $0.cost }),
+                        \(texts { $0.rule?.rawValue }), \(texts { "\($0.isDoubtful)" }))
+                as new (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
+            on conflict (code) do update
+            set earthquake = excluded.earthquake, partner = excluded.partner, seconds = excluded.seconds, km = excluded.km,
+                magnitudes = excluded.magnitudes, cost = excluded.cost, rule = excluded.rule, is_doubtful = excluded.is_doubtful
+            """, to: "write the members")
+    }
+}
+
+extension Dictionary where Key == String {
+    /// By reason, so that equal passes write in the same order.
+    fileprivate var inOrder: [(key: String, value: Value)] { sorted { $0.key < $1.key } }
+}

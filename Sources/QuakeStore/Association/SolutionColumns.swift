@@ -1,0 +1,62 @@
+import Association
+import Feed
+import PostgreSQL
+
+/// The columns of `quake` that association needs.
+enum SolutionColumns {
+    private static let properties: [Property] = [
+        .code, .net, .updated, .time, .latitude, .longitude, .depth, .magnitude, .magnitudeType, .status,
+        .nst,
+        .gap, .ids, .extra,
+    ]
+
+    /// The columns and types of a record that holds them.
+    static let declarations = properties.declarations + ", imported_at timestamptz"
+
+    /// What `Solution.next` reads, of a row with this name. In `extra`, EMSC's `auth` says whose solution it repeats; the uncertainties
+    /// are those of QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift).
+    static func expressions(of row: String) -> String {
+        properties.dropLast().list(row + ".") + """
+            , \(row).imported_at, report.agency(\(row).net), \(row).extra ->> 'auth', \(row).extra ->> 'time_uncertainty', \
+            \(row).extra ->> 'horizontal_uncertainty', \(row).extra ->> 'magnitude_uncertainty'
+            """
+    }
+
+    static let count = properties.count + 5
+}
+
+extension Solution {
+    /// Reads the columns of `SolutionColumns`; nil if there is no such row.
+    static func next(in row: inout Row) throws -> Solution? {
+        guard let code = try row.nextText() else {
+            try row.skip(SolutionColumns.count - 1)
+            return nil
+        }
+        guard let network = try row.nextText(), let updated = try row.nextInstant(),
+            let time = try row.nextInstant(), let latitude = try row.nextDouble(),
+            let longitude = try row.nextDouble()
+        else { throw RowError.other }
+        let (depth, magnitude) = (try row.nextDouble(), try row.nextDouble())
+        let (magnitudeType, status) = (try row.nextText(), try row.nextText())
+        let (stations, gap, ids) = (try row.nextInteger(), try row.nextDouble(), try row.nextTexts())
+        guard let firstSeen = try row.nextInstant(), let agency = try row.nextText() else {
+            throw RowError.other
+        }
+        var solution = Solution(
+            code: code, agency: agency, network: network, firstSeen: firstSeen.milliseconds,
+            updated: updated.milliseconds, time: time.milliseconds, latitude: latitude, longitude: longitude,
+            depth: depth, magnitude: magnitude)
+        solution.magnitudeType = magnitudeType
+        solution.review = Review(status: status)
+        solution.stations = stations.map(Int.init)
+        solution.gap = gap
+        solution.ids = ids ?? []
+        solution.author = try row.nextText()
+        // Any writer may put something else there than a number.
+        solution.uncertainty = Uncertainty(
+            seconds: try row.nextText().flatMap(Double.init),
+            kilometres: try row.nextText().flatMap(Double.init),
+            magnitudes: try row.nextText().flatMap(Double.init))
+        return solution
+    }
+}

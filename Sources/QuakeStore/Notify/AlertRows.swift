@@ -1,0 +1,137 @@
+import Alerts
+import Feed
+import PostgreSQL
+
+extension AlertEvent {
+    /// The columns of `notify.event` and of `notify.seen`.
+    static let columns = [
+        "earthquake", "code", "ids", "agencies", "magnitude", "magnitude_type", "place", "time", "latitude",
+        "longitude", "depth", "status", "type", "types", "stations", "url",
+    ]
+
+    static func columns(of table: String) -> String {
+        columns.map { "\(table).\($0)" }.joined(separator: ", ")
+    }
+
+    /// Reads those columns; nil if the row has only nulls, because there is no such earthquake. A magnitude or a depth of NaN or
+    /// infinity, which SQL can write, is unknown.
+    static func next(in row: inout Row) throws -> AlertEvent? {
+        guard let key = try row.nextText() else {
+            try row.skip(columns.count - 1)
+            return nil
+        }
+        let (code, ids, agencies) = (try row.nextText(), try row.nextTexts(), try row.nextTexts())
+        let (magnitude, magnitudeType, place) = (
+            try row.nextDouble(), try row.nextText(), try row.nextText()
+        )
+        guard let code, let time = try row.nextInstant(), let latitude = try row.nextDouble(),
+            let longitude = try row.nextDouble()
+        else { throw RowError.other }
+        var event = AlertEvent(
+            key: key, code: code, magnitude: magnitude?.finite, time: time, latitude: latitude,
+            longitude: longitude)
+        (event.ids, event.agencies) = (ids ?? [], agencies ?? [])
+        (event.magnitudeType, event.place) = (magnitudeType, place)
+        (event.depth, event.status) = (try row.nextDouble()?.finite, try row.nextText())
+        (event.type, event.types) = (try row.nextText(), try row.nextTexts() ?? [])
+        (event.stations, event.url) = (try row.nextInteger().map { Int($0) }, try row.nextText())
+        return event
+    }
+}
+
+extension Double {
+    fileprivate var finite: Double? { isFinite ? self : nil }
+}
+
+extension EventChange {
+    /// Reads when it was committed, under which code the earthquake continues, and the columns of both states.
+    init(_ row: inout Row) throws {
+        let (committedAt, supersededBy) = (try row.nextInstant(), try row.nextText())
+        let (before, after) = (try AlertEvent.next(in: &row), try AlertEvent.next(in: &row))
+        self.init(before: before, after: after, supersededBy: supersededBy, committedAt: committedAt)
+    }
+
+    /// What differs between what was seen and the present, in the order of the commits.
+    ///
+    /// - Parameters:
+    ///   - token: after which it may differ; nil for everywhere.
+    ///   - oldest: earthquakes from before are left out, except for those that were seen or told.
+    static func all(
+        after token: Int?, from oldest: Instant, on connection: Connection
+    ) async throws -> [EventChange] {
+        let query = token.map { pass(after: $0, oldest) } ?? fresh(oldest)
+        var changes: [EventChange] = []
+        for var row in try await connection.query(query, to: "read what has changed") {
+            let change = try EventChange(&row)
+            if change.before != change.after { changes.append(change) }
+        }
+        return changes
+    }
+
+    private static let columns = "\(AlertEvent.columns(of: "seen")), \(AlertEvent.columns(of: "event"))"
+
+    /// Rows are looked up one by one, because the planner's statistics may be older than the last load.
+    private static func pass(after token: Int, _ oldest: Instant) -> Query {
+        """
+        select changed.committed_at,
+               case when event.earthquake is null then notify.earthquake(substring(changed.reason from '^superseded by (.+)$')) end,
+               \(unescaped: columns)
+        from (select distinct on (c.key collate "C") notify.earthquake(c.key) as earthquake, c.committed_at, c.token, c.ordinal, c.reason
+              from history.since(\(token), 'quake') as c
+              order by c.key collate "C", c.token desc, c.ordinal desc) as changed
+        left join lateral (select * from notify.seen where seen.earthquake = changed.earthquake offset 0) as seen on true
+        left join lateral (select * from notify.event where event.earthquake = changed.earthquake offset 0) as event on true
+        where seen.earthquake is not null or event.time > \(oldest)
+           or exists (select from notify.standing where standing.earthquake in (changed.earthquake, event.code))
+        order by changed.token, changed.ordinal
+        """
+    }
+
+    /// The code under which an earthquake continues is not known: it is one whose other codes name it.
+    private static func fresh(_ oldest: Instant) -> Query {
+        """
+        with event as materialized (
+            select * from notify.event where event.time > \(oldest)
+            union
+            select event.* from notify.seen
+            cross join lateral (select * from notify.event where event.earthquake = seen.earthquake offset 0) as event),
+        other as (select distinct on (id) id, event.earthquake from event, unnest(event.ids) as id
+                  where id <> event.code order by id, event.time desc)
+        select null::timestamptz, case when event.earthquake is null then other.earthquake end, \(unescaped: columns)
+        from notify.seen
+        full join event on event.earthquake = seen.earthquake
+        left join other on event.earthquake is null and other.id = seen.code
+        order by event.time, event.earthquake
+        """
+    }
+}
+
+/// The table `notify.seen`.
+enum SeenEvents {
+    /// An earthquake may be told until it is 30 days old, and corrected for 30 days after that.
+    static let reach = Ledger.memory * 2
+
+    /// Takes over the present rows of these earthquakes. Call it in the snapshot in which the changes were read.
+    static func replace(_ changes: [EventChange], from oldest: Instant, on connection: Connection)
+        async throws
+    {
+        let keys = changes.compactMap { ($0.after ?? $0.before)?.key }
+        guard !keys.isEmpty else { return }
+        let operation = "keep what was seen"
+        try await connection.execute(
+            "delete from notify.seen where earthquake = any (\(keys))", to: operation)
+        try await connection.execute(
+            """
+            insert into notify.seen (\(unescaped: AlertEvent.columns.joined(separator: ", ")))
+            select \(unescaped: AlertEvent.columns(of: "event"))
+            from unnest(\(keys)) as key
+            cross join lateral (select * from notify.event where event.earthquake = key offset 0) as event
+            where event.time > \(oldest)
+            """, to: operation)
+    }
+
+    static func forget(before oldest: Instant, on connection: Connection) async throws {
+        try await connection.execute(
+            "delete from notify.seen where time <= \(oldest)", to: "forget what was seen long ago")
+    }
+}

@@ -1,0 +1,111 @@
+import Alerts
+import Feed
+import Logging
+import PostgreSQL
+import Synchronization
+
+/// Decides what is told, as a reader of the catalogue: what it has seen, what it told, the messages and its position change in one
+/// transaction. `OutboxSender` delivers the messages.
+///
+/// It holds in memory what was told in the last 30 days. After an error it reads that again.
+public final class Notifier: ReaderView {
+    private let options: ConnectionOptions
+    private let rules: RulesInForce
+    private let logger: Logger
+    /// Called after each commit that has brought messages.
+    private let told: @Sendable () -> Void
+    /// nil while a pass works with it, and after an error.
+    private let state = Mutex<NotifierState?>(nil)
+
+    init(
+        _ options: ConnectionOptions, _ rules: RulesInForce, logger: Logger,
+        told: @escaping @Sendable () -> Void
+    ) {
+        (self.options, self.rules, self.logger, self.told) = (options, rules, logger, told)
+    }
+
+    public func position() async throws -> Position? {
+        let read = try await Connection.with(options, logger: logger) { connection in
+            try await NotifierState.read(on: connection)
+        }
+        state.withLock { $0 = read }
+        return read.position
+    }
+
+    public func accepts(_ table: TableShape) -> Bool {
+        state.withLock { $0?.shape == table.signature }
+    }
+
+    /// Whether something that waits is due.
+    public var isDue: Bool {
+        state.withLock { state in
+            guard let state, let due = state.ledger.nextDue else { return false }
+            return due - state.clockLead <= .now
+        }
+    }
+
+    public func apply(_ pass: Pass) async throws -> Position {
+        let taken = state.withLock { state in
+            defer { state = nil }
+            return state
+        }
+        guard var next = consume taken else { throw ViewBusy("what was told has to be read again") }
+        do {
+            let count = try await decide(pass, &next)
+            state.withLock { [next] in $0 = next }
+            if count > 0 { told() }
+        } catch let mismatch as Pass.Mismatch {
+            // Nothing was decided. The next pass has another reason.
+            state.withLock { [next] in $0 = next }
+            throw mismatch
+        }
+        guard let position = next.position else { throw RowError.other }
+        return position
+    }
+
+    /// - Returns: how many messages there are.
+    private func decide(_ pass: Pass, _ state: inout NotifierState) async throws -> Int {
+        let connection = pass.connection
+        let operation = "decide what is told"
+        return try await connection.transaction(
+            .repeatableRead, with: ["jit": "off", "enable_seqscan": "off"], holding: "public.quake",
+            to: operation
+        ) {
+            let position = try await pass.begin()
+            let now: Instant = try await connection.query("select notify.now() as now", to: operation)[0]
+                .decode("now")
+            let oldest = now - SeenEvents.reach
+            let changes = try await EventChange.all(
+                after: pass.freshStart == nil ? pass.after : nil, from: oldest, on: connection)
+            let isHourly = state.ledger.decidedAt.map { !$0.isSameHour(as: now) } ?? false
+            let messages = rules.current.decide(changes, &state.ledger, now: now)
+            try await SeenEvents.replace(changes, from: oldest, on: connection)
+            try await Outbox.append(messages, on: connection)
+            if isHourly {
+                try await SeenEvents.forget(before: oldest, on: connection)
+                try await Outbox.forget(on: connection)
+            }
+            try await state.write(position: position, shape: pass.table.signature, on: connection)
+            return messages.count
+        }
+    }
+}
+
+extension Instant {
+    fileprivate func isSameHour(as other: Instant) -> Bool {
+        milliseconds.divided(by: 3_600_000).whole == other.milliseconds.divided(by: 3_600_000).whole
+    }
+}
+
+/// The rules that hold now. They may be replaced at any time; the next decision follows the new ones.
+public final class RulesInForce: Sendable {
+    private let rules: Mutex<Rules>
+
+    public init(_ rules: Rules) {
+        self.rules = Mutex(rules)
+    }
+
+    public var current: Rules { rules.withLock { $0 } }
+
+    public func replace(by new: Rules) { rules.withLock { $0 = new } }
+}

@@ -1,0 +1,149 @@
+import Alerts
+import Feed
+import FoundationEssentials
+import PostgreSQL
+
+/// What the schema `notify` holds of one notifier: how far it has come, and what it told.
+struct NotifierState: Sendable {
+    var position: Position?
+    /// The shape of the table that was seen.
+    var shape: String?
+    var revision: Int
+    /// How far the database's clock, by which is decided, was ahead of this machine's.
+    let clockLead: Duration
+    var ledger: Ledger
+    /// What of the ledger is stored besides its standings.
+    private var paces: [String: Pace] = [:]
+
+    static func read(on connection: Connection) async throws -> NotifierState {
+        let operation = "read what was told"
+        return try await connection.transaction(.repeatableReadOnly, to: operation) {
+            guard
+                var row = try await connection.query(
+                    "select store::text, token, committed_at, nonce, shape, revision, decided_at, notify.now() from notify.state",
+                    to: operation
+                ).first
+            else {
+                throw PostgresError(
+                    operation: operation, message: "notify.state holds no row",
+                    remedy: "restore the whole database")
+            }
+            var position: Position?
+            if let store = try row.nextText(), let token = try row.nextInteger(),
+                let committedAt = try CommitTime.next(in: &row), let nonce = try row.nextText()
+            {
+                position = Position(
+                    store: store, token: Int(token), committedAt: "\(committedAt)", nonce: nonce)
+            } else {
+                // Each of the four is null, but only the first was read.
+                try row.skip(3)
+            }
+            let (shape, revision) = (try row.nextText(), try row.nextInteger())
+            let (decidedAt, now) = (try row.nextInstant(), try row.nextInstant())
+            let paces = try await paces(on: connection)
+            return NotifierState(
+                position: position, shape: shape, revision: Int(revision ?? 0),
+                clockLead: now.map { $0 - .now } ?? .zero,
+                ledger: Ledger(
+                    decidedAt: decidedAt, standings: try await standings(on: connection), paces: paces),
+                paces: paces)
+        }
+    }
+
+    private static func standings(on connection: Connection) async throws -> [String: [String: Standing]] {
+        var standings: [String: [String: Standing]] = [:]
+        for row in try await connection.query(
+            "select earthquake, receiver, told::text as told, waiting::text as waiting from notify.standing",
+            to: "read what was told")
+        {
+            let standing = Standing(
+                told: try row.decodeIfPresent("told", as: String.self).map(decoded),
+                waiting: try row.decodeIfPresent("waiting", as: String.self).map(decoded))
+            standings[try row.decode("earthquake"), default: [:]][try row.decode("receiver")] = standing
+        }
+        return standings
+    }
+
+    private static func paces(on connection: Connection) async throws -> [String: Pace] {
+        let rows = try await connection.query(
+            "select receiver, pace::text as pace from notify.pace", to: "read how fast it was told")
+        return try Dictionary(
+            uniqueKeysWithValues: rows.map { row in
+                (try row.decode("receiver"), try decoded(row.decode("pace")))
+            })
+    }
+
+    private static func decoded<Value: Decodable>(_ json: String) throws -> Value {
+        try JSONDecoder().decode(Value.self, from: Data(json.utf8))
+    }
+
+    // MARK: Writing
+
+    /// Writes what the ledger has changed. Call it in the transaction that stores the messages.
+    ///
+    /// - Throws: `ViewBusy` if another notifier was faster.
+    mutating func write(position: Position, shape: String, on connection: Connection) async throws {
+        let count = try await connection.execute(
+            """
+            update notify.state
+            set revision = revision + 1, decided_at = \(ledger.decidedAt), store = \(position.store)::uuid, token = \(position.token),
+                committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce), shape = \(shape)
+            where revision = \(revision)
+            """, to: "keep the notifier's position")
+        guard count == 1 else { throw ViewBusy("another notifier has decided meanwhile") }
+        try await writeStandings(on: connection)
+        try await writePaces(on: connection)
+        (self.position, self.shape, revision) = (position, shape, revision + 1)
+    }
+
+    private struct StoredStanding: Encodable {
+        let earthquake: String
+        let receiver: String
+        let told: Standing.Told?
+        let waiting: Standing.Waiting?
+    }
+
+    private mutating func writeStandings(on connection: Connection) async throws {
+        guard !ledger.touched.isEmpty else { return }
+        let operation = "keep what was told"
+        let keys = ledger.touched.sorted()
+        try await connection.execute(
+            "delete from notify.standing where earthquake = any (\(keys))", to: operation)
+        let rows = keys.flatMap { key in
+            ledger.standings[key, default: [:]].sorted { $0.key < $1.key }.map { receiver, standing in
+                StoredStanding(
+                    earthquake: key, receiver: receiver, told: standing.told, waiting: standing.waiting)
+            }
+        }
+        try await connection.execute(
+            """
+            insert into notify.standing (earthquake, receiver, told, waiting, due)
+            select earthquake, receiver, told, waiting, (waiting ->> 'due')::timestamptz
+            from jsonb_to_recordset(\(try Self.json(rows))::jsonb)
+                as new (earthquake text, receiver text, told jsonb, waiting jsonb)
+            """, to: operation)
+        ledger.touched = []
+    }
+
+    private struct StoredPace: Encodable {
+        let receiver: String
+        let pace: Pace
+    }
+
+    private mutating func writePaces(on connection: Connection) async throws {
+        let changed = ledger.paces.filter { paces[$0.key] != $0.value }.sorted { $0.key < $1.key }
+        guard !changed.isEmpty else { return }
+        try await connection.execute(
+            """
+            insert into notify.pace (receiver, pace)
+            select receiver, pace from jsonb_to_recordset(\(try Self.json(changed.map { StoredPace(receiver: $0.key, pace: $0.value) }))::jsonb)
+                as new (receiver text, pace jsonb)
+            on conflict (receiver) do update set pace = excluded.pace
+            """, to: "keep how fast it was told")
+        paces = ledger.paces
+    }
+
+    static func json(_ value: some Encodable) throws -> String {
+        String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
+    }
+}

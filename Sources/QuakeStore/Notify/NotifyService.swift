@@ -1,0 +1,107 @@
+import Alerts
+import Feed
+import Logging
+import PostgreSQL
+
+/// Decides what is told, and delivers it: what `quakes notify` runs. There is one for each database.
+public struct NotifyService: Sendable {
+    private let options: ConnectionOptions
+    private let rules: RulesInForce
+    private let poll: PollInterval
+    private let logger: Logger
+    private let deliver: @Sendable (Message, Receiver) async throws -> Void
+
+    /// Under which it reports its position to `history.reader`.
+    public static let readerName = "notify"
+
+    /// - Parameter deliver: makes one attempt. Throws `DeliveryFailure`, or `CancellationError`.
+    public init(
+        _ options: ConnectionOptions, rules: RulesInForce, poll: PollInterval = PollInterval(),
+        logger: Logger,
+        deliver: @escaping @Sendable (Message, Receiver) async throws -> Void
+    ) {
+        (self.options, self.rules, self.poll) = (options, rules, poll)
+        (self.logger, self.deliver) = (logger, deliver)
+    }
+
+    /// Decides what has changed until now, and attempts what is due.
+    ///
+    /// - Returns: how many attempts have failed.
+    /// - Throws: `PostgresError`; `NotifierBusy`.
+    public func runOnce() async throws -> Int {
+        try await locked { connection, bell in
+            try await follower(bell).catchUp()
+            return try await sender(bell).run(once: true, on: connection)
+        }
+    }
+
+    /// Runs until the task is cancelled. After an outage of the database it continues.
+    ///
+    /// - Throws: `CancellationError`; `NotifierBusy` if another one runs at the start; `PostgresError` that a new connection would
+    ///   not help against; `NoSession`.
+    public func run() async throws {
+        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        var hasRun = false
+        while true {
+            do {
+                try await locked { connection, bell in
+                    hasRun = true
+                    backoff.reset()
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        defer { group.cancelAll() }
+                        group.addTask { try await follower(bell).run() }
+                        group.addTask { try await sender(bell).run(on: connection) }
+                        _ = try await group.next()
+                    }
+                }
+            } catch let error where error.isWorthWaitingFor || (hasRun && error is NotifierBusy) {
+                try Task.checkCancellation()
+                let wait = backoff.next()
+                logger.warning("\(error); trying again in \(Int(wait / .milliseconds(1))) ms")
+                try await Task.sleep(for: wait)
+            }
+        }
+    }
+
+    private func follower(_ bell: Bell) -> Follower<Notifier> {
+        let notifier = Notifier(options, rules, logger: logger) { bell.ring() }
+        return Follower(options, view: notifier, name: Self.readerName, poll: poll, logger: logger)
+    }
+
+    private func sender(_ bell: Bell) -> OutboxSender {
+        OutboxSender(rules: rules, bell: bell, deliver: deliver, logger: logger)
+    }
+
+    /// The lock belongs to the session that notes deliveries: a second notifier would deliver everything again.
+    private func locked<Result>(
+        _ body: (Connection, Bell) async throws -> Result
+    ) async throws -> Result {
+        try await Connection.with(options, logger: logger) { connection in
+            try await connection.requireSession(to: "notify")
+            try await lock(connection)
+            return try await body(connection, Bell())
+        }
+    }
+
+    /// Waits for a moment: the session of one that was killed ends a little later.
+    private func lock(_ connection: Connection) async throws {
+        let operation = "take the notifier's lock"
+        do {
+            try await connection.execute(script: "set lock_timeout = '2s'", to: operation)
+            try await connection.query("select pg_advisory_lock(notify.lock_key())", to: operation)
+            try await connection.execute(script: "reset lock_timeout", to: operation)
+        } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
+            throw NotifierBusy()
+        }
+    }
+}
+
+extension Error {
+    /// The database is away, or its connection was lost.
+    fileprivate var isWorthWaitingFor: Bool { (self as? PostgresError)?.connectionLost ?? false }
+}
+
+/// Another `quakes notify` runs on this database.
+public struct NotifierBusy: Error, CustomStringConvertible {
+    public var description: String { "another quakes notify runs on this database; there can be only one" }
+}

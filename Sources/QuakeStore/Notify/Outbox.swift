@@ -1,0 +1,131 @@
+import Alerts
+import Feed
+import FoundationEssentials
+import PostgreSQL
+
+/// The table `notify.outbox`.
+enum Outbox {
+    struct Entry: Sendable {
+        let id: Int
+        let message: Message
+        let attempts: Int
+
+        var receiver: String { message.receiver }
+
+        fileprivate init(_ row: Row) throws {
+            id = try row.decode("id")
+            attempts = try row.decode("attempts")
+            message = try JSONDecoder().decode(
+                Message.self, from: Data(row.decode("message", as: String.self).utf8))
+        }
+    }
+
+    /// Appends messages, in the order in which each receiver should get them.
+    static func append(_ messages: [Message], on connection: Connection) async throws {
+        guard !messages.isEmpty else { return }
+        try await connection.execute(
+            """
+            insert into notify.outbox (message_id, receiver, message, earthquakes, follows)
+            select id, receiver, message, earthquakes,
+                   case when is_later
+                        -- A digest has another thread, so the earthquakes count, too.
+                        then array(select o.id from notify.outbox o
+                                   where o.next_attempt_at is not null and o.receiver = new.receiver
+                                     and (o.earthquakes && new.earthquakes or o.message_id = new.thread))
+                        else '{}' end
+            from (select message ->> 'id' as id, message ->> 'receiver' as receiver, message, message ->> 'thread' as thread,
+                         array(select e ->> 'earthquake' from jsonb_array_elements(message -> 'earthquakes') as e) as earthquakes,
+                         exists (select from jsonb_array_elements(message -> 'earthquakes') as e
+                                 where (e ->> 'count')::integer > 1) as is_later
+                  from jsonb_array_elements(\(try NotifierState.json(messages))::jsonb) with ordinality as given (message, place)
+                  order by place) as new
+            """, to: "keep the messages")
+    }
+
+    /// The first message of each receiver that is due, the oldest ones first.
+    ///
+    /// - Parameter busy: receivers that are left out.
+    static func due(
+        _ limit: Int, without busy: [String], on connection: Connection
+    ) async throws -> [Entry] {
+        // One look-up in the index for each receiver, however many messages wait.
+        try await connection.query(
+            """
+            with recursive receivers (receiver) as (
+                (select receiver from notify.outbox where next_attempt_at is not null order by receiver limit 1)
+                union all
+                select (select o.receiver from notify.outbox o
+                        where o.next_attempt_at is not null and o.receiver > r.receiver order by o.receiver limit 1)
+                from receivers r where r.receiver is not null)
+            select next.id, next.message::text as message, next.attempts
+            from receivers cross join lateral (
+                select id, message, attempts from notify.outbox o
+                where o.receiver = receivers.receiver and o.next_attempt_at <= clock_timestamp()
+                  and not exists (select from notify.outbox e
+                                  where e.id = any (o.follows) and e.next_attempt_at is not null)
+                order by o.id limit 1) as next
+            where receivers.receiver <> all (\(busy))
+            order by next.id limit \(limit)
+            """, to: "look for messages"
+        ).map(Entry.init)
+    }
+
+    // MARK: Outcomes
+
+    static func delivered(_ entry: Entry, on connection: Connection) async throws {
+        try await connection.execute(
+            """
+            update notify.outbox set attempts = attempts + 1, next_attempt_at = null, delivered_at = clock_timestamp()
+            where id = \(entry.id) and next_attempt_at is not null
+            """, to: "note a delivery")
+    }
+
+    static func failed(
+        _ entry: Entry, _ reason: String, again wait: Duration, on connection: Connection
+    ) async throws {
+        try await connection.execute(
+            """
+            update notify.outbox
+            set attempts = attempts + 1, failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason),
+                next_attempt_at = clock_timestamp() + make_interval(secs => \(wait / .seconds(1)))
+            where id = \(entry.id) and next_attempt_at is not null
+            """, to: "note a failed delivery")
+    }
+
+    /// After a last attempt.
+    static func giveUp(_ entry: Entry, _ reason: String, on connection: Connection) async throws {
+        try await connection.execute(
+            """
+            update notify.outbox
+            set attempts = attempts + 1, failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason),
+                next_attempt_at = null, given_up_at = clock_timestamp()
+            where id = \(entry.id) and next_attempt_at is not null
+            """, to: "give up a message")
+    }
+
+    /// Gives up everything that waits for a receiver, or what has waited for longer than a message is attempted.
+    ///
+    /// - Returns: how many there were.
+    static func giveUpAll(
+        of receiver: String, _ reason: String, olderThan age: Duration = .zero, on connection: Connection
+    ) async throws -> Int {
+        try await connection.execute(
+            """
+            update notify.outbox
+            set failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason), next_attempt_at = null,
+                given_up_at = clock_timestamp()
+            where next_attempt_at is not null and receiver = \(receiver)
+              and created_at <= clock_timestamp() - make_interval(secs => \(age / .seconds(1)))
+            """, to: "give up messages")
+    }
+
+    /// What is done is kept for 30 days.
+    static func forget(on connection: Connection) async throws {
+        try await connection.execute(
+            """
+            delete from notify.outbox
+            where next_attempt_at is null
+              and created_at < clock_timestamp() - make_interval(secs => \(Ledger.memory / .seconds(1)))
+            """, to: "forget old messages")
+    }
+}

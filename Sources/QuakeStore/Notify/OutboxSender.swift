@@ -1,0 +1,185 @@
+import Alerts
+import Logging
+import PostgreSQL
+
+/// Delivers what is in the outbox: at least once, one message at a time to each receiver, and those about one earthquake in their
+/// order.
+///
+/// A message that was delivered while the connection was lost, the process killed or the server crashed is delivered again under
+/// the same id.
+///
+/// A receiver that fails rests: after each failure for twice as long, up to 5 minutes. So one that is away costs few attempts,
+/// however many messages there are, and each message still has all its attempts.
+struct OutboxSender {
+    typealias Deliver = @Sendable (Message, Receiver) async throws -> Void
+
+    let rules: RulesInForce
+    let bell: Bell
+    let deliver: Deliver
+    let logger: Logger
+
+    /// How many messages are under way at once.
+    private static let width = 16
+    /// How often the outbox is looked into when nothing rings: for attempts that become due, and if something waits.
+    private static let interval = Duration.seconds(1)
+    private static let shortestRest = Duration.seconds(5)
+    private static let longestRest = Duration.seconds(300)
+    /// How long a message is attempted at most: a little longer than all the waits together, for those that hardly had a turn.
+    private static let patience = Duration.seconds(76 * 3600)
+
+    /// What ends a wait.
+    private enum Event: Sendable {
+        case attempted(Outbox.Entry, DeliveryFailure?)
+        case rang
+        case passed
+    }
+
+    /// Delivers until the task is cancelled.
+    ///
+    /// - Parameter once: whether to return once nothing is due.
+    /// - Returns: how many attempts have failed.
+    /// - Throws: `PostgresError`, `CancellationError`.
+    @discardableResult
+    func run(once: Bool = false, on connection: Connection) async throws -> Int {
+        // The note of a delivery that a crash of the server loses costs what a lost connection does: the message comes again.
+        try await connection.execute(script: "set synchronous_commit = off", to: "set up the session")
+        return try await withThrowingTaskGroup(of: Event.self) { group in
+            defer { group.cancelAll() }
+            var round = Round(rules: rules.current)
+            var (isListening, hasTimer) = (false, false)
+            while true {
+                let started = try await start(&round, &group, on: connection)
+                if once, !started, round.busy.isEmpty { return round.failures }
+                if !isListening, !once {
+                    isListening = true
+                    group.addTask { [bell] in
+                        await bell.next()
+                        return .rang
+                    }
+                }
+                if !hasTimer {
+                    hasTimer = true
+                    group.addTask {
+                        try await Task.sleep(for: Self.interval)
+                        return .passed
+                    }
+                }
+                switch try await group.next() {
+                case .attempted(let entry, let failure)?:
+                    round.busy.remove(entry.receiver)
+                    try await note(failure, of: entry, &round, on: connection)
+                case .rang?: isListening = false
+                case .passed?: hasTimer = false
+                case nil: break
+                }
+            }
+        }
+    }
+
+    /// What is known while messages are sent.
+    private struct Round {
+        /// Under which `gone` was learned.
+        var rules: Rules
+        var busy: Set<String> = []
+        var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
+        /// Receivers that want nothing any more, until the rules change.
+        var gone: [String: String] = [:]
+        var failures = 0
+    }
+
+    /// - Returns: whether anything was done.
+    private func start(
+        _ round: inout Round, _ group: inout ThrowingTaskGroup<Event, any Error>, on connection: Connection
+    ) async throws -> Bool {
+        let current = rules.current
+        if current != round.rules {
+            (round.rules, round.gone) = (current, [:])
+        }
+        let resting = round.rests.filter { $0.value.until > .now }.keys
+        let free = Self.width - round.busy.count
+        guard free > 0 else { return false }
+        let due = try await Outbox.due(free, without: round.busy.union(resting).sorted(), on: connection)
+        for entry in due {
+            if let reason = reasonNotToSend(entry, round) {
+                let count = try await Outbox.giveUpAll(of: entry.receiver, reason, on: connection)
+                logger.error("\(count) messages to \(entry.receiver) are given up: \(reason)")
+            } else if let receiver = current.receivers[entry.receiver] {
+                round.busy.insert(entry.receiver)
+                group.addTask { [deliver] in
+                    do {
+                        try await deliver(entry.message, receiver)
+                        return .attempted(entry, nil)
+                    } catch let failure as DeliveryFailure {
+                        return .attempted(entry, failure)
+                    } catch  where !(error is CancellationError) {
+                        // Its text may hold a secret.
+                        return .attempted(entry, DeliveryFailure("unexpected: \(type(of: error))"))
+                    }
+                }
+            }
+        }
+        return !due.isEmpty
+    }
+
+    private func reasonNotToSend(_ entry: Outbox.Entry, _ round: Round) -> String? {
+        if round.rules.receivers[entry.receiver] == nil { return "the rules name no such receiver" }
+        return round.gone[entry.receiver]
+    }
+
+    private func note(
+        _ failure: DeliveryFailure?, of entry: Outbox.Entry, _ round: inout Round, on connection: Connection
+    ) async throws {
+        guard let failure else {
+            round.rests[entry.receiver] = nil
+            logger.info("delivered \(entry.message.id)")
+            return try await Outbox.delivered(entry, on: connection)
+        }
+        round.failures += 1
+        let attempts = entry.attempts + 1
+        let wait = AttemptSchedule.wait(after: failure, attempts: attempts, random: .random(in: 0..<1))
+        if let wait {
+            logger.warning(
+                "message \(entry.message.id), attempt \(attempts): \(failure.reason); again in \(Int(wait / .seconds(1))) s"
+            )
+            try await Outbox.failed(entry, failure.reason, again: wait, on: connection)
+        } else {
+            logger.error(
+                "message \(entry.message.id) is given up after attempt \(attempts): \(failure.reason)")
+            try await Outbox.giveUp(entry, failure.reason, on: connection)
+        }
+        if failure.isGone {
+            round.gone[entry.receiver] = failure.reason
+            let count = try await Outbox.giveUpAll(of: entry.receiver, failure.reason, on: connection)
+            if count > 0 { logger.error("\(count) more messages to \(entry.receiver) are given up") }
+        } else if !failure.isFinal {
+            let last = round.rests[entry.receiver]?.length ?? Self.shortestRest / 2
+            let length = max(min(last * 2, Self.longestRest), failure.retryAfter ?? .zero)
+            round.rests[entry.receiver] = (.now + length, min(length, Self.longestRest))
+            let count = try await Outbox.giveUpAll(
+                of: entry.receiver, failure.reason, olderThan: Self.patience, on: connection)
+            if count > 0 {
+                logger.error(
+                    "\(count) messages to \(entry.receiver) are given up after \(Self.patience.components.seconds / 3600) hours"
+                )
+            }
+        }
+    }
+}
+
+/// Tells one task that there is something to do. Rings without a waiting task count as one.
+final class Bell: Sendable {
+    private let rings: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() {
+        (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func ring() { continuation.yield() }
+
+    /// Waits for a ring, or until the task is cancelled.
+    func next() async {
+        var iterator = rings.makeAsyncIterator()
+        await iterator.next()
+    }
+}

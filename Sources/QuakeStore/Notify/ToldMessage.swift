@@ -1,0 +1,45 @@
+import Alerts
+import Feed
+import FoundationEssentials
+import PostgreSQL
+
+/// A message of the last 30 days: what a receiver was told, and why.
+public struct ToldMessage: Sendable {
+    public let message: Message
+    public let createdAt: Instant
+    public let attempts: Int
+    public let state: State
+
+    public enum State: Sendable, Equatable {
+        case delivered(Instant)
+        /// The reason is that of the last failure.
+        case waiting(next: Instant, reason: String?)
+        case givenUp(Instant, reason: String?)
+    }
+
+    /// The latest messages, the newest first.
+    ///
+    /// - Parameter limit: nil for all.
+    public static func latest(_ limit: Int?, on connection: Connection) async throws -> [ToldMessage] {
+        try await connection.query(
+            """
+            select message::text as message, created_at, attempts, next_attempt_at, delivered_at, given_up_at, reason
+            from notify.outbox order by id desc limit \(limit)
+            """, to: "read what was told"
+        ).map { row in
+            let reason = try row.decodeIfPresent("reason", as: String.self)
+            let state: State =
+                if let at = try row.decodeIfPresent("delivered_at", as: Instant.self) {
+                    .delivered(at)
+                } else if let at = try row.decodeIfPresent("given_up_at", as: Instant.self) {
+                    .givenUp(at, reason: reason)
+                } else {
+                    .waiting(next: try row.decode("next_attempt_at"), reason: reason)
+                }
+            return ToldMessage(
+                message: try JSONDecoder().decode(
+                    Message.self, from: Data(row.decode("message", as: String.self).utf8)),
+                createdAt: try row.decode("created_at"), attempts: try row.decode("attempts"), state: state)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import Feed
+import PostgreSQL
+
+/// The tables of one moment that tell which rows are one earthquake, as a clause FROM names them.
+struct GroupTables {
+    /// What has to stand in front of the statement.
+    let with: Query
+    let quake: Query
+    let member: Query
+    let earthquake: Query
+}
+
+extension SelectedQuakes {
+    /// - Parameter codes: only these rows are wanted, as an array in SQL; nil for all.
+    func groupTables(of codes: Query?) -> GroupTables {
+        guard isPast else {
+            return GroupTables(
+                with: "", quake: "only public.quake", member: "only public.earthquake_member",
+                earthquake: "only public.earthquake")
+        }
+        let members = table("earthquake_member", "code, earthquake", "code text, earthquake text")
+        let earthquakes = table(
+            "earthquake", "code, preferred, magnitude_from", "code text, preferred text, magnitude_from text")
+        return GroupTables(
+            with: """
+                with past_quake as materialized (select * from \(table(of: codes)) as past),
+                past_member as materialized (select * from \(members) as past),
+                past_earthquake as materialized (select * from \(earthquakes) as past)
+
+                """,
+            quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
+    }
+
+    /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, one row for each earthquake, by the rule of
+    /// `report.earthquake`: the preferred solution, with the magnitude that was chosen apart.
+    ///
+    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, which take a look at all rows of an earthquake.
+    func grouped(_ tables: GroupTables, hasMembers: Bool) -> Query {
+        let isMerged = selection.isMerged
+        let columns = Property.allCases.map { property in
+            let name = property.column
+            return isMerged && [.magnitude, .magnitudeType].contains(property)
+                ? "case when g.code is null then q.\(name) else g.\(name) end as \(name)" : "q.\(name)"
+        }
+        let listed = hasMembers ? self.listed(tables) : Self.nothing
+        return """
+            (select \(unescaped: columns.joined(separator: ", ")), coalesce(e.code, q.code) as earthquake,
+                    \(unescaped: isMerged ? "q.code" : "coalesce(e.preferred, q.code)") as preferred,
+                    coalesce(g.code, case when q.magnitude is not null then q.code end) as magnitude_from,
+                    coalesce(g.net, case when q.magnitude is not null then q.net end) as magnitude_network\(listed)
+             from \(tables.quake) as q
+             left join \(tables.member) as m on m.code = q.code
+             left join \(tables.earthquake) as e on e.code = m.earthquake
+             left join \(tables.quake) as g on g.code = e.magnitude_from
+             \(hasMembers && isPast ? membersJoin(tables) : Self.nothing)
+             \(isMerged ? shown(tables) : Self.nothing))
+            """
+    }
+
+    private static let nothing: Query = ""
+
+    /// The networks and the members, which are looked up for rows that are one earthquake with others; of a past, whose tables have
+    /// no index, for all of them at once.
+    private func listed(_ tables: GroupTables) -> Query {
+        if isPast {
+            return """
+                , coalesce(listed.networks, array[q.net]) as networks, coalesce(listed.members, array[q.code]) as members
+                """
+        }
+        let members: Query = """
+            from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code where o.earthquake = e.code
+            """
+        return """
+            , case when e.code is null then array[q.net]
+                   else (select array_agg(distinct oq.net collate "C") \(members)) end as networks,
+            case when e.code is null then array[q.code] else (select array_agg(o.code order by o.code) \(members)) end as members
+            """
+    }
+
+    private func membersJoin(_ tables: GroupTables) -> Query {
+        """
+        left join (
+            select o.earthquake, array_agg(distinct oq.net collate "C") as networks, array_agg(o.code order by o.code) as members
+            from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code
+            group by o.earthquake) as listed on listed.earthquake = e.code
+        """
+    }
+
+    /// Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
+    private func shown(_ tables: GroupTables) -> Query {
+        """
+        left join \(tables.quake) as p on p.code = e.preferred
+        where case when m.code is null or p.code = q.code then true
+                   when p.code is not null then false
+                   else q.code = (select min(o.code) from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code
+                                  where o.earthquake = m.earthquake) end
+        """
+    }
+
+    /// These rows and all others of their earthquakes.
+    func members(of codes: [String]) async throws -> [String] {
+        let tables = groupTables(of: nil)
+        return try await connection.query(
+            """
+            \(tables.with)select coalesce(array_agg(distinct code), '{}') as codes
+            from (select unnest(\(codes)) as code
+                  union all
+                  select other.code from \(tables.member) as named
+                  join \(tables.member) as other on other.earthquake = named.earthquake
+                  where named.code = any(\(codes))) as found
+            """, to: "look for the solutions of an earthquake")[0].decode("codes")
+    }
+
+    /// Hands over each row of the selected earthquakes, which the selection has to merge: earthquake by earthquake, the one to
+    /// show first. Two columns stand in front of the properties': whether it is that one, and whether the earthquake's magnitude is its.
+    public func forEachSolution(
+        of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
+    ) async throws {
+        let tables = groupTables(of: selection.codes)
+        let chosen = selection.query(
+            "code, earthquake, magnitude_from", from: grouped(tables, hasMembers: selection.namesNetworks))
+        try await connection.copy(
+            rowsOf: """
+                \(tables.with)select s.code = each.preferred, s.code is not distinct from each.magnitude_from,
+                       \(unescaped: properties.list("s."))
+                from (with picked as materialized (
+                          select code as preferred, earthquake, magnitude_from, row_number() over () as place
+                          from (\(chosen)) as chosen)
+                      select preferred as code, picked.* from picked
+                      union
+                      select o.code, picked.* from picked join \(tables.member) as o on o.earthquake = picked.earthquake) as each
+                join \(tables.quake) as s on s.code = each.code
+                order by each.place, s.code <> each.preferred, s.code
+                """, to: "read earthquakes", body)
+    }
+}

@@ -1,0 +1,44 @@
+import PostgreSQL
+
+extension Report {
+    /// Whether the catalogue has events of several agencies, as far as a quick look tells: some were found to be one earthquake, or the
+    /// newest thousand are of several.
+    public static func hasSeveralAgencies(on connection: Connection) async throws -> Bool {
+        try await connection.query(
+            """
+            select exists (select from report.solution)
+                or (select count(distinct report.agency(network)) > 1
+                    from (select network, code from report.event order by origin_time desc limit 1000) as newest
+                    -- Not the networks of the synthetic feed.
+                    where code like '%:%' or report.agency(network) = 'usgs') as has_several
+            """, to: "look for several agencies")[0].decode("has_several")
+    }
+
+    /// Checks that the catalogue has events of the agency that a report is asked for: the name may be misspelt.
+    ///
+    /// - Throws: `UnknownAgency`.
+    public func checkAgency(_ arguments: [String: String], on connection: Connection) async throws {
+        guard isCount, let agency = arguments["agency"] else { return }
+        let isKnown: Bool = try await connection.query(
+            "select exists (select from report.event where report.agency(network) = lower(\(agency))) as is_known",
+            to: "look for an agency")[0].decode("is_known")
+        if isKnown { return }
+        throw UnknownAgency(
+            name: agency,
+            known: try await connection.query(
+                "select distinct report.agency(network) as agency from report.event order by 1",
+                to: "list the agencies"
+            ).map { try $0.decode("agency") })
+    }
+}
+
+/// The catalogue has no event of this agency.
+public struct UnknownAgency: Error, Equatable, CustomStringConvertible {
+    public let name: String
+    public let known: [String]
+
+    public var description: String {
+        let known = known.isEmpty ? "none at all" : "those of \(known.joined(separator: ", "))"
+        return "the catalogue has no events of the agency \(name), but \(known)"
+    }
+}

@@ -1,0 +1,64 @@
+import Feed
+import Logging
+import PostgreSQL
+import QuakeStore
+
+/// A daemon's association: it begins once the table has rows of a second agency. No import waits for it.
+///
+/// Until then it looks for one at the start and after runs that brought new events. Looking reads the table, so it takes at most a
+/// thousandth of the time: a catalogue of one agency pays no more than that.
+struct DaemonAssociation {
+    private let database: Database
+    /// Tells that new events have come since the last look.
+    private let news: AsyncStream<Void>
+    private let newsTeller: AsyncStream<Void>.Continuation
+
+    init(_ database: Database) {
+        self.database = database
+        (news, newsTeller) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        newsTeller.yield()
+    }
+
+    func notice(_ summary: ImportSummary) {
+        if summary.counts.inserted > 0 { newsTeller.yield() }
+    }
+
+    /// Runs until the task is cancelled. What goes wrong is said, and tried again.
+    ///
+    /// - Throws: `CancellationError`.
+    func run() async throws {
+        var repeated = RepeatedFailure()
+        while true {
+            do {
+                try await waitForSecondAgency()
+                let associator = Associator(logger: database.logger)
+                try await database.namingGrants(for: .reader) {
+                    try await Follower(
+                        database.options, view: associator, name: nil, logger: database.logger
+                    ).run()
+                }
+            } catch {
+                try Task.checkCancellation()
+                // That the database is away, the imports say.
+                let isAway = Schedule.Ending(error) == .unreached
+                if !isAway, repeated.isToBeSaid("\(error)") {
+                    database.logger.error("no association: \(error)")
+                }
+                try await Task.sleep(for: .seconds(isAway ? 3 : 60))
+                newsTeller.yield()
+            }
+        }
+    }
+
+    private func waitForSecondAgency() async throws {
+        for await _ in news {
+            let start = ContinuousClock.now
+            let areSeveral = try await database.withConnection(for: .reader) {
+                try await AssociationQueries.hasSeveralAgencies(on: $0)
+            }
+            if areSeveral { return }
+            try await Task.sleep(for: start.duration(to: .now) * 1000)
+        }
+        try Task.checkCancellation()
+    }
+}

@@ -1,0 +1,194 @@
+import ArgumentParser
+import Association
+import Feed
+import FoundationEssentials
+import Glibc
+import PostgreSQL
+import QuakeStore
+import QuakeView
+
+struct AssociateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "associate",
+        abstract: "Say which events of which agencies are one earthquake, and which of them to show.",
+        discussion: """
+            Groups what has changed since the last time, and exits. --follow continues until it is stopped. A daemon (quakes import \
+            --every) does that by itself as soon as the catalogue has a second agency. The groups are in the tables earthquake and \
+            earthquake_member, and in the reports earthquake and solution. They depend on the events alone, never on the order in \
+            which these came.
+
+            What a person says comes before every rule, and holds until it is taken back:
+
+                quakes associate --same us7000abcd emsc:20261003_0000060 --reason "same aftershock"
+                quakes associate --different us7000abcd gfz:gfz2026texh
+                quakes associate --prefer gfz:gfz2026texh
+                quakes associate --take-back us7000abcd emsc:20261003_0000060
+
+            --why CODE shows with which other events an event was compared, what each pair costs and what became of it. \
+            --doubtful lists the events that would fit another earthquake nearly as well.
+
+            --fit prints a parameters file in which the scatter of the agencies fits this catalogue. --parameters FILE uses such \
+            a file from then on, and groups everything again; "shipped" stands for the parameters that quakes comes with:
+
+                quakes associate --fit > parameters.txt
+                quakes associate --parameters parameters.txt
+
+            The login needs the roles quakes_writer and quakes_reader.
+            """)
+
+    @Flag(help: "Follow the changes until stopped.")
+    var follow = false
+
+    @Flag(help: "Group everything again.")
+    var rebuild = false
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("These two events are one earthquake.", valueName: "code"))
+    var same: [String] = []
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("These two events are different earthquakes.", valueName: "code"))
+    var different: [String] = []
+
+    @Option(help: ArgumentHelp("This event is the one to show of its earthquake.", valueName: "code"))
+    var prefer: String?
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp(
+            "Take back what was said about these two events, or about one to show.", valueName: "code"))
+    var takeBack: [String] = []
+
+    @Option(help: ArgumentHelp("Why; kept beside --same, --different or --prefer.", valueName: "text"))
+    var reason: String?
+
+    @Option(help: ArgumentHelp("Show why an event is in its earthquake.", valueName: "code"))
+    var why: String?
+
+    @Flag(help: "List the events that would fit another earthquake nearly as well.")
+    var doubtful = false
+
+    @Flag(help: "Print parameters that fit this catalogue.")
+    var fit = false
+
+    @Option(
+        help: ArgumentHelp("Use these parameters from now on: a file, or shipped.", valueName: "file"))
+    var parameters: String?
+
+    @Option(help: "With --why or --doubtful: a table for people, or one JSON object per line.")
+    var format = LineFormat.table
+
+    @OptionGroup var database: DatabaseOptions
+
+    private var said: [Override] {
+        (same.isEmpty ? [] : [.same(same[0], same[1])])
+            + (different.isEmpty ? [] : [.different(different[0], different[1])])
+            + (prefer.map { [.preferred($0)] } ?? [])
+    }
+
+    func validate() throws {
+        for (name, codes) in [("--same", same), ("--different", different)] where !codes.isEmpty {
+            guard codes.count == 2, codes[0] != codes[1] else {
+                throw ValidationError("\(name) takes the codes of two events")
+            }
+        }
+        guard takeBack.count <= 2 else { throw ValidationError("--take-back takes one code or two") }
+        guard reason == nil || !said.isEmpty else {
+            throw ValidationError("--reason goes with --same, --different or --prefer")
+        }
+        let questions = [why != nil, doubtful, fit].filter(\.self).count
+        let changes = !said.isEmpty || !takeBack.isEmpty || parameters != nil || rebuild || follow
+        guard questions == 0 || questions == 1 && !changes else {
+            throw ValidationError("--why, --doubtful and --fit only ask; give one of them alone")
+        }
+    }
+
+    func run() async throws {
+        let text = try parameters.map(Self.parametersFile)
+        let database = try await database.located()
+        if let why { return try await explain(why, in: database) }
+        if doubtful { return try await listDoubtful(in: database) }
+        if fit {
+            let text = try await database.withConnection(for: .reader) {
+                try await FittedParameters.text(on: $0)
+            }
+            return StandardOutput.write(text)
+        }
+        // Reads what was overwritten, too.
+        try await database.namingGrants(for: .reader) {
+            try await database.withConnection(for: .writer) { connection in
+                if let text { try await FittedParameters.keep(text, on: connection) }
+                for override in said { try await Overrides.say(override, because: reason, on: connection) }
+                if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
+                    throw NotThere(
+                        description: "nothing was said about \(takeBack.joined(separator: " and "))")
+                }
+                try await associate(on: connection, in: database)
+            }
+            guard follow else { return }
+            do {
+                let associator = Associator(logger: database.logger)
+                try await Follower(database.options, view: associator, name: nil, logger: database.logger)
+                    .run()
+            } catch is CancellationError {
+                // Following normally ends by a signal.
+            }
+        }
+    }
+
+    /// - Returns: the text of the file; nil for the parameters that quakes comes with.
+    /// - Throws: `FileError`; `Parameters.InvalidLine`.
+    private static func parametersFile(_ path: String) throws -> String? {
+        if path == "shipped" { return nil }
+        guard access(path, R_OK) == 0, let bytes = FileManager.default.contents(atPath: path) else {
+            throw FileError(operation: "read", path: path, code: errno)
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        _ = try Parameters(text: text)
+        return text
+    }
+
+    private func associate(on connection: Connection, in database: Database) async throws {
+        let associator = Associator(logger: database.logger)
+        let outcome: Associator.Outcome
+        do {
+            outcome = try await associator.associate(rebuilds: rebuild, on: connection)
+        } catch let error as PostgresError where error.sqlState == "55P03" {
+            throw AssociatorBusy()
+        }
+        if follow { return }
+        let counts = try await AssociationQueries.counts(on: connection)
+        StandardOutput.print(
+            """
+            \(outcome.written == 0 ? "nothing has changed" : "\(outcome.written) rows written"): \
+            \(counts.earthquakes) earthquakes of several events, \(counts.doubtful) doubtful events
+            """)
+    }
+
+    private func explain(_ code: String, in database: Database) async throws {
+        let explanation = try await database.withConnection(for: .reader) {
+            try await AssociationQueries.explain(code, on: $0)
+        }
+        if format == .table { StandardOutput.print(explanation.summary) }
+        if explanation.steps.isEmpty { return }
+        let listing = Listing(format.form(Explanation.Step.columns, \.json))
+        for step in explanation.steps { listing.append(step) }
+        listing.finish("the first")
+    }
+
+    private func listDoubtful(in database: Database) async throws {
+        let found = try await database.withConnection(for: .reader) {
+            try await AssociationQueries.doubtful(on: $0)
+        }
+        let listing = Listing(format.form(AssociationQueries.Doubtful.columns, \.json))
+        for one in found { listing.append(one) }
+        listing.finish("the latest")
+    }
+}
+
+/// Another session is grouping, and takes longer than this one may wait.
+struct AssociatorBusy: Error, CustomStringConvertible {
+    var description: String { "another session is associating; try again later" }
+}

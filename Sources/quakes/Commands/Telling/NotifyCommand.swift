@@ -1,0 +1,181 @@
+import Alerts
+import ArgumentParser
+import Delivery
+import Feed
+import QuakeStore
+
+struct NotifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notify",
+        abstract: "Tell people and programs about earthquakes.",
+        discussion: """
+            RULES is a YAML file that says which earthquakes are told, and how: by mail, to ntfy, to a webhook, or to a command. \
+            docs/notify.md describes it. Before the first start, look what it would have told, and send each receiver a \
+            message:
+
+                quakes notify --check rules.yaml
+                quakes notify --test rules.yaml
+                quakes notify rules.yaml
+
+            What exists at the first start is not told. What each receiver was told is kept in the database: a restart repeats nothing \
+            and skips nothing. A message is delivered at least once, and has the same id each time.
+
+            The command runs until it is stopped. It reads the rules again when the file changes, or on SIGHUP. If they are \
+            wrong then, the last good ones stay in force. SIGTERM ends it with exit code 0. There can be one for each database; \
+            a second one ends with 75.
+            """)
+
+    @Argument(help: "The rules file.")
+    var rules: String?
+
+    @Flag(help: "Tell what has happened until now, then exit; with 69 if a delivery failed.")
+    var once = false
+
+    @Flag(help: "Check the rules, and show what each would have told in the last 30 days.")
+    var check = false
+
+    @Flag(help: "Send a message to each receiver, then exit; with 69 if one was not reached.")
+    var test = false
+
+    @Flag(help: "List what each receiver was told, and why. It takes no rules.")
+    var log = false
+
+    @OptionGroup var limit: LimitOption
+
+    @Option(help: "For --log: a table for people, or one JSON object per line.")
+    var format = LineFormat.table
+
+    @Option(
+        help: ArgumentHelp(
+            "A PEM file of certificate authorities to trust in addition to the system's.", valueName: "file"))
+    var caFile: String?
+
+    @Flag(
+        help:
+            "Refuse webhooks and ntfy at addresses of this machine and of private networks: for rules that strangers may write."
+    )
+    var publicWebhooksOnly = false
+
+    @OptionGroup var database: DatabaseOptions
+
+    func validate() throws {
+        guard [once, check, test, log].filter(\.self).count <= 1 else {
+            throw ValidationError("give one of --once, --check, --test and --log")
+        }
+        guard log != (rules != nil) else {
+            throw ValidationError(log ? "--log takes no rules file" : "name the rules file")
+        }
+    }
+
+    func run() async throws {
+        guard let rules else { return try await list() }
+        let file = RulesFile(rules)
+        if test { return try await sendTests(try file.read()) }
+        if check { return try await preview(try file.read()) }
+        do {
+            try await tell(file)
+        } catch is CancellationError where !once {
+            // Telling normally ends by a signal.
+        }
+    }
+
+    private var courier: Courier {
+        var options = Courier.Options()
+        options.authorities = caFile ?? Environment.current["SSL_CERT_FILE"]
+        options.publicWebhooksOnly = publicWebhooksOnly
+        options.version = version
+        return Courier(options: options)
+    }
+
+    // MARK: Telling
+
+    private func tell(_ file: RulesFile) async throws {
+        let inForce = RulesInForce(try file.read())
+        let database = try await database.located()
+        if once {
+            try await database.withConnection(for: .notifier) { _ in }
+        } else {
+            try await database.waitUntilFit(for: .notifier)
+        }
+        let courier = courier
+        for problem in courier.problems(of: inForce.current) { database.logger.warning("\(problem)") }
+        let service = NotifyService(database.options, rules: inForce, logger: database.logger) {
+            try await courier.deliver($0, to: $1)
+        }
+        try await database.namingGrants(for: .notifier) {
+            if once {
+                let failures = try await service.runOnce()
+                if failures > 0 { throw ExitCode(ExitStatus.unavailable) }
+                return
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                defer { group.cancelAll() }
+                group.addTask { try await service.run() }
+                group.addTask { [logger = database.logger] in
+                    try await file.watch { outcome in
+                        switch outcome {
+                        case .success(let rules):
+                            inForce.replace(by: rules)
+                            logger.notice("the rules were read again")
+                            for problem in courier.problems(of: rules) { logger.warning("\(problem)") }
+                        case .failure(let error):
+                            logger.error("\(error); the last good rules stay in force")
+                        }
+                    }
+                }
+                _ = try await group.next()
+            }
+        }
+    }
+
+    // MARK: Trying
+
+    private func sendTests(_ rules: Rules) async throws {
+        let courier = courier
+        var hasFailed = false
+        for (name, receiver) in rules.receivers.sorted(by: { $0.key < $1.key }) {
+            do {
+                try await courier.deliver(.test(to: name, at: .now), to: receiver)
+                StandardOutput.print("\(name): delivered")
+            } catch let failure as DeliveryFailure {
+                hasFailed = true
+                StandardOutput.print("\(name): \(failure.reason)")
+            }
+        }
+        if hasFailed { throw ExitCode(ExitStatus.unavailable) }
+    }
+
+    private func preview(_ rules: Rules) async throws {
+        let problems = courier.problems(of: rules)
+        for problem in problems { StandardError.print("quakes: \(problem)") }
+        let preview = try await database.withConnection(for: .notifier) { connection in
+            try await NotifyPreview.read(rules, on: connection)
+        }
+        StandardOutput.write(preview.text(at: StandardOutput.terminal))
+        if !problems.isEmpty { throw ExitCode(ExitStatus.badData) }
+    }
+
+    private func list() async throws {
+        let limit = limit.rows(isTable: format == .table)
+        let listing = Listing(format.form(ToldMessage.columns, \.json), limit: limit)
+        let messages = try await database.withConnection(for: .notifier) { connection in
+            try await ToldMessage.latest(limit.reading, on: connection)
+        }
+        messages.forEach(listing.append)
+        listing.finish("the latest")
+    }
+}
+
+extension Courier {
+    /// Which secrets can't be read, one line for each receiver.
+    fileprivate func problems(of rules: Rules) -> [String] {
+        rules.receivers.sorted { $0.key < $1.key }.compactMap { name, receiver in
+            do {
+                try checkSecrets(of: receiver)
+                return nil
+            } catch {
+                return "receiver \(name): \(error)"
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Alerts
+import FoundationEssentials
+import Glibc
+import QuakeView
+import Synchronization
+import UnixSignals
+
+/// The file that says which receivers are told what.
+struct RulesFile: Sendable {
+    private let path: String
+
+    init(_ path: String) {
+        self.path = path
+    }
+
+    /// - Throws: `RulesError` with all problems; `FileError`.
+    func read() throws -> Rules {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            // The manager does not say why.
+            let file = open(path, O_RDONLY | O_CLOEXEC)
+            let code = file < 0 ? errno : EISDIR
+            if file >= 0 { close(file) }
+            throw FileError(operation: "read", path: path, code: code)
+        }
+        return try Rules(
+            yaml: Array(data), file: path,
+            town: { name in
+                let town = try Town.named(name)
+                return Point(latitude: town.latitude, longitude: town.longitude)
+            })
+    }
+
+    /// Reads it again each time it changes, and on SIGHUP, until the task is cancelled. A change is noticed within a second.
+    func watch(_ changed: @escaping @Sendable (Result<Rules, any Error>) -> Void) async throws {
+        let request = Request()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask {
+                for await _ in await UnixSignalsSequence(trapping: .sighup) {
+                    request.isAsked.store(true, ordering: .relaxed)
+                }
+                // The sequence ends when the task is cancelled.
+                try Task.checkCancellation()
+            }
+            group.addTask {
+                var known = signature
+                while true {
+                    try await Task.sleep(for: .seconds(1))
+                    let isAsked = request.isAsked.exchange(false, ordering: .relaxed)
+                    let present = signature
+                    guard isAsked || present != known else { continue }
+                    known = present
+                    changed(Result { try read() })
+                }
+            }
+            _ = try await group.next()
+        }
+    }
+
+    /// A SIGHUP that was not answered yet.
+    private final class Request: Sendable {
+        let isAsked = Atomic(false)
+    }
+
+    /// What differs once the file was written or replaced; nil if there is none. A symbolic link is followed: that is how
+    /// Kubernetes replaces files.
+    private var signature: [Int]? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return [
+            Int(status.st_dev), Int(status.st_ino), status.st_size, status.st_mtim.tv_sec,
+            status.st_mtim.tv_nsec,
+        ]
+    }
+}

@@ -1,0 +1,137 @@
+import Testing
+
+@testable import Alerts
+
+@Suite("Alerts: guards") struct GuardTests {
+    private let world = rule("world", .init(4))
+
+    @Test func whatIsThereAtTheFirstStartIsNotTold() {
+        var stage = Stage([world], isStarted: false)
+        #expect(stage.commit(quake()).isEmpty)
+        #expect(stage.commit(quake("us1", 5.1)).isEmpty)
+        #expect(stage.commit(quake("us1", 6)).isEmpty)
+        #expect(stage.commit(deleted: ["us1"]).isEmpty)
+        #expect(stage.commit(quake("us2")).kinds == [.new])
+    }
+
+    @Test(arguments: [(5, true), (7, false)])
+    func anOriginOfMoreThanSixHoursAgoIsNotTold(hours: Int, isTold: Bool) {
+        var stage = Stage(world)
+        #expect(stage.commit(after: .seconds(hours * 3600), quake()).isEmpty != isTold)
+    }
+
+    /// In 2017 the USGS mailed an earthquake of 1925 as new, when its place was corrected.
+    @Test func anOriginOf92YearsAgoIsNotTold() {
+        var stage = Stage(world, rule("late", .init(4)) { $0.maxAge = Ledger.memory })
+        let old = quake("ci1", 6.8, time: at("1925-06-29T14:42:16Z"))
+        #expect(stage.commit(old).isEmpty)
+        #expect(stage.commit(quake("ci1", 6.9, time: at("1925-06-29T14:42:16Z"))).isEmpty)
+        #expect(stage.commit(deleted: ["ci1"]).isEmpty)
+    }
+
+    @Test func aRuleThatAsksForLateOnesSaysSo() throws {
+        var stage = Stage(rule("late", .init(4)) { $0.maxAge = .seconds(7 * 86_400) })
+        let told = stage.commit(after: .seconds(3 * 86_400), quake())
+        #expect(told.kinds == [.new])
+        #expect(try #require(told.first).text.contains("It is told late: 3 days after it happened."))
+    }
+
+    @Test func oneThatIsToldIsCorrectedHoweverOldItIs() {
+        var stage = Stage(world)
+        #expect(stage.commit(quake()).kinds == [.new])
+        #expect(stage.commit(after: .seconds(9 * 86_400), quake("us1", 5.6)).kinds == [.corrected])
+        #expect(stage.commit(after: .seconds(9 * 86_400), deleted: ["us1"]).kinds == [.withdrawn])
+    }
+
+    @Test func whatWasToldLongAgoIsForgotten() {
+        var stage = Stage(world)
+        #expect(stage.commit(quake()).kinds == [.new])
+        #expect(stage.tick(.seconds(31 * 86_400)).isEmpty)
+        #expect(stage.ledger.standings.isEmpty)
+        #expect(stage.commit(quake("us1", 6)).isEmpty)
+        #expect(stage.commit(deleted: ["us1"]).isEmpty)
+    }
+
+    @Test func anOriginInTheFutureIsToldOnlyOnceItIsPast() {
+        var stage = Stage(world)
+        let ahead = quake(time: noon + .seconds(7200))
+        #expect(stage.commit(ahead).isEmpty)
+        #expect(stage.commit(after: .seconds(600), ahead).isEmpty)
+        #expect(
+            stage.commit(after: .seconds(7200), quake("us1", 5.1, time: noon + .seconds(7200))).kinds == [
+                .new
+            ])
+        // Clocks differ by seconds.
+        #expect(stage.commit(quake("us2", time: stage.now + .seconds(30))).kinds == [.new])
+    }
+
+    @Test(
+        arguments: [
+            { $0.type = "scenario" }, { $0.type = "Training exercise" }, { $0.status = "test" },
+            { $0.types = ["origin", "shakemap-scenario"] }, { $0.place = "TEST 10 km N of Reno" },
+        ] as [@Sendable (inout AlertEvent) -> Void])
+    func testsAndScenariosAreNotTold(change: @Sendable (inout AlertEvent) -> Void) {
+        var stage = Stage(world)
+        #expect(stage.commit(quake("us1", 8, change)).isEmpty)
+        #expect(stage.commit(quake("us2", 8)).kinds == [.new])
+        // One that turns out to be an exercise is called off.
+        #expect(stage.commit(quake("us2", 8, change)).kinds == [.noLonger])
+    }
+
+    @Test func otherPlacesAndKindsAreTold() {
+        var stage = Stage(world)
+        let told = stage.commit(
+            quake("us1") { $0.place = "5 km W of Test Valley" },
+            quake("us2", 4.5) { $0.type = "quarry blast" })
+        #expect(told.codes == ["us1", "us2"])
+        #expect(told.last?.title == "M 4.5 quarry blast 111 km N of home")
+    }
+
+    @Test func anAutomaticSolutionNeedsTheStationsThatARuleAsksFor() {
+        var stage = Stage(rule("sure", .init(4)) { $0.stations = 8 })
+        #expect(stage.commit(quake { $0.status = "automatic" }, quake("us2") { $0.stations = 7 }).isEmpty)
+        #expect(stage.commit(quake("us3") { $0.stations = 8 }).kinds == [.new])
+        #expect(stage.commit(quake { $0.status = "reviewed" }).kinds == [.new])
+        // It was held back by the guard, and has not risen.
+        #expect(stage.commit(quake("us2") { $0.stations = 9 }).kinds == [.new])
+        #expect(stage.commit(quake("us2") { $0.stations = 3 }).isEmpty)
+    }
+
+    @Test func aChangedRuleTellsNothingOld() {
+        var stage = Stage(rule("world", .init(6)))
+        #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])
+        stage.rules.rules[0].ladder = [.init(4)]
+        #expect(stage.commit(quake("us1", 5.1)).isEmpty)
+        #expect(stage.commit(quake("us3", 4)).codes == ["us3"])
+        // Neither is what was told called off because the rule asks for more now.
+        stage.rules.rules[0].ladder = [.init(7)]
+        #expect(stage.commit(quake("us2", 6.4), quake("us3", 4.1)).isEmpty)
+        #expect(stage.commit(deleted: ["us2", "us3"]).isEmpty)
+    }
+
+    @Test func aRuleThatIsAddedTellsNothingOld() {
+        var stage = Stage(world)
+        #expect(stage.commit(quake()).count == 1)
+        stage.rules.rules.append(rule("mine", .init(4)) { $0.receivers = ["you"] })
+        #expect(stage.commit(quake("us1", 6)).map(\.receiver) == ["me"])
+        #expect(stage.commit(quake("us2", 6)).map(\.receiver) == ["me", "you"])
+    }
+
+    @Test func aRuleThatIsRemovedTellsNothing() {
+        var stage = Stage(world)
+        #expect(stage.commit(quake()).count == 1)
+        stage.rules.rules = []
+        #expect(stage.commit(deleted: ["us1"]).isEmpty)
+    }
+
+    /// Two clocks: this machine's went back by an hour, and then came right.
+    @Test func aClockThatJumpsTellsNothingTwiceAndSkipsNothing() {
+        var stage = Stage(world)
+        #expect(stage.commit(quake()).count == 1)
+        stage.now = stage.now - .seconds(3600)
+        #expect(stage.commit(quake("us1", 5.1), quake("us2", time: stage.now)).codes == ["us2"])
+        stage.now = stage.now + .seconds(3600)
+        #expect(
+            stage.commit(quake("us2", 5.1, time: stage.now), quake("us3", time: stage.now)).codes == ["us3"])
+    }
+}

@@ -1,0 +1,216 @@
+import Testing
+
+@testable import Alerts
+
+@Suite("Alerts: kinds") struct KindTests {
+    private let near = rule("near", .init(4, within: 200))
+
+    @Test func anEarthquakeThatAppearsIsToldOnce() {
+        var stage = Stage(near)
+        let told = stage.commit(quake())
+        #expect(told.map(\.type) == ["earthquake.new"])
+        #expect(told.first?.id == "me:us1:1-new")
+        #expect(stage.commit(quake("us1", 5.2)).isEmpty)
+        #expect(stage.commit(quake("us1", 5.2) { $0.status = "reviewed" }).isEmpty)
+    }
+
+    @Test func oneThatIsSmallOrFarIsNotTold() {
+        var stage = Stage(near)
+        #expect(
+            stage.commit(quake("us1", 3.9), quake("us2", 5, north: 3), quake("us3", nil), quake("us4", .nan))
+                .isEmpty)
+    }
+
+    @Test func oneThatARevisionMakesReachTheRuleHasRisen() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("us1", 3.8)).isEmpty)
+        let told = stage.commit(quake("us1", 4.1))
+        #expect(told.kinds == [.risen])
+        #expect(told.first?.earthquakes.first?.earlier?.magnitude == 3.8)
+        #expect(stage.commit(quake("us1", 4.3)).isEmpty)
+    }
+
+    @Test func oneThatARevisionMovesNearHasRisen() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake(north: 3)).isEmpty)
+        #expect(stage.commit(quake(north: 1.5)).kinds == [.risen])
+    }
+
+    @Test func aMagnitudeThatComesLaterMakesItRise() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("us1", nil)).isEmpty)
+        #expect(stage.commit(quake("us1", 5)).kinds == [.risen])
+    }
+
+    @Test(arguments: [
+        (5.4, 0.0, 0.0, false), (5.41, 0, 0, true), (4.6, 0, 0, false), (4.59, 0, 0, true),
+        (5, 0.5, 0, false), (5, 0.51, 0, true), (5, 0, -0.5, false), (5, 0, -0.51, true),
+    ])
+    func aLargeDifferenceFromWhatWasToldIsCorrected(
+        magnitude: Double, north: Double, east: Double, isTold: Bool
+    ) {
+        var stage = Stage(rule("world", .init(4)))
+        #expect(stage.commit(quake()).kinds == [.new])
+        let revised = quake("us1", magnitude, north: 1 + north) { $0.longitude += east }
+        #expect(stage.commit(revised).kinds == (isTold ? [.corrected] : []))
+    }
+
+    @Test func smallStepsAddUpToACorrection() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("us1", 5)).kinds == [.new])
+        #expect(stage.commit(quake("us1", 5.3)).isEmpty)
+        let told = stage.commit(quake("us1", 5.5))
+        #expect(told.kinds == [.corrected])
+        #expect(told.first?.earthquakes.first?.earlier?.magnitude == 5)
+        #expect(told.first?.thread == "me:us1:1-new")
+        #expect(told.first?.id == "me:us1:2-corrected")
+    }
+
+    @Test func theDateLineIsNoDistance() {
+        var stage = Stage(rule("world", .init(4)))
+        #expect(stage.commit(quake { $0.longitude = 179.9 }).kinds == [.new])
+        #expect(stage.commit(quake { $0.longitude = -179.9 }).isEmpty)
+        #expect(stage.commit(quake { $0.longitude = 180.1 }).isEmpty)
+    }
+
+    @Test func oneThatFellBelowIsToldOnce() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("us1", 4)).kinds == [.new])
+        #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
+        #expect(stage.commit(quake("us1", 3.8)).isEmpty)
+        // To and fro about the threshold is no news.
+        #expect(stage.commit(quake("us1", 4.1)).isEmpty)
+        #expect(stage.commit(quake("us1", 3.9)).isEmpty)
+        #expect(stage.commit(quake("us1", 4.4)).kinds == [.risen])
+        #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
+    }
+
+    @Test func oneThatMovedAwayIsToldOnce() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake()).kinds == [.new])
+        #expect(stage.commit(quake(north: 10)).kinds == [.noLonger])
+        #expect(stage.commit(quake(north: 11)).isEmpty)
+    }
+
+    @Test func aMagnitudeThatIsLostChangesNothing() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake()).kinds == [.new])
+        #expect(stage.commit(quake("us1", nil)).isEmpty)
+        #expect(stage.commit(quake("us1", 5.1)).isEmpty)
+    }
+
+    /// The table's columns take them, though no feed brings them.
+    @Test func infinityAndNaNAreUnknown() throws {
+        var stage = Stage(near)
+        #expect(stage.commit(quake { $0.depth = .nan }).kinds == [.new])
+        #expect(stage.commit(quake("us1", .infinity), quake("us2", .nan)).isEmpty)
+        #expect(
+            stage.commit(quake { $0.latitude = .nan }, quake("us3") { $0.longitude = -.infinity }).isEmpty)
+        #expect(stage.commit(quake("us1", 6)).kinds == [.corrected])
+    }
+
+    @Test func oneThatIsDeletedIsWithdrawn() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake()).kinds == [.new])
+        let told = stage.commit(deleted: ["us1"])
+        #expect(told.kinds == [.withdrawn])
+        #expect(told.first?.earthquakes.first?.magnitude == 5)
+    }
+
+    @Test func oneThatWasNeverToldOrIsNoLongerToldIsNotWithdrawn() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("us1", 3), quake("us2", 5)).codes == ["us2"])
+        #expect(stage.commit(quake("us2", 3)).kinds == [.noLonger])
+        #expect(stage.commit(deleted: ["us1", "us2"]).isEmpty)
+    }
+
+    /// Feeds flap: in 120 real hours, 4 of 35 came back.
+    @Test func oneThatComesBackIsToldAgain() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake()).kinds == [.new])
+        #expect(stage.commit(deleted: ["us1"]).kinds == [.withdrawn])
+        let told = stage.commit(quake())
+        #expect(told.kinds == [.risen])
+        #expect(told.first?.id == "me:us1:3-risen")
+    }
+
+    @Test func oneThatContinuesUnderAnotherCodeIsNotToldAgain() {
+        // The new row comes first, or the old one goes first, or in one commit.
+        for order in 0..<3 {
+            var stage = Stage(near)
+            #expect(stage.commit(quake("ci1")).kinds == [.new])
+            let other = quake("us1", 5.1) { $0.ids = ["us1", "ci1"] }
+            switch order {
+            case 0: #expect(stage.commit(other).isEmpty && stage.commit(superseded: ["ci1": "us1"]).isEmpty)
+            case 1: #expect(stage.commit(superseded: ["ci1": "us1"]).isEmpty && stage.commit(other).isEmpty)
+            default: #expect(stage.commit(superseded: ["ci1": "us1"], other).isEmpty)
+            }
+            let told = stage.commit(deleted: ["us1"])
+            #expect(told.kinds == [.withdrawn])
+            #expect(told.first?.thread == "me:ci1:1-new")
+        }
+    }
+
+    @Test func severalAgenciesOfOneEarthquakeAreToldOnce() {
+        var stage = Stage(near)
+        func group(_ magnitude: Double, _ code: String, _ agencies: [String]) -> AlertEvent {
+            quake(code, magnitude) {
+                $0.key = "e1"
+                $0.agencies = agencies
+            }
+        }
+        #expect(stage.commit(group(5, "us1", ["us"])).kinds == [.new])
+        #expect(stage.commit(group(5, "us1", ["us", "emsc"])).isEmpty)
+        #expect(stage.commit(group(5.1, "jma1", ["us", "emsc", "jma"])).isEmpty)
+        #expect(stage.commit(group(5.7, "jma1", ["us", "emsc", "jma"])).kinds == [.corrected])
+        #expect(stage.commit(deleted: ["e1"]).first?.earthquakes.first?.code == "jma1")
+    }
+
+    @Test func aRuleHearsOfTheAgenciesThatItNames() {
+        var stage = Stage(rule("jma", .init(4)) { $0.agencies = ["jma"] })
+        #expect(stage.commit(quake()).isEmpty)
+        #expect(stage.commit(quake { $0.agencies = ["us", "JMA"] }).kinds == [.new])
+    }
+
+    @Test func onlyTheKindsThatARuleWantsAreTold() {
+        var stage = Stage(rule("some", .init(4)) { $0.kinds = [.new, .withdrawn] })
+        #expect(stage.commit(quake("us1"), quake("us2", 3)).kinds == [.new])
+        #expect(stage.commit(quake("us1", 6), quake("us2", 4)).isEmpty)
+        #expect(stage.commit(deleted: ["us1", "us2"]).kinds == [.withdrawn])
+    }
+
+    @Test func twoRulesOfOneReceiverMakeOneMessage() {
+        var stage = Stage(near, rule("world", .init(4.5)))
+        let told = stage.commit(quake())
+        #expect(told.count == 1)
+        #expect(told.first?.earthquakes.first?.rules == ["near", "world"])
+        // It still reaches one of them.
+        #expect(stage.commit(quake("us1", 4.4)).kinds == [.corrected])
+        #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
+    }
+
+    @Test func eachReceiverIsToldForItself() {
+        var stage = Stage(near, rule("strong", .init(6)) { $0.receivers = ["you"] })
+        #expect(stage.commit(quake("us1", 5)).map(\.receiver) == ["me"])
+        let told = stage.commit(quake("us1", 6))
+        #expect(told.map(\.receiver) == ["me", "you"])
+        #expect(told.kinds == [.corrected, .risen])
+    }
+
+    @Test func anIntensityTakesThePlaceOfALadder() {
+        var stage = Stage(rule("felt") { $0.intensity = 4 })
+        // 111 km away, a 5 is hardly felt and a 6.5 is.
+        #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])
+        #expect(stage.commit(quake("us3", 5, north: 0.1)).codes == ["us3"])
+        // Deep under the place it is far away, too.
+        #expect(stage.commit(quake("us4", 5, north: 0) { $0.depth = 600 }).isEmpty)
+    }
+
+    @Test func aPlaceCanBeOnTheOtherSideOfTheEarth() {
+        var stage = Stage(rule("far", .init(5, within: 20_016)))
+        let antipodes = quake { ($0.latitude, $0.longitude) = (-35.69, -40.25) }
+        let told = stage.commit(antipodes)
+        #expect(told.kinds == [.new])
+        #expect(told.first?.earthquakes.first?.near.first?.distance == 20_015)
+    }
+}

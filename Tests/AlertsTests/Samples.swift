@@ -1,0 +1,96 @@
+import Feed
+import Foundation
+import Testing
+
+@testable import Alerts
+
+// What the tests' sentences are made of.
+
+let home = Rule.Place("home", Point(latitude: 35.69, longitude: 139.75))
+let noon = at("2026-11-26T12:00:00Z")
+
+func at(_ text: String) -> Instant {
+    guard let moment = Instant(text) else { preconditionFailure("\(text) is not a moment") }
+    return moment
+}
+
+/// An earthquake one degree of latitude, 111 km, north of home, at noon.
+func quake(
+    _ code: String = "us1", _ magnitude: Double? = 5, north: Double = 1, time: Instant = noon,
+    _ change: (inout AlertEvent) -> Void = { _ in }
+) -> AlertEvent {
+    var event = AlertEvent(
+        code: code, magnitude: magnitude, time: time, latitude: home.point.latitude + north,
+        longitude: home.point.longitude)
+    event.agencies = ["us"]
+    event.place = "somewhere"
+    event.depth = 10
+    change(&event)
+    return event
+}
+
+func rule(_ name: String = "world", _ steps: Rule.Step..., change: (inout Rule) -> Void = { _ in }) -> Rule {
+    var rule = Rule(name: name)
+    rule.ladder = steps
+    rule.places = [home]
+    rule.receivers = ["me"]
+    change(&rule)
+    return rule
+}
+
+/// Plays commits to rules, as a follower does, and keeps what it told.
+struct Stage {
+    var rules: Rules
+    var ledger = Ledger()
+    var now = noon
+    /// The events as they are.
+    private(set) var events: [String: AlertEvent] = [:]
+
+    /// The first start is at noon, unless the rules are to meet what there is.
+    init(_ rules: Rule..., isStarted: Bool = true) {
+        self.init(rules, isStarted: isStarted)
+    }
+
+    init(_ rules: [Rule], isStarted: Bool = true) {
+        let names = Set(rules.flatMap(\.receivers))
+        let receivers = names.map { ($0, Receiver(name: $0, .command(["/bin/true"], limit: .seconds(1)))) }
+        self.rules = Rules(rules: rules, receivers: Dictionary(uniqueKeysWithValues: receivers))
+        if isStarted { _ = tick() }
+    }
+
+    /// One commit, after a second unless another time is given. Keys without an event are deletions.
+    mutating func commit(
+        after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [String] = [],
+        superseded: [String: String] = [:], _ changed: AlertEvent...
+    ) -> [Message] {
+        commit(after: wait, decided: delay, deleted: deleted, superseded: superseded, changed)
+    }
+
+    mutating func commit(
+        after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [String] = [],
+        superseded: [String: String] = [:], _ changed: [AlertEvent]
+    ) -> [Message] {
+        now = now + wait
+        var changes = changed.map { EventChange(before: events[$0.key], after: $0, committedAt: now) }
+        for event in changed { events[event.key] = event }
+        for key in deleted + superseded.keys {
+            changes.append(
+                EventChange(before: events[key], after: nil, supersededBy: superseded[key], committedAt: now))
+            events[key] = nil
+        }
+        now = now + delay
+        return rules.decide(changes, &ledger, now: now)
+    }
+
+    /// Time passes.
+    mutating func tick(_ wait: Duration = .zero) -> [Message] {
+        now = now + wait
+        return rules.decide([], &ledger, now: now)
+    }
+}
+
+extension [Message] {
+    /// The kinds of all earthquakes told, in order.
+    var kinds: [Kind] { flatMap { $0.earthquakes.map(\.kind) } }
+    var codes: [String] { flatMap { $0.earthquakes.map(\.code) } }
+}

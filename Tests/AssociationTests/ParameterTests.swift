@@ -1,0 +1,115 @@
+import TestSupport
+import Testing
+
+@testable import Association
+
+@Suite("Parameters")
+struct ParameterTests {
+    @Test("The shipped file has what the program has without it")
+    func shipped() throws {
+        let parameters = Parameters.shipped
+        var plain = try Parameters(text: "version 1")
+        #expect(plain.version == parameters.version)
+        (plain.ranks, plain.authors, plain.scatter) = (
+            parameters.ranks, parameters.authors, parameters.scatter
+        )
+        #expect(plain == parameters)
+        #expect(parameters.scatter.rows["*"]?.count == 4)
+        #expect(parameters.network(ofAuthor: "NEIC") == "us")
+        #expect(parameters.network(ofAuthor: "INGV") == "ingv")
+    }
+
+    @Test("A printed table is read back")
+    func printed() throws {
+        var parameters = Parameters.shipped
+        parameters.scatter.rows["emsc"] = [
+            .init(
+                magnitude: -.infinity, scatter: .init(seconds: 1.234, kilometres: 10.5, magnitudes: 0.25),
+                pairs: 40),
+            .init(magnitude: 4.5, scatter: .init(seconds: 1, kilometres: 8, magnitudes: 0.2), pairs: 31),
+        ]
+        let read = try Parameters(text: "version 2\n\(parameters.scatter)\n")
+        #expect(read.scatter == parameters.scatter)
+    }
+
+    @Test(
+        "A line that cannot be understood is named",
+        arguments: [
+            ("version 1\nseconds x", 2), ("seconds 20", 1), ("version 1\n\nkm -5 # km", 3),
+            ("version 1\nwindow 3", 2),
+            ("version 1\nscatter emsc - 1 2", 2), ("version 1\nscatter emsc nan 1 2 3 4", 2),
+            ("version 1\nauthor NEIC", 2),
+        ])
+    func invalid(text: String, line: Int) {
+        #expect { try Parameters(text: text) } throws: { ($0 as? Parameters.InvalidLine)?.line == line }
+    }
+
+    @Test("The scatter is that of the author, the network, the agency or any, by size")
+    func scatter() {
+        var table = ScatterTable()
+        func rows(_ seconds: Double) -> [ScatterTable.Row] {
+            [
+                .init(
+                    magnitude: -.infinity, scatter: .init(seconds: seconds, kilometres: 1, magnitudes: 1),
+                    pairs: 0),
+                .init(
+                    magnitude: 5, scatter: .init(seconds: seconds + 0.5, kilometres: 1, magnitudes: 1),
+                    pairs: 0),
+            ]
+        }
+        table.rows = ["*": rows(1), "usgs": rows(2), "ci": rows(3), "gfz": rows(4)]
+        var solution = row("usgs:1", magnitude: 4.9)
+        #expect(table.scatter(of: solution, author: nil).seconds == 2)
+        solution.network = "ci"
+        #expect(table.scatter(of: solution, author: nil).seconds == 3)
+        #expect(table.scatter(of: solution, author: "gfz").seconds == 4)
+        solution.magnitude = 5
+        #expect(table.scatter(of: solution, author: "unknown").seconds == 3.5)
+        solution.magnitude = nil
+        #expect(table.scatter(of: solution, author: nil).seconds == 3)
+        #expect(table.scatter(of: row("new:1"), author: nil).seconds == 1)
+        #expect(ScatterTable().scatter(of: solution, author: nil).seconds > 0)
+    }
+
+    @Test("The fit finds the scatter of agencies from linked rows, a few of them bad")
+    func fit() throws {
+        var random = seededRandom()
+        let real: [String: Scatter] = [
+            "a": .init(seconds: 0.3, kilometres: 2, magnitudes: 0.1),
+            "b": .init(seconds: 1.2, kilometres: 8, magnitudes: 0.2),
+            "c": .init(seconds: 3, kilometres: 25, magnitudes: 0.3),
+        ]
+        let links = (0..<3000).map { number in
+            real.sorted { $0.key < $1.key }.map { name, scatter in
+                let worse = random.chance(0.03) ? 3.0 : 1
+                return row(
+                    "\(name):\(number)", seconds: random.normal() * scatter.seconds * worse,
+                    36 + random.normal() * scatter.kilometres * worse / (111.195 * 1.414),
+                    random.normal() * scatter.kilometres * worse / (111.195 * 1.414 * 0.809),
+                    magnitude: (number % 2 == 0 ? 4.5 : 5.5) + random.normal() * scatter.magnitudes * worse)
+            }
+        }
+        let table = ScatterFit(links, .shipped).table(replacing: Parameters.shipped.scatter)
+        for (name, scatter) in real {
+            // A small share beside large ones is uncertain.
+            for found in try #require(table.rows[name]) where found.pairs > 300 {
+                #expect(
+                    abs(found.scatter.seconds - scatter.seconds) < 0.15 * scatter.seconds + 0.35,
+                    "\(name) \(found)")
+                #expect(
+                    abs(found.scatter.kilometres - scatter.kilometres) < 0.15 * scatter.kilometres + 2.5,
+                    "\(name) \(found)")
+                #expect(abs(found.scatter.magnitudes - scatter.magnitudes) < 0.12, "\(name) \(found)")
+            }
+        }
+        #expect(table.rows["*"] == Parameters.shipped.scatter.rows["*"])
+    }
+
+    @Test("Copies and lone rows tell nothing about scatter")
+    func nothingToFit() {
+        var copy = row("emsc:1")
+        copy.author = "gfz"
+        let links = (0..<200).map { _ in [row("gfz:1"), copy] } + [[row("usgs:1")], []]
+        #expect(ScatterFit(links, .shipped).table(replacing: ScatterTable()).rows.isEmpty)
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import QuakeStore
+import TestSupport
+import Testing
+
+@testable import QuakeServer
+
+/// A change of which rows are one earthquake reaches those who follow the rows, though no row has changed.
+@Suite("Earthquakes in the stream of changes")
+struct ChangesEarthquakeTests {
+    private let server = TestServer.shared
+
+    @Test(
+        "A row that is one with others comes with its earthquake: in the snapshot, live and from the history, filtered or not"
+    )
+    func named() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a"])
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                for filter in ["", "minmagnitude=5.05"] {
+                    try await database.group(["us1", "gfz:a"])
+                    let start = try await database.newestToken()
+                    try await StreamClient.with(site, filter) { client in
+                        let snapshot = await client.events(upTo: start)
+                        let isFiltered = !filter.isEmpty
+                        #expect(Self.earthquakes(snapshot)["gfz:a"] == ["us1", "gfz:a us1"])
+                        #expect(
+                            Self.earthquakes(snapshot)["us1"] == (isFiltered ? nil : ["us1", "gfz:a us1"]))
+                        #expect(Self.earthquakes(snapshot)["emsc:b"] == [])
+
+                        // A third row joins. All that are selected say so, and nothing of them has changed.
+                        try await database.group(["us1", "gfz:a", "emsc:b"], preferred: "gfz:a")
+                        let end = try await database.newestToken()
+                        let live = await client.events(upTo: end)
+                        let late = try await StreamClient.with(
+                            site, "\(filter)\(isFiltered ? "&" : "")after=\(start)", events: false
+                        ) { await $0.events(upTo: end) }
+                        for events in [live, late] {
+                            let changes = events.filter(\.isChange)
+                            let expected = isFiltered ? ["emsc:b", "gfz:a"] : ["emsc:b", "gfz:a", "us1"]
+                            #expect(changes.compactMap { $0.members["key"] as? String }.sorted() == expected)
+                            for change in changes {
+                                #expect(change.members["operation"] as? String == "update")
+                                #expect((change.members["before"] as? [String: Any])?.isEmpty == true)
+                                #expect(change.members["selected"] as? Bool == (isFiltered ? true : nil))
+                            }
+                            #expect(
+                                Self.earthquakes(events).values.allSatisfy {
+                                    $0 == ["gfz:a", "emsc:b gfz:a us1"]
+                                })
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("When an earthquake parts, its rows come without one; a deleted row comes once, as deleted")
+    func parted() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"])
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                let start = try await database.newestToken()
+                try await StreamClient.with(site, "after=\(start)") { client in
+                    _ = await client.pass()
+                    try await database.query("delete from quake where code = 'us1'")
+                    try await database.group(["gfz:a", "emsc:b"])
+                    try await database.group(["gfz:a"])
+                    let end = try await database.newestToken()
+                    let live = await client.events(upTo: end)
+                    let late = try await StreamClient.with(site, "after=\(start)", events: false) {
+                        await $0.events(upTo: end)
+                    }
+                    for events in [live, late] {
+                        let deleted = events.filter { $0.members["key"] as? String == "us1" }
+                        #expect(deleted.map { $0.members["operation"] as? String } == ["delete"])
+                        #expect(Self.earthquakes(events)["gfz:a"] == [])
+                        #expect(Self.earthquakes(events)["emsc:b"] == [])
+                    }
+                }
+            }
+        }
+    }
+
+    /// The preferred row and the members of the earthquake that each row was last named with; empty for none.
+    private static func earthquakes(_ events: [StreamClient.Event]) -> [String: [String]] {
+        var found: [String: [String]] = [:]
+        for event in events {
+            guard let row = event.members["row"] as? [String: Any], let code = row["code"] as? String else {
+                continue
+            }
+            let named = event.members["earthquake"] as? [String: Any]
+            let members = (named?["members"] as? [String])?.joined(separator: " ")
+            found[code] = named.map { [$0["preferred"] as? String ?? "", members ?? ""] } ?? []
+        }
+        return found
+    }
+}

@@ -1,0 +1,273 @@
+import Association
+import PostgreSQL
+import SampleFeed
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("Which rows are one earthquake, as the tables have it")
+struct AssociatorTests {
+    let server = TestServer.shared
+
+    /// Each step is a transaction; passes come where they come.
+    @Test(
+        "After any changes in any order, the tables are what a rebuild makes of the rows, now and at every moment",
+        arguments: rounds(4, of: 200))
+    func anyChanges(_ number: Int) async throws {
+        try await server.withAssociatedTable { table in
+            var sequence = ReportedSequence(seed: printedSeed() &+ UInt64(number))
+            var random = SplitMix64(seed: UInt64(number))
+            var moments: [(token: Int, earthquakes: [Earthquake])] = []
+            for step in 1...80 {
+                let statements = sequence.step()
+                if !statements.isEmpty { try await table.execute("begin; \(statements) commit") }
+                guard random.chance(1, in: 3) || step == 80 else { continue }
+                let outcome = try await table.associate()
+                #expect(outcome.rebuilt == (moments.isEmpty ? "first start" : nil))
+                let expected = try await table.expected()
+                #expect(try await table.earthquakes() == expected, "step \(step)")
+                moments.append((try await table.token, expected))
+            }
+            #expect(moments.last.map { $0.earthquakes.count > 3 } == true, "there is something to find")
+            let rebuilt = try await table.associate(rebuilds: true)
+            #expect(rebuilt.written == 0, "a rebuild finds everything as it is")
+            for moment in moments {
+                #expect(
+                    try await table.earthquakes(asOf: moment.token) == moment.earthquakes,
+                    "token \(moment.token)")
+            }
+        }
+    }
+
+    /// The same rows at the end, by other ways: other orders, versions in between, rows that go again.
+    @Test(
+        "In whatever order rows arrive, the tables are the same to the last bit",
+        arguments: rounds(3, of: 200))
+    func arrival(_ number: Int) async throws {
+        try await server.withAssociatedTable { table in
+            var sequence = ReportedSequence(seed: 7)
+            for _ in 0..<60 { _ = sequence.step() }
+            let rows = sequence.events.values.sorted { $0.code < $1.code }
+            var random = SplitMix64(seed: printedSeed() &+ UInt64(number))
+            for row in rows.shuffled(using: &random) {
+                var other = row
+                if random.chance(1, in: 3) {
+                    other.seconds += Double(random.below(200))
+                    try await table.execute(other.statement)
+                }
+                if random.chance(1, in: 5) {
+                    other.code += "x"
+                    try await table.execute(other.statement)
+                    if random.chance(1, in: 2) { try await table.associate() }
+                    try await table.execute("delete from quake where code = '\(other.code)'")
+                }
+                try await table.execute(row.statement)
+                if random.chance(1, in: 4) { try await table.associate() }
+            }
+            try await table.associate()
+            #expect(try await table.earthquakes() == table.expected())
+            #expect(Set(rows.map(\.code)) == Set(try await table.solutions().map(\.code)))
+        }
+    }
+
+    @Test("A pass touches what a change touches, and a pass without changes writes nothing")
+    func onlyWhatChanged() async throws {
+        try await server.withAssociatedTable { table in
+            for number in 0..<20 {
+                try await table.execute(
+                    ReportedEvent("us\(number)", "us", seconds: 600 * Double(number)).statement)
+                try await table.execute(
+                    ReportedEvent("gfz:\(number)", seconds: 600 * Double(number) + 1).statement)
+            }
+            try await table.associate()
+            #expect(try await table.groups().count == 20)
+            #expect(try await table.associate().written == 0)
+            try await table.execute("update quake set felt = 3")
+            #expect(try await table.associate().written == 0, "a column that association does not look at")
+
+            try await table.execute(ReportedEvent("gfz:7", seconds: 4202).statement)
+            let outcome = try await table.associate()
+            #expect(outcome.rebuilt == nil)
+            // Both members: how far they are apart has changed. The earthquake is the same.
+            #expect(outcome.written == 2)
+        }
+    }
+
+    @Test("A merge, a split, a new preferred solution and a withdrawal are changes with their reasons")
+    func reasons() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.associate()
+            var (us, gfz, emsc) = (
+                ReportedEvent("us1", "us"), ReportedEvent("gfz:1"), ReportedEvent("emsc:1")
+            )
+            (us.firstSeen, gfz.firstSeen, emsc.firstSeen) = (1, 2, 3)
+            try await table.execute(us.statement + gfz.statement)
+            try await table.associate()
+            try await table.execute(emsc.statement)
+            try await table.associate()
+            // Inside California, ci would be authoritative; us is not.
+            gfz.status = "reviewed"
+            try await table.execute(gfz.statement)
+            try await table.associate()
+            try await table.execute("delete from quake where code = 'us1'")
+            try await table.associate()
+            emsc.seconds = 500
+            try await table.execute(emsc.statement)
+            try await table.associate()
+            #expect(
+                try await table.reasons(of: "earthquake") == [
+                    "insert us1: reported", "update us1: joined", "update us1: preferred",
+                    "delete us1: superseded by gfz:1", "insert gfz:1: split from us1", "delete gfz:1: split",
+                ])
+            #expect(try await table.earthquakes() == [])
+            #expect(
+                Set(try await table.reasons(of: "earthquake_member").suffix(2)) == [
+                    "delete emsc:1: split", "delete gfz:1: split",
+                ])
+        }
+    }
+
+    @Test(
+        "A position that no longer holds, an altered table and other parameters make all groups again, and the result is that of a rebuild"
+    )
+    func rebuilds() async throws {
+        try await server.withAssociatedTable { table in
+            var sequence = ReportedSequence(seed: 3)
+            func change() async throws {
+                for _ in 0..<10 {
+                    let statements = sequence.step()
+                    if !statements.isEmpty { try await table.execute("begin; \(statements) commit") }
+                }
+            }
+            func expectRebuild(_ reason: String) async throws {
+                let outcome = try await table.associate()
+                #expect(outcome.rebuilt?.contains(reason) == true, "\(reason): \(outcome.rebuilt ?? "no")")
+                #expect(try await table.earthquakes() == table.expected())
+                #expect(try await table.associate().rebuilt == nil)
+            }
+            try await change()
+            try await expectRebuild("first start")
+
+            try await change()
+            try await table.execute("select history.prune('0')")
+            try await expectRebuild("was pruned")
+
+            try await change()
+            try await table.execute("update import.association set nonce = '00000000'")
+            try await expectRebuild("different transaction")
+            try await change()
+            try await table.execute("update import.association set token = token + 1000")
+            try await expectRebuild("restored or has lost transactions")
+            try await table.execute("update import.association set store = gen_random_uuid()")
+            try await expectRebuild("not the one that was followed before")
+
+            try await change()
+            try await table.execute("alter table quake add column mine integer default 1")
+            try await expectRebuild("altered")
+        }
+    }
+
+    @Test("More changes than are taken one by one make all groups again, in the memory of a few")
+    func manyChanges() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.associate()
+            try await table.execute(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select agency.prefix || n, agency.net, '', 4,
+                       timestamptz '2020-01-01+00' + n * interval '5 minutes' + agency.delay, now(), n % 180, n % 80
+                from generate_series(1, 26000) as n,
+                     (values ('us', 'us', interval '0'), ('gfz:', 'gfz', interval '1 second')) as agency (prefix, net, delay)
+                """)
+            let outcome = try await table.associate()
+            #expect(outcome.rebuilt == "many rows have changed")
+            #expect(outcome.written == 26_000 * 3)
+            // Its own changes are not many changes.
+            try await table.execute("update quake set magnitude = 4.1 where code = 'gfz:1'")
+            let next = try await table.associate()
+            #expect(next.rebuilt == nil && next.written == 2)
+        }
+    }
+
+    @Test("Other parameters are used from then on, until those that quakes comes with are asked for again")
+    func parameters() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(
+                ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1", seconds: 6).statement)
+            try await table.associate()
+            #expect(try await table.groups() == [["us1", "gfz:1"]])
+
+            let narrow = Parameters.shippedText.replacing("seconds       20", with: "seconds       3")
+            try await FittedParameters.keep(narrow, on: table.connection)
+            #expect(try await table.associate().rebuilt == "the parameters have changed")
+            #expect(try await table.groups() == [])
+            #expect(try await table.associate().rebuilt == nil)
+
+            await #expect(throws: Parameters.InvalidLine.self) {
+                try await FittedParameters.keep("seconds none", on: table.connection)
+            }
+            try await FittedParameters.keep(nil, on: table.connection)
+            try await table.associate()
+            #expect(try await table.groups() == [["us1", "gfz:1"]])
+        }
+    }
+
+    // MARK: Bad input
+
+    @Test(
+        "Rows of any agency and with any values are grouped: no magnitude, no depth, ±12, the years 1 and 9999"
+    )
+    func extremes() async throws {
+        try await server.withAssociatedTable { table in
+            var rows = [
+                ReportedEvent("us1", "us"), ReportedEvent("who:1"), ReportedEvent("gfz:1"),
+                ReportedEvent("emsc:1"),
+            ]
+            rows[1].magnitude = nil
+            rows[2].depth = nil
+            rows[3].magnitude = 12
+            for row in rows { try await table.execute(row.statement) }
+            for (number, time) in ["0001-01-01+00", "9999-12-31 23:59:59.999+00"].enumerated() {
+                try await table.execute(
+                    """
+                    insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude) values
+                        ('us9\(number)', 'us', '', -12, '\(time)', now(), -360, 90),
+                        ('gfz:9\(number)', 'gfz', '', 12, '\(time)', now(), 360, -90),
+                        ('emsc:9\(number)', 'emsc', '', -12, '\(time)', now(), 0, 90)
+                    """)
+            }
+            try await table.associate()
+            // A row without a magnitude fits one of 4 and one of 12, but these two do not fit each other.
+            #expect(
+                try await table.groups() == [
+                    ["us1", "gfz:1"], ["emsc:1", "who:1"], ["us90", "emsc:90"], ["us91", "emsc:91"],
+                ])
+            #expect(try await table.earthquakes() == table.expected())
+            try await table.execute("update quake set updated = updated + interval '1 second', nst = 3")
+            try await table.associate()
+            #expect(try await table.earthquakes() == table.expected())
+        }
+    }
+
+    @Test("Ten thousand events of one agency within a minute, beside two of another, are grouped")
+    func swarm() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select 'us' || n, 'us', '', 3, timestamptz '2020-01-01+00' + n * interval '6 milliseconds', now(), -117, 36
+                from generate_series(1, 10000) as n
+                """)
+            try await table.associate()
+            #expect(try await table.groups() == [])
+            var (first, second) = (ReportedEvent("gfz:1", seconds: 6), ReportedEvent("gfz:2", seconds: 54))
+            (first.magnitude, second.magnitude) = (3, 3)
+            try await table.execute(first.statement + second.statement)
+            let outcome = try await table.associate()
+            #expect(outcome.rebuilt == nil)
+            #expect(try await table.groups() == [["us1000", "gfz:1"], ["us9000", "gfz:2"]])
+            #expect(try await table.earthquakes() == table.expected())
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Association
+import PostgreSQL
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("A person's word about earthquakes")
+struct OverrideTests {
+    let server = TestServer.shared
+
+    private func say(_ override: Override, _ table: AssociatedTable) async throws -> [Finding] {
+        try await Overrides.say(override, because: "test", on: table.connection)
+        return try await table.associate().findings
+    }
+
+    @Test("same joins, different parts, prefer chooses, and each can be taken back")
+    func verdicts() async throws {
+        try await server.withAssociatedTable { table in
+            var far = ReportedEvent("emsc:1", seconds: 30)
+            far.firstSeen = 5
+            try await table.execute(
+                ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1", seconds: 1).statement
+                    + far.statement)
+            try await table.associate()
+            #expect(try await table.groups() == [["us1", "gfz:1"]])
+
+            #expect(try await say(.same("us1", "emsc:1"), table) == [])
+            #expect(try await table.groups() == [["us1", "gfz:1", "emsc:1"]])
+            #expect(
+                try await table.earthquakes().flatMap(\.members).first { $0.code == "emsc:1" }?.rule == .same)
+
+            #expect(try await say(.different("gfz:1", "us1"), table) == [])
+            #expect(try await table.groups() == [["us1", "emsc:1"]])
+
+            #expect(try await say(.preferred("emsc:1"), table) == [])
+            #expect(try await table.earthquakes().map(\.preferred) == ["emsc:1"])
+
+            for codes in [["emsc:1"], ["us1", "gfz:1"], ["emsc:1", "us1"]] {
+                #expect(try await Overrides.takeBack(codes, on: table.connection))
+                #expect(
+                    try await !Overrides.takeBack(codes, on: table.connection), "it is taken back already")
+            }
+            try await table.associate()
+            #expect(try await table.groups() == [["us1", "gfz:1"]])
+            #expect(try await table.earthquakes() == table.expected())
+        }
+    }
+
+    @Test("The last word about two events holds, whichever is named first")
+    func lastWord() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)
+            _ = try await say(.different("us1", "gfz:1"), table)
+            #expect(try await table.groups() == [])
+            _ = try await say(.same("gfz:1", "us1"), table)
+            #expect(try await table.groups() == [["us1", "gfz:1"]])
+            #expect(try await table.text("select count(*) from association_override") == "1")
+        }
+    }
+
+    @Test(
+        "Words that contradict each other, name events that don't exist or join what is far apart are followed as far as possible, with a warning"
+    )
+    func warnings() async throws {
+        try await server.withAssociatedTable { table in
+            var far = ReportedEvent("emsc:1")
+            far.latitude = 45
+            try await table.execute(
+                ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1", seconds: 60).statement
+                    + far.statement)
+            try await table.associate()
+
+            let apart = try await say(.same("us1", "emsc:1"), table)
+            #expect(
+                apart.map(\.description) == [
+                    "emsc:1 and us1 are said to be the same earthquake, but are 1001 km and 0 s apart"
+                ])
+            #expect(try await table.groups() == [["us1", "emsc:1"]])
+
+            _ = try await say(.same("us1", "gfz:1"), table)
+            let contradiction = try await say(.different("emsc:1", "gfz:1"), table)
+            #expect(contradiction.contains { if case .contradiction = $0 { true } else { false } })
+            #expect(try await table.groups().count == 1)
+
+            let missing = try await say(.same("us1", "gone:1"), table)
+            #expect(missing.contains(.missing("gone:1")))
+            #expect(try await table.earthquakes() == table.expected())
+            // A rebuild says the same.
+            #expect(try await table.associate(rebuilds: true).findings.contains(.missing("gone:1")))
+            // What is named may come later.
+            try await table.execute(ReportedEvent("gone:1", seconds: 9000).statement)
+            try await table.associate()
+            #expect(try await table.groups().contains { $0.isSuperset(of: ["us1", "gone:1"]) })
+        }
+    }
+
+    @Test("A word that is written in SQL counts like any other; one that says nothing is refused")
+    func inSQL() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)
+            try await table.associate()
+            try await table.execute(
+                "insert into association_override (b, a, verdict) values ('us1', 'gfz:1', 'different')")
+            try await table.associate()
+            #expect(try await table.groups() == [])
+            for values in [
+                "('us1', 'us1', 'same')", "('us1', null, 'same')", "('us1', 'gfz:1', 'preferred')",
+                "('us2', 'gfz:1', 'maybe')",
+            ] {
+                await #expect {
+                    try await table.execute(
+                        "insert into association_override (a, b, verdict) values \(values)")
+                } throws: { ($0 as? PostgresError)?.sqlState == "23514" }
+            }
+        }
+    }
+}

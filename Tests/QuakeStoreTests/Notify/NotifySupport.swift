@@ -1,0 +1,117 @@
+import Alerts
+import Feed
+import Foundation
+import Logging
+import PostgreSQL
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+/// What receivers got, and how they answer.
+final class Receivers: Sendable {
+    private struct State {
+        var got: [Message] = []
+        var attempts: [String] = []
+        var failures: [String: DeliveryFailure] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// What was taken, in order.
+    var got: [Message] { state.withLock { $0.got } }
+    /// The receiver of each attempt, successful or not.
+    var attempts: [String] { state.withLock { $0.attempts } }
+
+    /// `kind code` of everything that was taken.
+    var told: [String] { got.flatMap { $0.earthquakes.map { "\($0.kind.word) \($0.code)" } } }
+
+    /// From now on, the receiver fails; nil if it works.
+    func answer(_ receiver: String, _ failure: DeliveryFailure?) {
+        state.withLock { $0.failures[receiver] = failure }
+    }
+
+    @Sendable func deliver(_ message: Message, _ receiver: Receiver) throws {
+        try state.withLock { state in
+            state.attempts.append(receiver.name)
+            if let failure = state.failures[receiver.name] { throw failure }
+            state.got.append(message)
+        }
+    }
+}
+
+extension Rules {
+    /// One rule to each of these receivers: everything from this magnitude on.
+    static func from(_ magnitude: Double, to receivers: String..., age: Duration = .seconds(6 * 3600))
+        -> Rules
+    {
+        var rule = Rule(name: "all")
+        rule.ladder = [Rule.Step(magnitude)]
+        rule.receivers = receivers
+        rule.maxAge = age
+        let known = receivers.map { ($0, Receiver(name: $0, .command(["/bin/true"], limit: .seconds(1)))) }
+        return Rules(rules: [rule], receivers: Dictionary(uniqueKeysWithValues: known))
+    }
+}
+
+extension TestDatabase {
+    func notifyService(
+        _ rules: Rules, _ receivers: Receivers, logger: Logger = .quiet
+    ) throws -> NotifyService {
+        NotifyService(
+            try options(), rules: RulesInForce(rules),
+            poll: PollInterval(listening: .milliseconds(50)), logger: logger,
+            deliver: { try receivers.deliver($0, $1) })
+    }
+
+    /// Decides what there is, and makes the attempts that are due.
+    func notify(_ rules: Rules, _ receivers: Receivers) async throws {
+        _ = try await notifyService(rules, receivers).runOnce()
+    }
+
+    /// Tells while `body` runs.
+    func notifying(
+        _ rules: Rules, _ receivers: Receivers, logger: Logger = .quiet, _ body: () async throws -> Void
+    ) async throws {
+        let service = try notifyService(rules, receivers, logger: logger)
+        let running = Task { try await service.run() }
+        do {
+            try await waitUntil {
+                try await query("select decided_at is not null as has_begun from notify.state")[0].decode(
+                    "has_begun")
+            }
+            try await body()
+        } catch {
+            running.cancel()
+            throw error
+        }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+    }
+
+    /// Writes an earthquake that has happened a minute ago.
+    func shake(_ code: String, _ magnitude: Double, ids: [String] = []) async throws {
+        try await query(
+            """
+            insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, ids)
+            values (\(code), 'us', 'x', \(magnitude), now() - interval '1 minute', now(), 139, 36, \(ids))
+            on conflict (code) do update set magnitude = excluded.magnitude, ids = excluded.ids
+            """)
+    }
+
+    /// From now on, what is told is decided as if it were so much later.
+    func setClock(ahead: Duration) async throws {
+        try await query(
+            """
+            create or replace function notify.now() returns timestamptz language sql volatile
+            return clock_timestamp() + make_interval(secs => \(unescaped: "\(ahead / .seconds(1))"))
+            """)
+    }
+
+    /// Makes every message due now.
+    func hastenAttempts() async throws {
+        try await query(
+            "update notify.outbox set next_attempt_at = clock_timestamp() where next_attempt_at is not null")
+    }
+}

@@ -1,0 +1,242 @@
+import Alerts
+import Feed
+import Foundation
+import PostgreSQL
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("Deliveries")
+struct OutboxTests {
+    private let server = TestServer.shared
+
+    @Test("A message that fails is attempted again under the same id, and says since when and why it fails")
+    func again() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("host: HTTP status 503"))
+            try await database.shake("a", 5)
+            try await database.notify(rules, receivers)
+            try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 hour'")
+            try await database.notify(rules, receivers)
+            #expect(receivers.attempts.count == 1)
+            let failing = try await database.withConnection { try await NotifyStatus.read(on: $0) }.receivers[
+                0]
+            #expect(failing.waiting == 1 && failing.reason == "host: HTTP status 503")
+            #expect(failing.failingSince != nil && failing.deliveredAt == nil)
+
+            try await database.hastenAttempts()
+            try await database.notify(rules, receivers)
+            #expect(receivers.attempts.count == 2)
+            receivers.answer("me", nil)
+            try await database.hastenAttempts()
+            for _ in 0..<2 { try await database.notify(rules, receivers) }
+            #expect(receivers.got.map(\.id) == ["me:a:1-new"])
+            let done = try await database.withConnection { try await NotifyStatus.read(on: $0) }.receivers[0]
+            #expect(done.waiting == 0 && done.failing == nil && done.reason == nil && done.givenUp == 0)
+        }
+    }
+
+    @Test("After ten attempts a message is given up, and kept")
+    func givenUp() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("host: no connection"))
+            try await database.shake("a", 5)
+            for _ in 0..<12 {
+                try await database.notify(rules, receivers)
+                try await database.hastenAttempts()
+            }
+            #expect(receivers.attempts.count == AttemptSchedule.attempts)
+            let status = try await database.withConnection { try await NotifyStatus.read(on: $0) }.receivers[
+                0]
+            #expect(status.givenUp == 1 && status.waiting == 0 && status.reason == "host: no connection")
+            let told = try await database.withConnection { try await ToldMessage.latest(1, on: $0) }
+            guard case .givenUp(_, let reason)? = told.first?.state else {
+                Issue.record("it is not given up")
+                return
+            }
+            #expect(reason == "host: no connection" && told[0].attempts == AttemptSchedule.attempts)
+        }
+    }
+
+    @Test("Messages about one earthquake keep their order; those about others do not wait for them")
+    func order() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.shake("a", 5)
+            try await database.notify(rules, receivers)
+            receivers.answer("me", nil)
+            // The first message waits for its next attempt, and with it the correction.
+            try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 hour'")
+            try await database.shake("a", 6)
+            try await database.shake("b", 5)
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new b"])
+            try await database.query(
+                "update notify.outbox set next_attempt_at = now() where message_id = 'me:a:1-new'")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new b", "new a", "corrected a"])
+        }
+    }
+
+    @Test("A receiver that fails costs few attempts, however much waits for it, and holds up no other")
+    func rests() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "away", "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("away", DeliveryFailure("no"))
+            for number in 1...5 { try await database.shake("q\(number)", 5) }
+            try await database.notify(rules, receivers)
+            #expect(receivers.attempts.filter { $0 == "away" }.count == 1)
+            #expect(receivers.attempts.filter { $0 == "me" }.count == 5)
+        }
+    }
+
+    @Test("A receiver that wants nothing any more gets nothing, until the rules change")
+    func gone() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(.from(4, to: "me"), receivers)
+            receivers.answer("me", DeliveryFailure("host: HTTP status 410", isFinal: true, isGone: true))
+            let inForce = RulesInForce(.from(4, to: "me"))
+            let service = NotifyService(
+                try database.options(), rules: inForce, poll: PollInterval(listening: .milliseconds(50)),
+                logger: .quiet, deliver: { try receivers.deliver($0, $1) })
+            let running = Task { try await service.run() }
+            for code in ["a", "b"] { try await database.shake(code, 5) }
+            func given() async throws -> Int {
+                try await database.query("select from notify.outbox where given_up_at is not null").count
+            }
+            try await waitUntil { try await given() == 2 }
+            try await database.shake("c", 5)
+            try await waitUntil { try await given() == 3 }
+            #expect(receivers.attempts.count == 1)
+            receivers.answer("me", nil)
+            inForce.replace(by: .from(3.9, to: "me"))
+            try await database.shake("d", 5)
+            try await waitUntil { receivers.told == ["new d"] }
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+        }
+    }
+
+    @Test("What waits for a receiver that the rules no longer name is given up, and said")
+    func unknown() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(.from(4, to: "me"), receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.shake("a", 5)
+            try await database.notify(.from(4, to: "me"), receivers)
+            try await database.hastenAttempts()
+            try await database.notify(.from(4, to: "you"), receivers)
+            let rows = try await database.query(
+                "select reason from notify.outbox where given_up_at is not null")
+            #expect(try rows.map { try $0.decode("reason") } == ["the rules name no such receiver"])
+        }
+    }
+
+    @Test("What waits since three days for a receiver that still fails is given up at once")
+    func patience() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            for number in 1...5 { try await database.shake("q\(number)", 5) }
+            try await database.notify(rules, receivers)
+            try await database.query("update notify.outbox set created_at = created_at - interval '4 days'")
+            try await database.shake("new", 5)
+            try await database.hastenAttempts()
+            try await database.notify(rules, receivers)
+            let status = try await database.withConnection { try await NotifyStatus.read(on: $0) }.receivers[
+                0]
+            #expect(status.givenUp == 5)
+            #expect(receivers.attempts.count == 2)
+        }
+    }
+}
+
+@Suite("A notifier that runs")
+struct NotifyServiceTests {
+    private let server = TestServer.shared
+    private let rules = Rules.from(4, to: "me")
+
+    @Test("It hears a commit, and survives the loss of all its connections without telling anything twice")
+    func connections() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notifying(rules, receivers) {
+                for number in 1...5 {
+                    try await database.shake("q\(number)", 5)
+                    if number.isMultiple(of: 2) { _ = try await database.otherSessions(ending: true) }
+                    try await waitUntil { receivers.told.contains("new q\(number)") }
+                }
+            }
+            // A delivery that could not be noted is repeated, a decision is not.
+            #expect(Set(receivers.told) == Set((1...5).map { "new q\($0)" }))
+            #expect(Set(receivers.got.map(\.id)).count == 5)
+            #expect(try await database.query("select from notify.outbox").count == 5)
+        }
+    }
+
+    @Test("There is only one for each database")
+    func single() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notifying(rules, receivers) {
+                await #expect(throws: NotifierBusy.self) { try await database.notify(rules, receivers) }
+                await #expect(throws: NotifierBusy.self) {
+                    try await database.notifyService(rules, receivers).run()
+                }
+            }
+            try await database.notify(rules, receivers)
+        }
+    }
+
+    /// one:   decides ────────── decides (refused, reads again)
+    /// other:           decides
+    @Test("A notifier that another one has overtaken decides nothing from what it remembers")
+    func overtaken() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notifying(rules, receivers) {
+                try await database.query("update notify.state set revision = revision + 1")
+                try await database.shake("a", 5)
+                try await waitUntil { !receivers.got.isEmpty }
+                try await database.shake("b", 5)
+                try await waitUntil { receivers.got.count == 2 }
+            }
+            #expect(receivers.told == ["new a", "new b"])
+        }
+    }
+
+    @Test("A pass of many rows tells what it should, and holds no more than the young ones")
+    func large() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(rules, receivers)
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select 'old' || i, 'us', i::text, 5, now() - interval '90 days', now(), 0, 0 from generate_series(1, 20000) as i
+                """)
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select 'new' || i, 'us', i::text, 3 + (i % 2), now(), now(), 0, 0 from generate_series(1, 200) as i
+                """)
+            try await database.notify(rules, receivers)
+            #expect(try await database.query("select from notify.seen").count == 200)
+            try await database.setClock(ahead: .seconds(400))
+            try await database.notify(rules, receivers)
+            let told = receivers.got.map { $0.earthquakes.count + $0.omitted }.reduce(0, +)
+            #expect(told == 100)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import Feed
+import PostgreSQL
+import QuakeStore
+import SampleFeed
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Earthquakes that several agencies report, each once")
+struct MergedSelectionTests {
+    let server = TestServer.shared
+
+    @Test(
+        "One row for each earthquake: the preferred solution, with the magnitude chosen apart, and its agencies"
+    )
+    func merged() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"], preferred: "emsc:b", magnitudeFrom: "gfz:a")
+
+            let listed = try await database.merged()
+
+            #expect(listed.map(\.quake.code) == ["emsc:b", "us2", "emsc:c"])
+            let first = try #require(listed.first)
+            #expect(first.quake.magnitude == 5.3 && first.quake[.magnitudeType].text == "Mw")
+            #expect(first.quake[.place].text == "ONE COUNTRY" && first.quake.depth == 15)
+            #expect(first.group.code == "us1" && first.group.preferred == "emsc:b")
+            #expect(first.group.magnitudeFrom == "gfz:a" && first.group.magnitudeNetwork == "gfz")
+            #expect(
+                first.group.networks == ["emsc", "gfz", "us"]
+                    && first.group.agencies == ["emsc", "gfz", "usgs"])
+            #expect(first.group.members == ["emsc:b", "gfz:a", "us1"])
+            let alone = try #require(listed.last).group
+            #expect(alone.code == "emsc:c" && alone.preferred == "emsc:c" && alone.magnitudeFrom == nil)
+            #expect(alone.agencies == ["emsc"] && alone.members == ["emsc:c"])
+        }
+    }
+
+    @Test("Where nothing was associated, each row is an earthquake, in the same form")
+    func nothingAssociated() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            let rows = try await database.merged()
+            #expect(rows.map(\.quake.code) == ["gfz:a", "us1", "emsc:b", "us2", "emsc:c"])
+            #expect(rows.allSatisfy { $0.group.code == $0.quake.code && $0.group.members == [$0.quake.code] })
+        }
+    }
+
+    @Test(
+        "Filters look at the earthquake: at its own magnitude, at any agency that reports it, at the code of any of its rows",
+        arguments: [
+            ("magnitude", ["us1"]), ("small", ["us2"]), ("gfz", ["us1"]), ("emsc", ["us1", "emsc:c"]),
+            ("code", ["us1"]), ("codes", ["us1", "us2"]), ("place", []), ("contributor", ["us1"]),
+            ("limit", ["us1"]),
+        ])
+    func filters(filter: String, expected: [String]) async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "gfz:a")
+            let listed = try await database.merged { selection in
+                switch filter {
+                case "magnitude": selection.minimumMagnitude = 5.2
+                case "small": selection.maximumMagnitude = 5.25
+                case "gfz": selection.values[.net] = ["GFZ"]
+                case "emsc": selection.values[.net] = ["emsc"]
+                case "code": selection.code = "emsc:b"
+                case "codes": selection.values[.code] = ["gfz:a", "emsc:b", "us2", "nothing"]
+                case "place": selection.place = PlaceText("region")
+                case "contributor": selection.contributors = ["gfz"]
+                default: selection.limit = 1
+                }
+            }
+            #expect(listed.map(\.quake.code) == expected)
+        }
+    }
+
+    @Test(
+        "If the preferred row was deleted and nothing has associated since, the first of the others stands in"
+    )
+    func deletedPreferred() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"])
+            try await database.query("delete from quake where code = 'us1'")
+            let first = try #require(try await database.merged().first)
+            #expect(first.quake.code == "emsc:b" && first.group.members == ["emsc:b", "gfz:a"])
+            #expect(first.quake.magnitude == 5.1, "the row with the magnitude is gone, too")
+        }
+    }
+
+    /// Rows are grouped, parted and revised at random. At each token the earthquakes are noted, and compared with the past later.
+    @Test("The past has the earthquakes that there were, which are those of report.earthquake")
+    func past() async throws {
+        try await server.withDatabase { database in
+            var random = seededRandom()
+            try await database.importAgencies()
+            let codes = ["us1", "gfz:a", "emsc:b", "us2", "emsc:c"]
+            var states: [(token: Int, earthquakes: [Listed])] = []
+            for step in 0..<20 {
+                let chosen = codes.shuffled(using: &random).prefix(1 + Int(random.below(3)))
+                switch random.below(5) {
+                case 0:
+                    try await database.query(
+                        "update quake set magnitude = 4 + \(step) / 10.0 where code = \(chosen[0])")
+                case 1: try await database.query("delete from quake where code = \(chosen[0])")
+                case 2:
+                    try await database.query(
+                        """
+                        insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                        values (\(chosen[0]), case when \(chosen[0]) like '%:%' then split_part(\(chosen[0]), ':', 1) else 'us' end, 'x',
+                                6, '2026-01-02', '2026-01-02', 1, 1)
+                        on conflict (code) do nothing
+                        """)
+                default:
+                    let present = try await database.query(
+                        "select code from quake where code = any(\(Array(chosen)))"
+                    ).map { try $0.decode("code", as: String.self) }
+                    if !present.isEmpty {
+                        try await database.group(
+                            present, preferred: present.last,
+                            magnitudeFrom: present.randomElement(using: &random))
+                    }
+                }
+                let token: Int = try await database.query("select history.current_token() as token")[0]
+                    .decode("token")
+                states.append((token, try await database.merged()))
+                let report = try await database.query(
+                    "select preferred, code, magnitude from report.earthquake order by origin_time desc, preferred"
+                )
+                #expect(
+                    try report.map {
+                        try
+                            "\($0.decode("preferred", as: String.self)) \($0.decode("code", as: String.self)) \($0.decodeIfPresent("magnitude", as: Double.self) ?? 0)"
+                    }
+                        == states[step].earthquakes.map {
+                            "\($0.quake.code) \($0.group.code) \($0.quake.magnitude ?? 0)"
+                        })
+            }
+            for (token, earthquakes) in states {
+                #expect(try await database.merged { $0.asOf = .token(token) } == earthquakes, "at \(token)")
+                for code in codes {
+                    let one = try await database.merged {
+                        $0.asOf = .token(token)
+                        $0.code = code
+                    }
+                    let expected = earthquakes.filter { $0.group.members.contains(code) }
+                    // Nothing has associated since a row was deleted, so its code leads to what is left of its earthquake.
+                    #expect(one == expected || expected.isEmpty && one.count <= 1, "\(code) at \(token)")
+                }
+            }
+        }
+    }
+}
+
+private struct Listed: Equatable {
+    let quake: Quake
+    let group: EarthquakeGroup
+}
+
+extension TestDatabase {
+    fileprivate func merged(_ change: (inout QuakeSelection) -> Void = { _ in }) async throws -> [Listed] {
+        var selection = QuakeSelection()
+        selection.isMerged = true
+        change(&selection)
+        return try await withConnection { [selection] connection in
+            let found = Mutex<[Listed]>([])
+            try await selection.forEachGrouped(on: connection) { quake, group in
+                found.withLock { $0.append(Listed(quake: quake, group: group)) }
+            }
+            // What is counted is what is listed, and what is listed without its agencies is the same.
+            let plain = Mutex<[Quake]>([])
+            let count = try await selection.read(on: connection) { selected in
+                try await selected.forEachQuake { quake in plain.withLock { $0.append(quake) } }
+                return try await selected.count()
+            }
+            #expect(count == found.withLock { $0.count })
+            #expect(plain.withLock { $0 } == found.withLock { $0.map(\.quake) })
+            return found.withLock { $0 }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+"""A mail server on aiosmtpd. Its arguments say how it behaves:
+
+    starttls        offers STARTTLS with CERTIFICATE, and takes nothing without it
+    tls             speaks TLS from the start
+    login           asks for user `quakes` and password `right`
+    refuse-address  550 to the recipient; defer-address 450
+    refuse-mail     554 to the mail; defer-mail 451
+    hang            never answers to the end of a mail
+    die             resets the connection at the end of a mail
+
+It prints its port, and then each mail as a line of JSON.
+"""
+
+import asyncio
+import base64
+import email
+import email.policy
+import json
+import os
+import ssl
+import sys
+import threading
+
+from aiosmtpd.smtp import SMTP, AuthResult
+
+modes = set(sys.argv[1:])
+
+
+def end_with_parent():
+    sys.stdin.read()
+    os._exit(0)
+
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+class Handler:
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        if "refuse-address" in modes:
+            return "550 5.1.1 SECRET: no such user"
+        if "defer-address" in modes:
+            return "450 4.2.1 SECRET: later"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server, session, envelope):
+        mail = email.message_from_bytes(envelope.content, policy=email.policy.default)
+        print(json.dumps({
+            "from": envelope.mail_from,
+            "to": envelope.rcpt_tos,
+            "is_encrypted": session.ssl is not None or "tls" in modes,
+            "login": session.auth_data.login.decode() if session.auth_data else None,
+            "raw": base64.b64encode(envelope.original_content).decode(),
+            "headers": {name.lower(): str(value) for name, value in mail.items()},
+            "defects": [str(defect) for defect in mail.defects],
+            "text": mail.get_content().replace("\r\n", "\n"),
+        }), flush=True)
+        if "refuse-mail" in modes:
+            return "554 5.7.1 SECRET: spam"
+        if "defer-mail" in modes:
+            return "451 4.3.0 SECRET: later"
+        if "hang" in modes:
+            await asyncio.Event().wait()
+        if "die" in modes:
+            server.transport.abort()
+        return "250 OK"
+
+
+def authenticate(server, session, envelope, mechanism, data):
+    is_right = data.login == b"quakes" and data.password == b"right"
+    # What is not handled is answered with 535.
+    return AuthResult(success=is_right, handled=is_right, auth_data=data)
+
+
+async def main():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if "CERTIFICATE" in os.environ:
+        context.load_cert_chain(os.environ["CERTIFICATE"])
+    options = {"hostname": "mail.test", "enable_SMTPUTF8": False}
+    if "starttls" in modes:
+        options |= {"tls_context": context, "require_starttls": True}
+    if "login" in modes:
+        options |= {"authenticator": authenticate, "auth_required": True, "auth_require_tls": "starttls" in modes}
+    server = await asyncio.get_running_loop().create_server(
+        lambda: SMTP(Handler(), **options), "127.0.0.1", 0, ssl=context if "tls" in modes else None)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+asyncio.run(main())

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+/// A receiver of messages in Python, one of `Tests/Receivers`: another implementation of the protocols than ours. It ends with
+/// the scope.
+package final class PythonReceiver: @unchecked Sendable {
+    package private(set) var port = 0
+    private let process = Process()
+    /// The script ends when this process does, and so closes it.
+    private let input = Pipe()
+    private let output: FileHandle
+    private var buffer = Data()
+
+    /// - Parameters:
+    ///   - script: such as `webhook.py`.
+    ///   - environment: besides PATH.
+    ///   - python: the Python that has what the script imports.
+    package static func run<Result>(
+        _ script: String, _ arguments: [String], environment: [String: String] = [:],
+        python: String = "/usr/bin/python3", _ body: (PythonReceiver) async throws -> Result
+    ) async throws -> Result {
+        let receiver = PythonReceiver(python, script, arguments, environment)
+        try receiver.process.run()
+        do {
+            // The script prints it as soon as it listens.
+            let first = await receiver.line()
+            receiver.port = try #require(first.flatMap { Int($0) })
+            let result = try await body(receiver)
+            await receiver.end()
+            return result
+        } catch {
+            await receiver.end()
+            throw error
+        }
+    }
+
+    private init(
+        _ python: String, _ script: String, _ arguments: [String], _ environment: [String: String]
+    ) {
+        process.executableURL = URL(filePath: python)
+        process.arguments = [projectFile("Tests/Receivers/\(script)").path] + arguments
+        process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
+        let pipe = Pipe()
+        (process.standardInput, process.standardOutput) = (input, pipe)
+        output = pipe.fileHandleForReading
+    }
+
+    private func end() async {
+        kill(process.processIdentifier, SIGKILL)
+        await onThread { self.process.waitUntilExit() }
+    }
+
+    /// What came next, as the script printed it.
+    package func next() async throws -> [String: Any] {
+        let line = await line()
+        let json = Data(try #require(line).utf8)
+        return try #require(JSONSerialization.jsonObject(with: json) as? [String: Any])
+    }
+
+    private func line() async -> String? {
+        await onThread { [self] () -> String? in
+            while true {
+                if let end = buffer.firstIndex(of: 10) {
+                    defer { buffer = Data(buffer[(end + 1)...]) }
+                    return String(decoding: buffer[..<end], as: UTF8.self)
+                }
+                let data = output.availableData
+                if data.isEmpty { return nil }
+                buffer += data
+            }
+        }
+    }
+}
