@@ -109,6 +109,7 @@ struct ChangesDelivery: Sendable {
     ) async throws -> (Position, String?, epoch: Int?) {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         let known = start.position.map(form.line)
+        var isTold = false
         while true {
             let (catchUp, reader) = try responder.catchUps.reader(start, form, for: rateLimitKey) {
                 channel.close(promise: nil)
@@ -140,6 +141,10 @@ struct ChangesDelivery: Sendable {
                 return (reached.position, reached.signature, catchUp.epoch)
             } catch  where output.hasBegun && !hasWritten && responder.refusal(for: error).status == 503 {
                 guard !client.isGone, !live.ring.isEnding else { throw error }
+            }
+            if live.isAway, !isTold {
+                isTold = true
+                try await write(ByteBuffer(bytes: form.outage), to: &output, client)
             }
             try await beat(&output, client)
             try await Task.sleep(for: backoff.next())

@@ -164,6 +164,26 @@ struct ChangesResumeTests {
 
     /// database   stops                                  starts, has a change
     /// client             is told, asks how the server is                     gets it
+    @Test("A live client is told once that the database is away, and the server's health says so at once")
+    func away() async throws {
+        let server = try await TemporaryServer.start()
+        let database = TestDatabase(url: server.url)
+        #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
+        try await TestSite.run(of: database) { site in
+            try await StreamClient.with(site, "after=now") { client in
+                #expect(await client.pass().count == 1)
+                try await server.cluster.stop()
+                #expect(await client.next() == .init(name: "away", data: "{}"))
+                let health = try await site.get("/health")
+                #expect(health.status == 503 && health.text.contains("\"the database does not answer\""))
+                try await server.cluster.start()
+                try await database.importFeatures([SmallFeed.feature("a")])
+                #expect(await client.pass().map(\.name) == ["change", "position"])
+                try await waitUntil { try await site.get("/health").status == 200 }
+            }
+        }
+    }
+
     @Test("A restart of the database costs a live client nothing but time")
     func restart() async throws {
         // Else a commit that a client has might be lost.

@@ -34,7 +34,6 @@ final class LiveChanges: ReaderView, Sendable {
         /// Those who wait for a pass, or for their filter to be applied.
         var waiting: [Int: (news: Signal, filter: ChangeFilter?)] = [:]
         var newestID = 0
-        /// Whether the clients have been told that the database is away.
         var isAway = false
     }
 
@@ -232,6 +231,9 @@ final class LiveChanges: ReaderView, Sendable {
         pieces.forget()
         if hasClients { wake { $0.restart($1) } }
     }
+
+    /// Whether the clients have been told that the database is away.
+    var isAway: Bool { state.withLock { $0.isAway } }
 
     /// The database has answered.
     func trim() {

@@ -64,6 +64,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         lastWrite = .now()
         loop.insert(self)
         goOn(ring)
+        if changes.isAway { tellOfOutage() }
     }
 
     func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
