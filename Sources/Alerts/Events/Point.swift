@@ -1,4 +1,5 @@
-import Foundation
+import Feed
+import Glibc
 
 /// A point on the Earth's surface, in degrees.
 public struct Point: Sendable, Hashable, Codable {
@@ -9,16 +10,11 @@ public struct Point: Sendable, Hashable, Codable {
         (self.latitude, self.longitude) = (latitude, longitude)
     }
 
-    /// The distance along the Earth's surface in km, on a sphere of radius 6371 km. It is at most 20,016 km.
-    ///
-    /// `distance` in the page's `quake.js` computes the same.
+    /// The distance along the Earth's surface in km.
     public func distance(to other: Point) -> Double {
-        let radians = Double.pi / 180
-        let across = sin((other.longitude - longitude) * radians / 2)
-        let along = sin((other.latitude - latitude) * radians / 2)
-        let h = along * along + cos(latitude * radians) * cos(other.latitude * radians) * across * across
-        // Rounding can push the antipodes beyond 1, where the arc sine has no value.
-        return 2 * 6371 * asin(min(1, h.squareRoot()))
+        greatCircleKilometres(
+            fromLatitude: latitude, longitude: longitude,
+            toLatitude: other.latitude, longitude: other.longitude)
     }
 
     /// Where `other` lies as seen from here: one of `N`, `NE`, … `NW`.

@@ -29,14 +29,11 @@ extension QuakeSelection {
             return innerKilometres <= distance && distance <= kilometres
         }
 
-        /// From the centre, in km: the same rule as `report.distance_km`, for rows that do not come from a database.
+        /// From the centre, in km.
         public func distance(toLatitude otherLatitude: Double, longitude otherLongitude: Double) -> Double {
-            func radians(_ degrees: Double) -> Double { degrees * .pi / 180 }
-            let south = sin(radians(otherLatitude - latitude) / 2)
-            let east = sin(radians(otherLongitude - longitude) / 2)
-            let haversine =
-                south * south + cos(radians(otherLatitude)) * cos(radians(latitude)) * east * east
-            return 2 * 6371 * asin(min(1, haversine.squareRoot()))
+            greatCircleKilometres(
+                fromLatitude: latitude, longitude: longitude,
+                toLatitude: otherLatitude, longitude: otherLongitude)
         }
 
         var distanceExpression: Query {
