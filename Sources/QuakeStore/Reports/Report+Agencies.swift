@@ -14,15 +14,19 @@ extension Report {
             """, to: "look for several agencies")[0].decode("has_several")
     }
 
+    /// Whether the catalogue has an event with this network, or one of this agency's, in upper or lower case.
+    public static func hasAgency(_ name: String, on connection: Connection) async throws -> Bool {
+        try await connection.query(
+            "select exists (select from report.event where report.agency(network) = lower(\(name))) as is_known",
+            to: "look for an agency")[0].decode("is_known")
+    }
+
     /// Checks that the catalogue has events of the agency that a report is asked for: the name may be misspelt.
     ///
     /// - Throws: `UnknownAgency`.
     public func checkAgency(_ arguments: [String: String], on connection: Connection) async throws {
-        guard isCount, let agency = arguments["agency"] else { return }
-        let isKnown: Bool = try await connection.query(
-            "select exists (select from report.event where report.agency(network) = lower(\(agency))) as is_known",
-            to: "look for an agency")[0].decode("is_known")
-        if isKnown { return }
+        guard isCount, let agency = arguments["agency"], try await !Self.hasAgency(agency, on: connection)
+        else { return }
         throw UnknownAgency(
             name: agency,
             known: try await connection.query(

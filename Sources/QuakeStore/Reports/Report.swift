@@ -39,14 +39,6 @@ public struct Report: Sendable, Equatable {
         try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
     }
 
-    /// Whether an event has this network, or one of this agency's.
-    public static func hasAgency(_ name: String, on connection: Connection) async throws -> Bool {
-        try await connection.query(
-            """
-            select exists (select from report.event where report.agency(network) = \(name)) as found
-            """, to: "look for an agency")[0].decode("found")
-    }
-
     /// Whether it counts events, or each earthquake once if it is asked to merge them.
     public var isCount: Bool { parameters.contains { $0.name == "merge" && $0.isArgument } }
 

@@ -105,7 +105,7 @@ struct ReportCommand: AsyncParsableCommand {
         return values
     }
 
-    /// Of an unknown agency there is nothing, which must not look like an agency without earthquakes.
+    /// An unknown agency must not look like one without earthquakes.
     private func checkAgencies(_ report: Report, _ values: [String: String], on connection: Connection)
         async throws
     {
