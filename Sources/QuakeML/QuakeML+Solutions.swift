@@ -25,7 +25,7 @@ extension QuakeML {
             var credits: [[UInt8]] = []
             var origins: [UInt8] = []
             var magnitudes: [UInt8] = []
-            /// Of the preferred magnitude.
+            /// The id of the preferred magnitude.
             var magnitudeID: [UInt8]?
             let info: [UInt8]
         }

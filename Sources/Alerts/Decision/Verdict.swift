@@ -44,7 +44,7 @@ struct Verdict: Equatable {
         }
     }
 
-    /// Of an earthquake that was never told.
+    /// The verdict on an earthquake that was never told.
     private init?(
         unseen change: EventChange, _ waiting: Standing.Waiting?, _ rules: [Rule], _ decidedAt: Instant,
         _ now: Instant

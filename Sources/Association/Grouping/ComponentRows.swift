@@ -31,7 +31,7 @@ struct ComponentRows {
         return indices
     }
 
-    /// Of the rows with one code, the one that was revised last; of several, the first.
+    /// One row for each code: the one that was revised last, and the first of these if there are several.
     private static func latest(_ solutions: [Solution]) -> [Solution] {
         var latest: [String: Int64] = [:]
         for row in solutions { latest[row.code] = max(latest[row.code] ?? .min, row.updated) }

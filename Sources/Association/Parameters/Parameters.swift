@@ -46,7 +46,7 @@ public struct Parameters: Sendable, Equatable {
 /// How far an agency's solutions are from the truth, as standard deviations.
 public struct Scatter: Sendable, Equatable {
     public var seconds: Double
-    /// Of the distance: its root mean square.
+    /// The root mean square of the distance.
     public var kilometres: Double
     public var magnitudes: Double
 

@@ -8,7 +8,7 @@ struct AssociationState {
     let position: Position?
     let shape: String?
     let parameters: Parameters
-    /// Of the parameters and the rules, to tell whether the groups were made with these.
+    /// A hash of the parameters and the rules. It tells whether the groups were made with these.
     private let fingerprint: String
     private let madeWith: String?
 

@@ -142,6 +142,7 @@ private struct FocalMechanism {
         return all.isEmpty ? nil : text(all)
     }
 
+    /// nil for what is not an object: any writer may put something else there.
     private static func object(_ json: String) -> [String: Any]? {
         (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any]
     }
