@@ -30,16 +30,26 @@ insert into notify.state default values;
 -- Earthquakes.
 
 create function notify.earthquake(code text) returns text
-language sql immutable
-return code;
+language sql stable
+return coalesce((select m.earthquake from public.earthquake_member m where m.code = $1), $1);
 comment on function notify.earthquake(text) is
     'Which earthquake a row of quake describes: the one under which it is remembered what was told.';
 
 create view notify.event as
-select notify.earthquake(code) as earthquake, code, ids, array[net] as agencies, magnitude, magnitude_type, place, time, latitude,
-       longitude, depth, status, type, types, nst as stations, url
-from only public.quake;
-comment on view notify.event is 'The earthquakes as rules see them, one row for each.';
+select q.code as earthquake, q.code, q.ids, array[q.net] as agencies, q.magnitude, q.magnitude_type, q.place, q.time, q.latitude,
+       q.longitude, q.depth, q.status, q.type, q.types, q.nst as stations, q.url
+from only public.quake q
+where not exists (select from public.earthquake_member m where m.code = q.code)
+union all
+select e.code, q.code, members.codes || q.ids, members.agencies, largest.magnitude, largest.magnitude_type, q.place, q.time, q.latitude,
+       q.longitude, q.depth, q.status, q.type, q.types, q.nst, q.url
+from public.earthquake e
+join only public.quake q on q.code = e.preferred
+left join only public.quake largest on largest.code = e.magnitude_from
+cross join lateral (select array_agg(m.code order by m.code) as codes, array_agg(distinct other.net) as agencies
+                    from public.earthquake_member m join only public.quake other on other.code = m.code
+                    where m.earthquake = e.code) as members;
+comment on view notify.event is 'The earthquakes as rules see them, one row for each: where several rows of quake are one earthquake, it has the values of the preferred one, and the magnitude that is shown.';
 comment on column notify.event.earthquake is 'The earthquake.';
 comment on column notify.event.code is 'The row that is shown.';
 comment on column notify.event.ids is 'All codes that the event has had.';

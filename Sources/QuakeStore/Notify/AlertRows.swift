@@ -74,11 +74,18 @@ extension EventChange {
     private static func pass(after token: Int, _ oldest: Instant) -> Query {
         """
         select changed.committed_at,
-               case when event.earthquake is null then notify.earthquake(substring(changed.reason from '^superseded by (.+)$')) end,
+               case when event.earthquake is null
+                    then coalesce(nullif(notify.earthquake(changed.earthquake), changed.earthquake),
+                                  notify.earthquake(substring(changed.reason from '^superseded by (.+)$')))
+               end,
                \(unescaped: columns)
-        from (select distinct on (c.key collate "C") notify.earthquake(c.key) as earthquake, c.committed_at, c.token, c.ordinal, c.reason
-              from history.since(\(token), 'quake') as c
-              order by c.key collate "C", c.token desc, c.ordinal desc) as changed
+        from (select distinct on (named.earthquake collate "C") named.earthquake, c.committed_at, c.token, c.ordinal, c.reason
+              from (select * from history.since(\(token), 'quake')
+                    union all select * from history.since(\(token), 'earthquake')
+                    union all select * from history.since(\(token), 'earthquake_member')) as c
+              -- A row that has joined another one's earthquake is no longer one by itself.
+              cross join lateral (values (c.key), (notify.earthquake(c.key))) as named (earthquake)
+              order by named.earthquake collate "C", c.token desc, c.ordinal desc) as changed
         left join lateral (select * from notify.seen where seen.earthquake = changed.earthquake offset 0) as seen on true
         left join lateral (select * from notify.event where event.earthquake = changed.earthquake offset 0) as event on true
         where seen.earthquake is not null or event.time > \(oldest)
@@ -97,7 +104,11 @@ extension EventChange {
             cross join lateral (select * from notify.event where event.earthquake = seen.earthquake offset 0) as event),
         other as (select distinct on (id) id, event.earthquake from event, unnest(event.ids) as id
                   where id <> event.code order by id, event.time desc)
-        select null::timestamptz, case when event.earthquake is null then other.earthquake end, \(unescaped: columns)
+        select null::timestamptz,
+               case when event.earthquake is null
+                    then coalesce(nullif(notify.earthquake(seen.earthquake), seen.earthquake), other.earthquake)
+               end,
+               \(unescaped: columns)
         from notify.seen
         full join event on event.earthquake = seen.earthquake
         left join other on event.earthquake is null and other.id = seen.code

@@ -51,6 +51,7 @@ public final class Notifier: ReaderView {
         }
         guard var next = consume taken else { throw ViewBusy("what was told has to be read again") }
         do {
+            try await waitForAssociation(pass.connection)
             let count = try await decide(pass, &next)
             state.withLock { [next] in $0 = next }
             if count > 0 { told() }
@@ -61,6 +62,29 @@ public final class Notifier: ReaderView {
         }
         guard let position = next.position else { throw RowError.other }
         return position
+    }
+
+    /// Waits until it is known which of the new rows are one earthquake: for up to 10 s after their commit, if rows are associated at
+    /// all. An associator takes a moment.
+    private func waitForAssociation(_ connection: Connection) async throws {
+        var isSaid = false
+        while try await isAssociating(connection) {
+            if !isSaid { logger.debug("waiting for the association of rows") }
+            isSaid = true
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private func isAssociating(_ connection: Connection) async throws -> Bool {
+        try await connection.query(
+            """
+            select exists (
+                select from import.association cross join lateral (
+                    select t.committed_at from history.transaction t
+                    where t.token > association.token and t.context is distinct from \(Associator.context)
+                    order by t.token limit 1) as first
+                where first.committed_at > clock_timestamp() - interval '10 seconds') as is_associating
+            """, to: "look how far the association is")[0].decode("is_associating")
     }
 
     /// - Returns: how many messages there are.

@@ -54,7 +54,8 @@ public struct NotifyPreview: Sendable {
         """
     }
 
-    /// Each change with the row before and after it. Both are the present row, with what was overwritten since put back.
+    /// Each change with the row before and after it. Both are the present row, with what was overwritten since put back. Of several
+    /// rows that are one earthquake, only the preferred one counts.
     private static func history(after token: Int, from oldest: Instant) -> Query {
         """
         select c.committed_at,
@@ -70,7 +71,9 @@ public struct NotifyPreview: Sendable {
         left join lateral jsonb_populate_record(null::public.quake, after.image) as later on c.operation <> 'delete'
         left join lateral jsonb_populate_record(null::public.quake, after.image || coalesce(c.before, '{}')) as earlier
             on c.operation <> 'insert'
-        where later.time > \(oldest) or earlier.time > \(oldest)
+        where (later.time > \(oldest) or earlier.time > \(oldest))
+          and (not exists (select from public.earthquake_member as member where member.code = c.key)
+               or exists (select from public.earthquake where earthquake.preferred = c.key))
         order by c.token, c.ordinal
         """
     }

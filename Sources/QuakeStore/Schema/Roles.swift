@@ -194,7 +194,7 @@ public struct Roles: Sendable {
                 history.shape(regclass), history.refuse_rewritten(regclass),
                 history.report(text, bigint), import.service_of(text) to \(reader);
 
-            grant select on public.quake to \(notifier);
+            grant select on public.quake, public.earthquake, public.earthquake_member, import.association to \(notifier);
             grant usage on schema history, notify to \(notifier);
             grant select on history.transaction, history.change, history.store, history.citation to \(notifier);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),

@@ -45,7 +45,9 @@ struct RolesTests {
             "notify.receiver": ["select"],
         ],
         .notifier: [
-            "public.quake": ["select"],
+            "public.quake": ["select"], "public.earthquake": ["select"],
+            "public.earthquake_member": ["select"],
+            "import.association": ["select"],
             "import.migration": ["select"],
             "history.transaction": ["select"], "history.change": ["select"], "history.store": ["select"],
             "history.citation": ["select"],

@@ -1,0 +1,97 @@
+import Alerts
+import Feed
+import PostgreSQL
+import TestSupport
+import Testing
+
+@testable import QuakeStore
+
+@Suite("What is told of an earthquake that several agencies report")
+struct AssociatedTests {
+    private let server = TestServer.shared
+    private let rules = Rules.from(4, to: "me")
+
+    @Test("It is told once, with all agencies, whichever rows come together or later")
+    func once() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(rules, receivers)
+            // Known as one from the start.
+            for code in ["us1", "gfz1"] { try await database.shake(code, 5) }
+            try await database.join("us1", "gfz1")
+            try await database.notify(rules, receivers)
+            #expect(receivers.got.count == 1)
+            #expect(receivers.got.first?.earthquakes.map(\.earthquake) == ["us1"])
+
+            // A third one joins later.
+            try await database.shake("emsc1", 5.1)
+            try await database.join("us1", "gfz1", "emsc1")
+            try await database.notify(rules, receivers)
+            #expect(receivers.got.count == 1)
+
+            // Both were told before they were one.
+            for code in ["us2", "gfz2"] { try await database.shake(code, 5) }
+            try await database.notify(rules, receivers)
+            try await database.join("us2", "gfz2")
+            try await database.notify(rules, receivers)
+            #expect(receivers.got.count == 3)
+
+            // The one that is shown is revised, and another one is deleted.
+            try await database.shake("us1", 5.8)
+            try await database.query("delete from quake where code = 'gfz1'")
+            try await database.join("us1", "emsc1")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told.suffix(1) == ["corrected us1"])
+        }
+    }
+
+    /// importer:   commits a row
+    /// notifier:                 waits ──────────────── tells once
+    /// associator:                       joins it
+    @Test("It waits for the association of new rows, for a moment")
+    func waits() async throws {
+        try await server.withDatabase { database in
+            let (receivers, log) = (Receivers(), RecordedLog())
+            try await database.notify(rules, receivers)
+            try await database.shake("us1", 5)
+            try await database.notify(rules, receivers)
+            try await database.associated()
+            try await database.shake("gfz1", 5)
+            let service = try database.notifyService(rules, receivers, logger: log.logger)
+            async let failures = service.runOnce()
+            try await waitUntil { log.lines.contains { $0.contains("waiting for the association of rows") } }
+            try await database.join("us1", "gfz1")
+            try await database.associated()
+            #expect(try await failures == 0)
+            #expect(receivers.told == ["new us1"])
+
+            // Without an associator, it is told anyway.
+            try await database.shake("gfz2", 5)
+            try await database.query(
+                "update history.transaction set committed_at = committed_at - interval '20 seconds' where token = history.current_token()"
+            )
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new us1", "new gfz2"])
+        }
+    }
+}
+
+extension TestDatabase {
+    /// Makes rows one earthquake, of which the first one is shown.
+    fileprivate func join(_ codes: String...) async throws {
+        let members = codes.map { "('\($0)', '\(codes[0])', '\(codes[0])', 0, 0, 0, 1, 'pair', false)" }
+        try await execute(
+            """
+            set history.context = 'association';
+            insert into earthquake values ('\(codes[0])', '\(codes[0])', '\(codes[0])', \(codes.count))
+            on conflict (code) do update set agencies = excluded.agencies;
+            delete from earthquake_member where earthquake = '\(codes[0])';
+            insert into earthquake_member values \(members.joined(separator: ", "))
+            """)
+    }
+
+    /// As if an associator had come so far.
+    fileprivate func associated() async throws {
+        try await query("update import.association set token = history.current_token()")
+    }
+}
