@@ -11,14 +11,22 @@ import Testing
 struct NotifyReplayTests {
     private let server = TestServer.shared
 
+    enum Course: CaseIterable, Sendable {
+        case inOrder
+        /// The hours come in a random order.
+        case shuffled
+        /// After two thirds of the hours, the database is lost and its backup plays on, from some hours before.
+        case restored
+    }
+
     @Test(
-        "It tells what an oracle tells, each message under one id, whenever it is killed and whatever it has lost"
-    )
-    func replay() async throws {
-        let steps = rounds(24, of: 120).count
-        let kills = rounds(20, of: 200).count
+        "It tells what an oracle tells, each message under one id, whenever it is killed and whatever it has lost",
+        arguments: Course.allCases)
+    func replay(_ course: Course) async throws {
         var random = seededRandom()
-        let hours = try await Hour.all(steps)
+        var hours = try await Hour.all(rounds(24, of: 120).count)
+        let end = hours[hours.count - 1].generated
+        if course == .shuffled { hours.shuffle(using: &random) }
         try await withFolder { folder in
             let log = folder.appending(path: "log").path
             let environment = ["LOG": log]
@@ -27,50 +35,98 @@ struct NotifyReplayTests {
                 try Data(
                     """
                     receivers: {desk: {webhook: "http://127.0.0.1:\(desk.port)/"}}
-                    rules: {all: {magnitude: 3, max_age: 30d, to: desk}}
+                    rules: {all: {magnitude: 2.5, max_age: 30d, to: desk}}
                     """.utf8
                 ).write(to: URL(filePath: rules))
                 try await server.withDatabase { database in
-                    let quakes = QuakesCommand(["DATABASE_URL": database.url])
-                    func notify() async throws {
-                        let outcome = try await quakes.run("notify", "--once", rules)
-                        #expect(outcome.status == 0, "\(outcome.errors)")
-                    }
-                    try await database.setNow(hours[0].generated - 3_600_000)
-                    try await notify()
-                    var oracle = Oracle()
-                    for (number, hour) in hours.enumerated() {
-                        let token = try await database.token()
-                        try await database.setNow(hour.generated)
-                        try await database.importDocument(hour.document)
-                        // As if it had been committed then.
-                        try await database.query(
-                            "update history.transaction set committed_at = notify.now() where token > \(token)"
-                        )
-                        try await oracle.take(database, after: token)
-                        // Once, its position is lost.
-                        if number == steps / 2 {
-                            try await database.query("update notify.state set nonce = '00000000'")
+                    var replay = Replay(database, rules, hours, random)
+                    if course == .shuffled { replay.now = end }
+                    try await replay.begin()
+                    switch course {
+                    case .inOrder, .shuffled: try await replay.play(hours.indices)
+                    case .restored:
+                        let backup = hours.count / 2
+                        try await replay.play(0..<backup)
+                        try await waitUntil { try await database.otherSessions().isEmpty }
+                        replay = try await server.withCopy(of: database) { copy in
+                            var restored = replay
+                            try await replay.play(backup..<(hours.count * 2 / 3))
+                            restored.database = copy
+                            try await restored.play(backup..<hours.count)
+                            return restored
                         }
-                        for _ in 0..<(kills * (number + 1) / steps - kills * number / steps) {
-                            let delay = Duration.milliseconds(Int.random(in: 0...250, using: &random))
-                            _ = try await quakes.run(["notify", "--once", rules]) { process in
-                                try await Task.sleep(for: delay)
-                                kill(process, SIGKILL)
-                            }
-                        }
-                        try await notify()
-                        // Digests are due.
-                        try await database.setNow(hour.generated + 600_000)
-                        try await notify()
                     }
                     let told = try Told(log)
-                    #expect(told.reports.sorted() == oracle.told.sorted())
-                    #expect(oracle.told.count > steps)
+                    #expect(told.reports.sorted() == replay.oracle.told.sorted())
+                    #expect(replay.oracle.told.count > hours.count)
+                    let kinds = Dictionary(grouping: told.reports) { $0.prefix { $0 != " " } }
+                    if hours.count == 120, course != .shuffled {
+                        #expect(
+                            kinds.mapValues(\.count)
+                                == ["new": 250, "risen": 1, "no_longer": 2, "corrected": 2, "withdrawn": 4])
+                    }
+                    if course == .restored { return }
                     let kept = try await database.query(
                         "select count(*) as count, count(distinct message_id) as ids from notify.outbox")[0]
                     #expect(try kept.decode("count") == told.ids && kept.decode("ids") == told.ids)
                 }
+            }
+        }
+    }
+
+    /// Plays hours, and kills the notifier in each of them.
+    private struct Replay {
+        var database: TestDatabase
+        let rules: String
+        let hours: [Hour]
+        var random: SplitMix64
+        /// What the clock shows, in milliseconds since 1970; nil for when the hour's document was made.
+        var now: Int?
+        private(set) var oracle = Oracle()
+
+        init(_ database: TestDatabase, _ rules: String, _ hours: [Hour], _ random: SplitMix64) {
+            (self.database, self.rules, self.hours, self.random) = (database, rules, hours, random)
+        }
+
+        private var quakes: QuakesCommand { QuakesCommand(["DATABASE_URL": database.url]) }
+
+        private func notify() async throws {
+            let outcome = try await quakes.run("notify", "--once", rules)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+
+        /// What is there at the first start is not told.
+        func begin() async throws {
+            try await database.setNow((now ?? hours[0].generated) - 3_600_000)
+            try await notify()
+        }
+
+        mutating func play(_ stretch: Range<Int>) async throws {
+            let kills = rounds(20, of: 200).count
+            for number in stretch {
+                let now = now.map { $0 + number * 600_000 } ?? hours[number].generated
+                let token = try await database.token()
+                try await database.setNow(now)
+                try await database.importDocument(hours[number].document)
+                // As if it had been committed then.
+                try await database.query(
+                    "update history.transaction set committed_at = notify.now() where token > \(token)")
+                try await oracle.take(database, after: token)
+                // Once, its position is lost.
+                if number == hours.count / 2 {
+                    try await database.query("update notify.state set nonce = '00000000'")
+                }
+                for _ in 0..<(kills * (number + 1) / hours.count - kills * number / hours.count) {
+                    let delay = Duration.milliseconds(Int.random(in: 0...250, using: &random))
+                    _ = try await quakes.run(["notify", "--once", rules]) { process in
+                        try await Task.sleep(for: delay)
+                        kill(process, SIGKILL)
+                    }
+                }
+                try await notify()
+                // Digests are due.
+                try await database.setNow(now + 600_000)
+                try await notify()
             }
         }
     }
@@ -112,7 +168,7 @@ struct NotifyReplayTests {
             let (latitude, longitude): (Double, Double)
             let ids: [String]
 
-            var isLarge: Bool { magnitude.map { $0 >= 3 } ?? false }
+            var isLarge: Bool { magnitude.map { $0 >= 2.5 } ?? false }
 
             func differs(from other: Row) -> Bool {
                 if abs(latitude - other.latitude) > 0.5 + 1e-9 { return true }
