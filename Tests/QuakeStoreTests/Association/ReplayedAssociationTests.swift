@@ -15,7 +15,7 @@ struct ReplayedAssociationTests {
         "Killed at random, it ends at what a rebuild gives, and the tables of past moments are those of these moments' rows"
     )
     func replay() async throws {
-        let hours = rounds(12, of: 120)
+        let hours = rounds(12, of: 119)
         try await TestServer.shared.withDatabase { database in
             var random = seededRandom()
             var moments: [(token: Int, earthquakes: [Earthquake])] = []
@@ -27,11 +27,11 @@ struct ReplayedAssociationTests {
                 let name = String(repeating: "0", count: 3 - "\(hour)".count) + "\(hour).geojson.gz"
                 _ = try await database.importFile(
                     RealFeeds.folder.appending(path: "replay-all_day/\(name)").path)
-                for (agency, scatter) in [("gfz", 1.0), ("emsc", 2), ("ingv", 0.5)] {
-                    try await database.execute(Self.report(agency, scatter))
+                for agency in MadeUpAgency.all {
+                    try await database.execute(agency.report)
                     if random.chance(1, in: 3) { _ = try await database.otherSessions(ending: true) }
                 }
-                try await waitUntil { try await isDone(database) }
+                try await waitUntil { try await database.isAssociated() }
                 guard hour == hours.upperBound || random.chance(1, in: 2) else { continue }
                 try await database.withConnection { connection in
                     let table = AssociatedTable(connection: connection)
@@ -54,37 +54,5 @@ struct ReplayedAssociationTests {
                 #expect(try await table.associate(rebuilds: true).written == 0)
             }
         }
-    }
-
-    private func isDone(_ database: TestDatabase) async throws -> Bool {
-        try await database.query(
-            """
-            select not exists (
-                select from history.transaction t join history.change c on c.transaction = t.id
-                where c.entity = 'quake' and t.token > coalesce((select token from import.association), 0)) as is_done
-            """)[0].decode("is_done")
-    }
-
-    /// Two thirds of the earthquakes, each with its own scatter, which its code makes.
-    private static func report(_ agency: String, _ scatter: Double) -> String {
-        func part(_ word: String, _ size: Double) -> String {
-            "(hashtext(q.code || '\(agency) \(word)') % 1000) / 1000.0 * \(size * scatter)"
-        }
-        return """
-            begin;
-            insert into quake (code, net, net_code, time, updated, longitude, latitude, depth, magnitude, magnitude_type)
-            select '\(agency):' || q.code, '\(agency)', q.code, q.time + interval '1 second' * \(part("time", 2)), q.updated,
-                   q.longitude + \(part("longitude", 0.1)), q.latitude + \(part("latitude", 0.1)), q.depth,
-                   q.magnitude + \(part("magnitude", 0.3)), 'mb'
-            from quake q
-            where report.agency(q.net) = 'usgs' and hashtext(q.code || '\(agency)') % 3 <> 0
-            on conflict (code) do update
-            set time = excluded.time, updated = excluded.updated, longitude = excluded.longitude, latitude = excluded.latitude,
-                depth = excluded.depth, magnitude = excluded.magnitude
-            where quake.updated < excluded.updated;
-            delete from quake g
-            where g.net = '\(agency)' and hashtext(g.code) % 2 = 0 and not exists (select from quake q where q.code = g.net_code);
-            commit
-            """
     }
 }

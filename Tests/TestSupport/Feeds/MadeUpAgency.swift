@@ -1,0 +1,46 @@
+import PostgreSQL
+
+/// An agency that reports what the USGS reports: two thirds of the earthquakes, each with its own scatter, which its code makes.
+public struct MadeUpAgency: Sendable {
+    private let name: String
+    private let scatter: Double
+
+    public static let all = [("gfz", 1.0), ("emsc", 2), ("ingv", 0.5)].map {
+        MadeUpAgency(name: $0, scatter: $1)
+    }
+
+    /// A statement that follows the USGS's revisions, and withdraws some of what it has withdrawn.
+    public var report: String {
+        func part(_ word: String, _ size: Double) -> String {
+            "(hashtext(q.code || '\(name) \(word)') % 1000) / 1000.0 * \(size * scatter)"
+        }
+        return """
+            begin;
+            insert into quake (code, net, net_code, time, updated, longitude, latitude, depth, magnitude, magnitude_type)
+            select '\(name):' || q.code, '\(name)', q.code, q.time + interval '1 second' * \(part("time", 2)), q.updated,
+                   q.longitude + \(part("longitude", 0.1)), q.latitude + \(part("latitude", 0.1)), q.depth,
+                   q.magnitude + \(part("magnitude", 0.3)), 'mb'
+            from quake q
+            where report.agency(q.net) = 'usgs' and hashtext(q.code || '\(name)') % 3 <> 0
+            on conflict (code) do update
+            set time = excluded.time, updated = excluded.updated, longitude = excluded.longitude, latitude = excluded.latitude,
+                depth = excluded.depth, magnitude = excluded.magnitude
+            where quake.updated < excluded.updated;
+            delete from quake g
+            where g.net = '\(name)' and hashtext(g.code) % 2 = 0 and not exists (select from quake q where q.code = g.net_code);
+            commit
+            """
+    }
+}
+
+extension TestDatabase {
+    /// Whether the groups have come as far as the table.
+    public func isAssociated() async throws -> Bool {
+        try await query(
+            """
+            select not exists (
+                select from history.transaction t join history.change c on c.transaction = t.id
+                where c.entity = 'quake' and t.token > coalesce((select token from import.association), 0)) as is_done
+            """)[0].decode("is_done")
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import Glibc
+import SampleFeed
+import TestSupport
+import Testing
+
+/// Real hours of the USGS, imported by a daemon, and three made-up agencies beside it. THOROUGH=1 plays all 120 hours.
+@Suite("A daemon that associates and is killed", .needsRealFeeds)
+struct AssociatingDaemonTests {
+    @Test("It ends at what a rebuild gives")
+    func replay() async throws {
+        let hours = rounds(8, of: 119)
+        try await withFolder { folder in
+            try await TestServer.shared.withDatabase { database in
+                var random = seededRandom()
+                let quakes = QuakesCommand(["DATABASE_URL": database.url])
+                let feed = folder.appending(path: "all_day.geojson.gz")
+                let daemon = ["import", feed.path, "--every", "0.1s"]
+                for hour in hours {
+                    let name = "replay-all_day/\("00\(hour)".suffix(3)).geojson.gz"
+                    try Data(contentsOf: URL(filePath: RealFeeds.path(name))).write(
+                        to: feed, options: .atomic)
+                    let delay = Duration.milliseconds(Int.random(in: 100...1000, using: &random))
+                    _ = try await quakes.run(daemon) { process in
+                        async let isOver: Void = Task.sleep(for: delay)
+                        for agency in MadeUpAgency.all { try await database.execute(agency.report) }
+                        try await isOver
+                        kill(process, SIGKILL)
+                    }
+                }
+                let status = try await quakes.run(daemon) { process in
+                    try await waitUntil { try await database.isAssociated() }
+                    kill(process, SIGTERM)
+                }
+                #expect(status == 0)
+                let rebuilt = try await quakes.run("associate", "--rebuild")
+                #expect(rebuilt.output.hasPrefix("nothing has changed: "), "\(rebuilt)")
+                #expect(try await database.query("select from earthquake").count > 20)
+            }
+        }
+    }
+}
