@@ -14,6 +14,9 @@ import PostgreSQL
 public struct Associator: ReaderView {
     private let logger: Logger
 
+    /// Under which a follower reports its position to `history.reader`.
+    public static let readerName = "associate"
+
     public init(logger: Logger) {
         self.logger = logger
     }

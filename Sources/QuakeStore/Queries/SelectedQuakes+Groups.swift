@@ -5,6 +5,8 @@ import PostgreSQL
 struct GroupTables {
     /// What has to stand in front of the statement.
     let with: Query
+    /// Whether they may say of some rows that they are one earthquake.
+    let hasEarthquakes: Bool
     let quake: Query
     let member: Query
     let earthquake: Query
@@ -12,10 +14,14 @@ struct GroupTables {
 
 extension SelectedQuakes {
     /// - Parameter codes: only these rows are wanted, as an array in SQL; nil for all.
-    func groupTables(of codes: Query?) -> GroupTables {
+    func groupTables(of codes: Query?) async throws -> GroupTables {
         guard isPast else {
+            let row = try await connection.query(
+                "select exists (select from only public.earthquake) as are_some", to: "look for earthquakes")[
+                    0]
             return GroupTables(
-                with: "", quake: "only public.quake", member: "only public.earthquake_member",
+                with: "", hasEarthquakes: try row.decode("are_some"), quake: "only public.quake",
+                member: "only public.earthquake_member",
                 earthquake: "only public.earthquake")
         }
         let members = table("earthquake_member", "code, earthquake", "code text, earthquake text")
@@ -28,7 +34,7 @@ extension SelectedQuakes {
                 past_earthquake as materialized (select * from \(earthquakes) as past)
 
                 """,
-            quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
+            hasEarthquakes: true, quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
     }
 
     /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, one row for each earthquake, by the rule of
@@ -36,6 +42,7 @@ extension SelectedQuakes {
     ///
     /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, which take a look at all rows of an earthquake.
     func grouped(_ tables: GroupTables, hasMembers: Bool) -> Query {
+        guard tables.hasEarthquakes else { return eachAlone(tables) }
         let isMerged = selection.isMerged
         let columns = Property.allCases.map { property in
             let name = property.column
@@ -58,6 +65,17 @@ extension SelectedQuakes {
     }
 
     private static let nothing: Query = ""
+
+    /// The same where each row is one earthquake by itself, as in a catalogue of one agency.
+    private func eachAlone(_ tables: GroupTables) -> Query {
+        """
+        (select \(unescaped: Property.allCases.list("q.")), q.code as earthquake, q.code as preferred,
+                case when q.magnitude is not null then q.code end as magnitude_from,
+                case when q.magnitude is not null then q.net end as magnitude_network,
+                array[q.net] as networks, array[q.code] as members
+         from \(tables.quake) as q)
+        """
+    }
 
     /// The networks and the members, which are looked up for rows that are one earthquake with others; of a past, whose tables have
     /// no index, for all of them at once.
@@ -99,7 +117,7 @@ extension SelectedQuakes {
 
     /// These rows and all others of their earthquakes.
     func members(of codes: [String]) async throws -> [String] {
-        let tables = groupTables(of: nil)
+        let tables = try await groupTables(of: nil)
         return try await connection.query(
             """
             \(tables.with)select coalesce(array_agg(distinct code), '{}') as codes
@@ -116,7 +134,7 @@ extension SelectedQuakes {
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        let tables = groupTables(of: selection.codes)
+        let tables = try await groupTables(of: selection.codes)
         let chosen = selection.query(
             "code, earthquake, magnitude_from", from: grouped(tables, hasMembers: selection.namesNetworks))
         try await connection.copy(

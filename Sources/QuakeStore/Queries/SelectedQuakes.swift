@@ -82,11 +82,11 @@ public struct SelectedQuakes {
     /// A statement that reads what the selection is applied to.
     ///
     /// - Parameter withGroups: whether that has the columns of `EarthquakeGroup`, too.
-    private func statement(withGroups: Bool = false, _ query: (Query) -> Query) -> Query {
+    private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
         let codes = selection.codes
         if selection.isMerged || withGroups {
             // A past of only these rows would lack the others of their earthquakes.
-            let tables = groupTables(of: selection.isMerged ? codes : nil)
+            let tables = try await groupTables(of: selection.isMerged ? codes : nil)
             let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
             return "\(tables.with)\(query(source))"
         }
@@ -103,13 +103,15 @@ public struct SelectedQuakes {
     /// No more than `bound` are counted.
     public func count(upTo bound: Int? = nil) async throws -> Int {
         try await connection.query(
-            statement { selection.countQuery(from: $0, upTo: bound) }, to: "count the earthquakes")[0]
+            try await statement { selection.countQuery(from: $0, upTo: bound) }, to: "count the earthquakes")[
+                0
+            ]
             .decode("count")
     }
 
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
         try await connection.forEachRow(
-            of: statement { selection.query(from: $0) }, to: "read earthquakes"
+            of: try await statement { selection.query(from: $0) }, to: "read earthquakes"
         ) { try body(Quake(&$0)) }
     }
 
@@ -117,7 +119,8 @@ public struct SelectedQuakes {
     public func forEachGrouped(_ body: @Sendable (Quake, EarthquakeGroup) throws -> Void) async throws {
         let columns = "\(Property.allCases.list()), \(EarthquakeGroup.columns)"
         try await connection.forEachRow(
-            of: statement(withGroups: true) { selection.query(columns, from: $0) }, to: "read earthquakes"
+            of: try await statement(withGroups: true) { selection.query(columns, from: $0) },
+            to: "read earthquakes"
         ) { row in
             let quake = try Quake(&row)
             try body(quake, try EarthquakeGroup(&row))
@@ -132,7 +135,7 @@ public struct SelectedQuakes {
     ) async throws {
         let columns = properties.list() + (withGroups ? ", \(EarthquakeGroup.columns)" : "")
         try await connection.copy(
-            rowsOf: statement(withGroups: withGroups) { selection.query(columns, from: $0) },
+            rowsOf: try await statement(withGroups: withGroups) { selection.query(columns, from: $0) },
             to: "read earthquakes", body)
     }
 

@@ -6,7 +6,7 @@ import QuakeStore
 /// A daemon's association: it begins once the table has rows of a second agency. No import waits for it.
 ///
 /// Until then it looks for one at the start and after runs that brought new events. Looking reads the table, so it takes at most a
-/// thousandth of the time: a catalogue of one agency pays no more than that.
+/// hundredth of the time: a catalogue of one agency pays no more than that.
 struct DaemonAssociation {
     private let database: Database
     /// Tells that new events have come since the last look.
@@ -34,7 +34,8 @@ struct DaemonAssociation {
                 let associator = Associator(logger: database.logger)
                 try await database.namingGrants(for: .reader) {
                     try await Follower(
-                        database.options, view: associator, name: nil, logger: database.logger
+                        database.options, view: associator, name: Associator.readerName,
+                        logger: database.logger
                     ).run()
                 }
             } catch {
@@ -52,12 +53,13 @@ struct DaemonAssociation {
 
     private func waitForSecondAgency() async throws {
         for await _ in news {
-            let start = ContinuousClock.now
-            let areSeveral = try await database.withConnection(for: .reader) {
-                try await AssociationQueries.hasSeveralAgencies(on: $0)
+            let (areSeveral, duration) = try await database.withConnection(for: .reader) { connection in
+                let start = ContinuousClock.now
+                let areSeveral = try await AssociationQueries.hasSeveralAgencies(on: connection)
+                return (areSeveral, start.duration(to: .now))
             }
             if areSeveral { return }
-            try await Task.sleep(for: start.duration(to: .now) * 1000)
+            try await Task.sleep(for: duration * 100)
         }
         try Task.checkCancellation()
     }

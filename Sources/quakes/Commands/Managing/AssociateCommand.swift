@@ -130,8 +130,9 @@ struct AssociateCommand: AsyncParsableCommand {
             guard follow else { return }
             do {
                 let associator = Associator(logger: database.logger)
-                try await Follower(database.options, view: associator, name: nil, logger: database.logger)
-                    .run()
+                try await Follower(
+                    database.options, view: associator, name: Associator.readerName, logger: database.logger
+                ).run()
             } catch is CancellationError {
                 // Following normally ends by a signal.
             }
@@ -163,7 +164,8 @@ struct AssociateCommand: AsyncParsableCommand {
         StandardOutput.print(
             """
             \(outcome.written == 0 ? "nothing has changed" : "\(outcome.written) rows written"): \
-            \(counts.earthquakes) earthquakes of several events, \(counts.doubtful) doubtful events
+            \(counts.earthquakes) earthquake\(counts.earthquakes == 1 ? "" : "s") of several events, \
+            \(counts.doubtful) doubtful event\(counts.doubtful == 1 ? "" : "s")
             """)
     }
 
