@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 extension Report {
@@ -21,19 +22,26 @@ extension Report {
             to: "look for an agency")[0].decode("is_known")
     }
 
-    /// Checks that the catalogue has events of the agency that a report is asked for: the name may be misspelt.
+    /// Checks that the catalogue has events of each agency that a report is asked for: the name may be misspelt.
     ///
     /// - Throws: `UnknownAgency`.
-    public func checkAgency(_ arguments: [String: String], on connection: Connection) async throws {
-        guard isCount, let agency = arguments["agency"], try await !Self.hasAgency(agency, on: connection)
-        else { return }
-        throw UnknownAgency(
-            name: agency,
-            known: try await connection.query(
-                "select distinct report.agency(network) as agency from report.event order by 1",
-                to: "list the agencies"
-            ).map { try $0.decode("agency") })
+    public func checkAgencies(_ arguments: [String: String], on connection: Connection) async throws {
+        for parameter in parameters where parameter.isArgument && parameter.isAgency {
+            guard let agency = arguments[parameter.name],
+                try await !Self.hasAgency(agency, on: connection)
+            else { continue }
+            throw UnknownAgency(
+                name: agency,
+                known: try await connection.query(
+                    "select distinct report.agency(network) as agency from report.event order by 1",
+                    to: "list the agencies"
+                ).map { try $0.decode("agency") })
+        }
     }
+}
+
+extension Report.Parameter {
+    fileprivate var isAgency: Bool { name == "agency" || name.hasPrefix("agency_") }
 }
 
 /// The catalogue has no event of this agency.
@@ -43,6 +51,7 @@ public struct UnknownAgency: Error, Equatable, CustomStringConvertible {
 
     public var description: String {
         let known = known.isEmpty ? "none at all" : "those of \(known.joined(separator: ", "))"
-        return "the catalogue has no events of the agency \(name), but \(known)"
+        let meant = closestSpelling(of: name, among: self.known).map { "; did you mean \($0)?" } ?? ""
+        return "the catalogue has no events of the agency \(name), but \(known)\(meant)"
     }
 }

@@ -105,26 +105,9 @@ struct ReportCommand: AsyncParsableCommand {
         return values
     }
 
-    /// An unknown agency must not look like one without earthquakes.
-    private func checkAgencies(_ report: Report, _ values: [String: String], on connection: Connection)
-        async throws
-    {
-        for parameter in report.parameters where report.isFunction && parameter.name.hasPrefix("agency_") {
-            guard let name = values[parameter.name]?.lowercased(), Agency.named(name) == nil,
-                try await !Report.hasAgency(name, on: connection)
-            else { continue }
-            let names = Agency.known.map(\.name)
-            let meant = closestSpelling(of: name, among: names).map { "did you mean \($0)?" }
-            throw ValidationError(
-                "\(parameter.name)=\(name) is not an agency, nor an event's network; \(meant ?? "the agencies are \(names.joined(separator: ", "))")"
-            )
-        }
-    }
-
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
-        try await checkAgencies(report, values, on: connection)
         try await report.checkMainshock(values, on: connection)
-        try await report.checkAgency(values, on: connection)
+        try await report.checkAgencies(values, on: connection)
         if report.isCount, values["merge"] == nil, values["agency"] == nil,
             try await Report.hasSeveralAgencies(on: connection)
         {
