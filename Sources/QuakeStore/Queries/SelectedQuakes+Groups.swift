@@ -1,9 +1,9 @@
 import Feed
 import PostgreSQL
 
-/// The tables of one moment that tell which rows are one earthquake, as a clause FROM names them.
+/// The names, in a FROM clause, of the tables at one moment that tell which rows are one earthquake.
 struct GroupTables {
-    /// What has to stand in front of the statement.
+    /// The WITH clause, which has to be in front of the statement.
     let with: Query
     let quake: Query
     let member: Query
@@ -31,10 +31,11 @@ extension SelectedQuakes {
             quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
     }
 
-    /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, one row for each earthquake, by the rule of
-    /// `report.earthquake`: the preferred solution, with the magnitude that was chosen apart.
+    /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, there is one row for each earthquake, by the rule
+    /// of `report.earthquake`: the preferred solution, with the magnitude that was chosen separately.
     ///
-    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, which take a look at all rows of an earthquake.
+    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, for which all rows of an earthquake have
+    ///   to be read.
     func grouped(_ tables: GroupTables, hasMembers: Bool) -> Query {
         let isMerged = selection.isMerged
         let columns = Property.allCases.map { property in
@@ -59,8 +60,8 @@ extension SelectedQuakes {
 
     private static let nothing: Query = ""
 
-    /// The networks and the members, which are looked up for rows that are one earthquake with others; of a past, whose tables have
-    /// no index, for all of them at once.
+    /// The columns `networks` and `members`. They are looked up for each row that shares its earthquake with others. Past tables
+    /// have no index, so there they are computed for all earthquakes at once.
     private func listed(_ tables: GroupTables) -> Query {
         if isPast {
             return """
@@ -86,7 +87,8 @@ extension SelectedQuakes {
         """
     }
 
-    /// Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
+    /// Selects the row to show of each earthquake. If a preferred solution was deleted, the first of the other solutions replaces
+    /// it until the associator has seen the deletion.
     private func shown(_ tables: GroupTables) -> Query {
         """
         left join \(tables.quake) as p on p.code = e.preferred
@@ -97,7 +99,7 @@ extension SelectedQuakes {
         """
     }
 
-    /// These rows and all others of their earthquakes.
+    /// The codes of these rows and of all other rows of their earthquakes.
     func members(of codes: [String]) async throws -> [String] {
         let tables = groupTables(of: nil)
         return try await connection.query(
@@ -111,8 +113,9 @@ extension SelectedQuakes {
             """, to: "look for the solutions of an earthquake")[0].decode("codes")
     }
 
-    /// Hands over each row of the selected earthquakes, which the selection has to merge: earthquake by earthquake, the one to
-    /// show first. Two columns stand in front of the properties': whether it is that one, and whether the earthquake's magnitude is its.
+    /// Hands over each row of the selected earthquakes, earthquake by earthquake, each time beginning with the row to show. The
+    /// selection has to be merged. Two columns come before those of the properties: whether this is the row to show, and whether
+    /// the earthquake's magnitude comes from it.
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {

@@ -66,7 +66,8 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
-    /// At a terminal the beginning of each summary, broken into lines; elsewhere all of it on one line.
+    /// Lists the reports. At a terminal, it shows the beginning of each summary, on several lines if necessary; elsewhere it
+    /// shows the whole summary on one line.
     private func list(_ reports: [Report]) {
         let isTerminal = StandardOutput.isTerminal
         let columns: [Column<Report>] = [
@@ -105,7 +106,7 @@ struct ReportCommand: AsyncParsableCommand {
         return values
     }
 
-    /// An unknown agency must not look like one without earthquakes.
+    /// Refuses an unknown agency, because its report would look like that of an agency without earthquakes.
     private func checkAgencies(_ report: Report, _ values: [String: String], on connection: Connection)
         async throws
     {
