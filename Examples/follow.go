@@ -1,4 +1,4 @@
-// A reader in Go: keeps a map of all earthquakes up to date, over HTTP from `quakes serve`. It needs no package.
+// A reader in Go: keeps a map of all earthquakes up to date over HTTP, from `quakes serve`. It needs no packages.
 //
 //	go run Examples/follow.go http://127.0.0.1:8080
 //
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// A line of /changes: a position, a change, a row of a snapshot, or the beginning of one.
+// A line of /changes: a position, a change, the start of a snapshot, or one of its rows.
 type line struct {
 	Store     string          `json:"store"`
 	Token     int64           `json:"token"`
@@ -32,10 +32,10 @@ type line struct {
 
 var (
 	quakes   = map[string]json.RawMessage{}
-	position string // where the last whole pass has led
+	position string // the position at the end of the last complete pass
 )
 
-// The server shows every 20 s that it is there.
+// The server sends something at least every 20 s.
 const patience = time.Minute
 
 // Follows until the connection is lost.
@@ -60,7 +60,7 @@ func follow(ctx context.Context, base string) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("the server answered %s", answer.Status)
 	}
-	var pass []line // what came since the last position; a pass that is cut off comes again
+	var pass []line // the lines since the last position; the server sends an incomplete pass again
 	reader := bufio.NewReader(answer.Body)
 	for {
 		text, err := reader.ReadBytes('\n')
@@ -84,15 +84,15 @@ func follow(ctx context.Context, base string) error {
 	}
 }
 
-// Applies a pass, and keeps the position that it leads to.
+// Applies a pass, and stores the position at its end.
 func take(pass []line, end line) {
 	for _, each := range pass {
 		isThere := len(each.Row) > 0 && string(each.Row) != "null"
 		switch {
-		case each.Snapshot != "": // the first start, or the position no longer holds: all rows follow
+		case each.Snapshot != "": // the first start, or the position is not valid any more: all rows follow
 			quakes = map[string]json.RawMessage{}
 		case each.Operation != "":
-			// The last change of an event has its row; if none has, it was deleted.
+			// Only the last change of an event has its row. If none has, the event was deleted.
 			delete(quakes, each.Key)
 			if isThere {
 				quakes[each.Key] = each.Row

@@ -1,5 +1,5 @@
-// A reader in JavaScript: keeps a map of all earthquakes up to date, over HTTP from `quakes serve`. It needs Node.js 18 or later,
-// and no package.
+// A reader in JavaScript: keeps a map of all earthquakes up to date over HTTP, from `quakes serve`. It needs Node.js 18 or later,
+// and no packages.
 //
 //     node Examples/follow.mjs http://127.0.0.1:8080
 //
@@ -7,15 +7,15 @@
 
 const [base] = process.argv.slice(2);
 const quakes = new Map();
-let position = null; // where the last whole pass has led
-const patience = 60_000; // the server shows every 20 s that it is there
+let position = null; // the position at the end of the last complete pass
+const patience = 60_000; // in ms; the server sends something at least every 20 s
 
 /** Follows until the connection is lost. */
 async function follow() {
   const silence = new AbortController();
   const answer = await fetch(`${base}/changes${position ? `?after=${position}` : ""}`, { signal: silence.signal });
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  let pass = []; // what came since the last position; a pass that is cut off comes again
+  let pass = []; // the lines since the last position; the server sends an incomplete pass again
   let rest = "";
   let timer = null;
   const wait = () => {
@@ -41,12 +41,12 @@ async function follow() {
   throw new Error("the server has ended the stream");
 }
 
-/** Applies a pass, and keeps the position that it leads to. */
+/** Applies a pass, and stores the position at its end. */
 function take(pass, { token, committed_at: time, nonce, store }) {
   for (const line of pass) {
-    if (line.snapshot) quakes.clear(); // the first start, or the position no longer holds: all rows follow
+    if (line.snapshot) quakes.clear(); // the first start, or the position is not valid any more: all rows follow
     else if (line.operation) {
-      // The last change of an event has its row; if none has, it was deleted.
+      // Only the last change of an event has its row. If none has, the event was deleted.
       quakes.delete(line.key);
       if (line.row) quakes.set(line.key, line.row);
     } else quakes.set(line.row.code, line.row);

@@ -13,7 +13,7 @@ import time
 import psycopg
 
 quakes, position, shape, hints = {}, None, None, []
-# A silent connection is given up, too.
+# With keepalives, a silent connection is given up, too.
 options = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 
@@ -22,20 +22,20 @@ def follow(url):
     with psycopg.connect(url, autocommit=True, **options) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.add_notify_handler(hints.append)
-        connection.execute("listen quake_changes")  # first listen, then read, so that nothing is missed in between
+        connection.execute("listen quake_changes")  # listen before reading, so that no change is missed in between
         while True:
             hints.clear()
             catch_up(connection)
-            if not hints:  # none came meanwhile
-                select.select([connection], [], [], 30)  # wait for a hint, or look after 30 seconds
-            connection.execute("")  # take the hints, and notice a lost connection
+            if not hints:  # no hint came in the meantime
+                select.select([connection], [], [], 30)  # wait for a hint, but at most 30 seconds
+            connection.execute("")  # receive the hints, and detect a lost connection
 
 
 def catch_up(connection):
-    """Applies what has changed since the position."""
+    """Applies the changes since the position."""
     global position, shape
-    with connection.transaction():  # one snapshot: the check, the changes, and the position they lead to
-        # First of all: to a snapshot from before an ALTER TABLE that rewrites it, the table is empty.
+    with connection.transaction():  # one snapshot for the check, the changes, and the position after them
+        # Lock before the snapshot is taken: in a snapshot older than an ALTER TABLE that rewrites the table, the table is empty.
         connection.execute("lock table only quake in access share mode")
         found = connection.execute("select history.shape('quake')").fetchone()
         check = "select history.check(%s, %s, %s, %s)"
@@ -47,7 +47,7 @@ def catch_up(connection):
         reached = connection.execute("select store, token, committed_at, nonce from history.position()").fetchone()
     if not holds:
         quakes.clear()
-    for code, row in changes:  # the last change of a code has its row; if none has, it was deleted
+    for code, row in changes:  # only the last change of a code has its row; if none has, the event was deleted
         quakes.pop(code, None)
         quakes.update({code: row} if row else {})
     position, shape = reached, found
@@ -61,7 +61,7 @@ try:
         before = position
         try:
             follow(sys.argv[1])
-        except psycopg.OperationalError as error:  # such as a server that restarts
+        except psycopg.OperationalError as error:  # such as during a restart of the server
             if position is None:
                 sys.exit(f"follow.py: {str(error).splitlines()[0]}")  # only the first connection has to succeed
             wait = 1 if position != before else min(2 * wait, 30)

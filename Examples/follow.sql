@@ -1,5 +1,5 @@
--- One pass of a reader in psql. It prints what changed since the position in position.sql, and stores the new one there.
--- psql cannot wait for a notification, so run it again and again:
+-- One pass of a reader in psql. It prints the changes since the position in position.sql, and stores the new position there. psql
+-- cannot wait for a notification, so run it in a loop:
 --
 --     touch position.sql
 --     while psql -qX -d "$DATABASE_URL" -f Examples/follow.sql; do sleep 1; done
@@ -11,7 +11,7 @@
 \set shape none
 \i position.sql
 begin isolation level repeatable read, read only;
--- First of all: to a snapshot from before an ALTER TABLE that rewrites it, the table is empty.
+-- Lock before the snapshot is taken: in a snapshot older than an ALTER TABLE that rewrites the table, the table is empty.
 lock table only quake in access share mode;
 select store as new_store, token as new_token, committed_at as new_committed_at, nonce as new_nonce,
        history.shape('quake') as new_shape,

@@ -1,5 +1,5 @@
 """A real browser, headless: Chromium, driven through chromedriver by the WebDriver protocol
-(https://www.w3.org/TR/webdriver2/). It needs nothing but Python's own library.
+(https://www.w3.org/TR/webdriver2/). It needs only Python's standard library.
 """
 
 import base64
@@ -20,7 +20,7 @@ KEYS = {
 
 class Browser:
     def __init__(self, size=(1440, 900), dark=False, calm=False, touch=False):
-        """`calm` asks for reduced motion; `touch` makes it a phone."""
+        """`calm` requests reduced motion; `touch` emulates a phone."""
         self.driver = subprocess.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for line in self.driver.stdout:
@@ -33,7 +33,7 @@ class Browser:
             f"--window-size={size[0]},{size[1]}", "--disable-component-update", "--disable-background-networking"]}
         self.session = None
         self.told = []
-        # A busy machine takes its time for a script; what hangs is ended by the watchdog of all tests.
+        # A script may be slow on a busy machine; the watchdog of all tests ends one that hangs.
         hour = 3_600_000
         self.session = self.post("/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"},
@@ -42,7 +42,7 @@ class Browser:
         self.look(size, dark, touch)
 
     def look(self, size, dark, touch=False):
-        """Makes the window that large, and the device's colours light or dark."""
+        """Sets the size of the window, and light or dark colours."""
         self.devtools("Emulation.setDeviceMetricsOverride", {
             "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": touch})
         self.devtools("Emulation.setEmulatedMedia", {"features": [
@@ -86,11 +86,11 @@ class Browser:
         return self.get("/url")
 
     def run(self, script, *arguments):
-        """Runs JavaScript, the body of a function, and returns what it returns."""
+        """Runs the body of a JavaScript function, and returns its result."""
         return self.post("/execute/sync", {"script": script, "args": list(arguments)})
 
     def run_async(self, script, *arguments):
-        """The same, with `await` in it."""
+        """Does the same as `run`, for a body that can use `await`."""
         script = f"const done = arguments[arguments.length - 1]; (async () => {{ {script} }})().then(done, e => done('' + e))"
         return self.post("/execute/async", {"script": script, "args": list(arguments)})
 
@@ -102,7 +102,7 @@ class Browser:
             try:
                 return self.post(f"/element/{self.find(selector)}/click")
             except RuntimeError as error:
-                # The page has redrawn its list in between.
+                # The page has redrawn its list since the element was found.
                 if "stale element" not in str(error):
                     raise
 
@@ -112,7 +112,7 @@ class Browser:
         self.post(f"/element/{element}/value", {"text": text})
 
     def press(self, *names, shift=False):
-        """Presses keys where the focus is."""
+        """Presses keys in the element with the focus."""
         actions = []
         for name in names:
             key = KEYS.get(name, name)
@@ -125,7 +125,7 @@ class Browser:
         return self.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
 
     def wait(self, what, condition):
-        """Waits until a condition holds. What has not come after some minutes never will, however busy the machine."""
+        """Waits until a condition holds. Fails after some minutes, which is long enough even for a busy machine."""
         end = time.monotonic() + PATIENCE
         while not (value := condition()):
             if time.monotonic() > end:
@@ -134,10 +134,10 @@ class Browser:
         return value
 
     def errors(self):
-        """What the console has shown since it was last asked, but for what the network does."""
+        """The console's errors since the last call, without those of the network."""
         self.take_log()
         told, self.told = self.told, []
-        # Whoever fetched something just then says so, too.
+        # A script whose request was interrupted reports that as well.
         excused = "Failed to fetch" if any("ERR_NETWORK_CHANGED" in entry["message"] for entry in told) else None
         return [entry["message"] for entry in told
                 if entry.get("source") != "network" and not (excused and excused in entry["message"])]
@@ -149,8 +149,8 @@ class Browser:
         return new
 
     def was_interrupted(self):
-        """Whether Chromium broke off what it was loading (ERR_NETWORK_CHANGED): it does so whenever an interface comes or goes
-        somewhere on this machine, as in the tests of failover, even if only the loopback is used."""
+        """Whether Chromium has aborted its requests (ERR_NETWORK_CHANGED). It does so when a network interface of this machine
+        appears or disappears, as in the tests of failover, even if only the loopback is used."""
         return (any("ERR_NETWORK_CHANGED" in entry["message"] for entry in self.take_log())
                 or "ERR_NETWORK_CHANGED" in (self.run("return document.body?.innerText") or ""))
 

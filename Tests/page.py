@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Looks at the live page in a real browser, and does there what people do.
+"""Checks the live page in a real browser, by doing what its users do.
 
     Tests/page.py QUAKES AXE [CHECK… | PART/PARTS]     (DATABASE_URL names an empty, migrated database)
 
-QUAKES is the executable and AXE the file of axe-core. Prints what holds and what does not, and ends with 1 if anything
-does not.
+QUAKES is the executable and AXE the file of axe-core. Prints which checks pass and which fail, and ends with 1 if any fails.
 """
 
 import csv
@@ -25,7 +24,7 @@ from page_support import AXE, QUAKES, Page, Path, Server, expect, load, put, sql
 
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt; \u202egnp'
 
-# What is looked at. Each begins with its own page.
+# The checks. Each of them begins with its own page.
 
 def first_paint(page):
     page.open()
@@ -132,7 +131,7 @@ def what_the_map_shows(page):
 
 
 def many_rows(page):
-    """Also more than the server gives at once."""
+    """The list can have thousands of rows, and shows how many there are if the server gives only the newest."""
     page.open("?period=month&minmag=all")
     expect(page.count() > 5000, f"only {page.count()} events")
     rows = "return document.querySelectorAll('.row').length"
@@ -166,7 +165,7 @@ def server_restarted(page):
 
 
 def below_a_base_path(page):
-    """As behind a proxy that serves other things, too."""
+    """The page works behind a proxy that serves it below a path of its site."""
     put("q9base", 4.6, minutes=0)
     server = Server("--base-url", "https://example.org/quakes")
     try:
@@ -191,7 +190,7 @@ def network_cut(page):
     path = Path(page.server.port)
     page.open(port=path.port)
     path.is_cut = True
-    # Asks at once, instead of after 20 s.
+    # Makes the page check its connection now, instead of after 20 s.
     page.browser.run("dispatchEvent(new Event('offline'))")
     put("q9cut", 4.8, minutes=0)
     page.warns("connection is lost")
@@ -278,7 +277,7 @@ def slider(page):
     news = page.browser.run("return window.news")
     expect(any("new" in each for each in news), f"playing marks nothing: {news}")
     gone = int(sql("select count(*) from history.change where operation = 'delete'"))
-    # What is said at the end, "since 18:54", adds up what was said before.
+    # The last line, "since 18:54", sums up the earlier lines.
     marked = sum(int(number) for each in news if " since " not in each for number in re.findall(r"(\d+) withdrawn", each))
     expect(marked <= gone, f"playing marks {marked} as withdrawn, where {gone} were: {news}")
     sql("delete from quake where code = 'q9played'")

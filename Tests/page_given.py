@@ -1,4 +1,4 @@
-"""Checks of the live page: what it says of the catalogue, and what it gives to others. Tests/page.py runs them."""
+"""Checks of the live page: its statements on the catalogue, sharing and embedding. Tests/page.py runs them."""
 
 import json
 import urllib.parse
@@ -8,7 +8,7 @@ from page_support import Page, Refusal, Server, drop, expect, just_now, put, sit
 
 
 def held_or_not(page):
-    """What the catalogue holds whole is said, for the chosen period, magnitudes and part of the map."""
+    """The page says whether the catalogue is complete, for the chosen period, magnitudes and part of the map."""
     def says(words):
         page.browser.wait(words, lambda: page.browser.text("#coverage") == words)
 
@@ -19,7 +19,7 @@ def held_or_not(page):
     sql("delete from import.coverage")
     noted(2.5, 3)
     noted("null", 9, "10, 0, 60, 60")
-    # The server looks once a minute: this one has not looked yet.
+    # A server reads the coverage once a minute. A new one has not read the old coverage.
     server = Server()
     try:
         page = Page(page.browser, server)
@@ -40,7 +40,7 @@ def held_or_not(page):
 
 
 def given_to_others(page):
-    """The Share button, with the device's own way of sharing and without; and what a link shows elsewhere."""
+    """The Share button works with and without the device's sharing dialog; a link has a preview on other sites."""
     page.browser.devtools("Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
     page.open("?minmag=4.5")
     page.browser.run("delete Navigator.prototype.share")
@@ -78,7 +78,7 @@ def installable(page):
 
 
 def several_agencies(page):
-    """Colours by agency are offered where there are several; whose data they are is always said."""
+    """Colours by agency are offered if there are several agencies; the source of the data is always named."""
     def by(agency, code, place):
         put(code, 7.6, place, minutes=1)
         sql("update quake set net = :'agency' where code = :'code'", agency=agency, code=code)
@@ -109,7 +109,7 @@ def several_agencies(page):
 
 
 def one_earthquake(page):
-    """What several agencies report is one row and one dot, with what each of them says."""
+    """An earthquake of several agencies is one row and one dot, with the values of each agency."""
     put("us9one", 7.6, "Onetown", minutes=1, longitude=10, latitude=20)
     put("gfz:9one", 7.8, "One Region", minutes=1, longitude=10.2, latitude=20)
     sql("update quake set net = split_part(code, ':', 1), magnitude_type = 'Mw', time = time + interval '2 seconds' where code = 'gfz:9one'")
@@ -132,7 +132,7 @@ def one_earthquake(page):
                      "s.dispatchEvent(new Event('change', { bubbles: true }))")
     page.counts(1)
     expect(page.row("us9one") and page.query()["agency"] == ["gfz"], "the filter drops what the agency reports, too")
-    # The link to any of its events shows that event, and what the others say.
+    # A link to any event of the earthquake shows that event, and the values of the other agencies.
     page.open("?minmag=7.5&event=gfz%3A9one")
     page.browser.wait("what each agency says", lambda: "Reported by 2 agencies" in (page.browser.text(".solutions") or ""))
     cells = page.browser.wait("the table", lambda: page.browser.run(
@@ -165,7 +165,7 @@ def embedded(page):
 
 
 def scrolled_past(page):
-    """The wheel over the frame scrolls the page around it, until one clicks in it; and again when one clicks outside."""
+    """The wheel over the frame scrolls the page around it until the user clicks in the frame, and again after a click outside."""
     browser = page.browser
     frame = f"http://127.0.0.1:{page.server.port}/embed?minmag=all"
     browser.open(site(f"<!DOCTYPE html><title>outside</title><body style='height:5000px;margin:0'><p style='height:60px;margin:0'>outside</p>"
@@ -218,7 +218,7 @@ def refused_in_part(page):
     expect(page.browser.run("return document.getElementById('unstarted')") is None, "it still says that it did not load")
     page.browser.wait("the style sheet", lambda: page.browser.run("return document.querySelector('link[rel=stylesheet]').sheet?.cssRules.length > 0"))
     expect(not any(refusal.left.values()), f"never asked for: {refusal.left}")
-    page.browser.errors()  # the console names what was refused
+    page.browser.errors()  # the console lists the refused requests
     drop("q9refused")
 
 

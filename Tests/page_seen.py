@@ -1,10 +1,10 @@
-"""Checks of the live page: what people met on it and tripped over. Tests/page.py runs them."""
+"""Checks of the live page for problems that its users have met. Tests/page.py runs them."""
 
 import urllib.parse
 
 from page_support import Path, admit, drop, expect, just_now, put, sql
 
-# Desktop, small laptop, tablet, phone upright and on its side, and a desktop at 200 %.
+# Desktop, small laptop, tablet, phone in portrait and landscape, and a desktop at a zoom of 200 %.
 SIZES = [(1440, 900), (1024, 600), (820, 1180), (390, 844), (844, 390), (720, 450)]
 
 
@@ -30,7 +30,7 @@ def empty_selection(page):
 
 
 def true_states(page):
-    """The lamp and the list tell the truth when things go wrong."""
+    """The status and the list are correct when something fails."""
     page.open("?minmag=5&maxmag=4")
     page.state_is("off")
     page.warns("above the greatest")
@@ -50,7 +50,7 @@ def true_states(page):
 
 
 def database_away(page):
-    """One state and one sentence, both while a list stands and where none could be loaded."""
+    """Without the database, the page shows one state and one message, with a loaded list and without one."""
     def told(*words):
         page.browser.run("dispatchEvent(new Event('online'))")
         return [page.browser.text(part) for part in ("#state", "#warnings", "#count", "#empty")[:len(words)]] == list(words)
@@ -72,7 +72,7 @@ def database_away(page):
 
 
 def pasts_that_are_not_there(page):
-    """Before history, nothing of now is shown; before the first import, an empty catalogue is not a quiet earth."""
+    """A past before the history shows no present data; one before the first import says that nothing was imported."""
     put("q9then", 4.0, "then")
     between = sql("select to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
     put("q9then", 5.0, "later")
@@ -94,7 +94,7 @@ def pasts_that_are_not_there(page):
 
 
 def dead_stream(page):
-    """Only the stream dies, without a word: the server's health does not show it, but its position does."""
+    """A stream dies silently: the server's health does not reveal that, but its position does."""
     path = Path(page.server.port)
     page.open(port=path.port)
     page.browser.wait("the stream", lambda: path.streams)
@@ -154,7 +154,7 @@ def no_earthquakes(page):
 
 
 def canvas_at_rest(page):
-    """An event that cannot be seen must not make it draw for ever."""
+    """An event outside the map must not make the canvas draw for ever."""
     browser = page.browser
     browser.calm = False
     browser.look((1440, 900), False)
@@ -179,7 +179,7 @@ def canvas_at_rest(page):
 
 
 def rows_stay(page):
-    """A row is the same element for as long as it is in view: clicks and selections of text survive what happens elsewhere."""
+    """A row in view keeps its element, so clicks and selections of text survive changes of other rows."""
     put("q9stay", 4.4, "Stayington", minutes=3)
     page.open("?sort=largest")
     page.open("?search=Stayington")
@@ -203,7 +203,7 @@ def stored_by_another_version(page):
 
 
 def nothing_over_the_map(page):
-    """In all sizes: what belongs to the map is beside it, and the map is in view."""
+    """In all sizes, the map's controls are beside the map, and the map is in view."""
     problems = []
     for size in SIZES:
         page.browser.look(size, False)
@@ -227,7 +227,7 @@ def nothing_over_the_map(page):
 
 
 def chosen_on_the_map(page):
-    """The map goes to what is chosen in the list, and what it shows can be chosen by keyboard."""
+    """The map moves to the event chosen in the list, and its events can be chosen with the keyboard."""
     put("q9south", 7.6, "Drake Passage", minutes=1, longitude=-61.8, latitude=-60.2)
     page.open("?minmag=7.5")
     page.browser.click(".row[data-code='q9south']")
@@ -279,7 +279,7 @@ def what_matters_stands_out(page):
 
 
 def rows_whole(page):
-    """In all sizes a row has its clock time, magnitude and badges whole, with the agency, a mark and all badges there are."""
+    """In all sizes, a row shows its time, magnitude and badges in full, even with an agency, a mark and every badge."""
     all_of_it = {"alert": "red", "tsunami": "true", "felt": "12345", "type": "mine collapse"}
     put("us9whole", 8.7, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1, **all_of_it)
     put("us9other", 7.6, "222 km SW of Sarangani, Philippines", minutes=1439, alert="green", felt="3")
@@ -316,7 +316,7 @@ def rows_whole(page):
 
 
 def on_a_phone(page):
-    """The open legend is as wide as the map and leaves the slider in view; the title is clear of what is beside it."""
+    """The open legend is about as wide as the map and leaves the slider in view; the title overlaps nothing."""
     problems = []
     for size in ((390, 844), (844, 390), (320, 568), (720, 450)):
         page.browser.look(size, False)
@@ -338,7 +338,7 @@ def on_a_phone(page):
 
 
 def plain_words(page):
-    """An event, in the words of people."""
+    """The details of an event are in everyday words."""
     put("q9plain", 7.8, "Plainville", minutes=2, alert="orange", tsunami="true", felt="1234", cdi="9.1", mmi="6.2", magnitude_type="mww",
         url="https://earthquake.usgs.gov/earthquakes/eventpage/q9plain", types="{origin,shakemap,dyfi,losspager}", status="automatic")
     sql("update quake set sources = '{q9}', updated = now() where code = 'q9plain'")
@@ -380,7 +380,7 @@ def searched(page):
 
 
 def at_first(page):
-    """The larger ones of a day; on a phone, all of them are one tap away. Miles where the locale has them."""
+    """At first, the list has a day's larger events; one tap on a phone shows all. Distances can be in miles."""
     put("q9small", 1.2, "13 km N of Smalltown", minutes=1)
     put("q9large", 5.2, "13 km N of Largetown", minutes=1)
     page.browser.look((390, 844), False)
@@ -412,7 +412,7 @@ def alerts(page):
 
     def ready(query):
         page.open(query)
-        # Keeps what is shown, which a headless browser does not show.
+        # Records the notifications, because a headless browser does not show them.
         browser.run("""
             const Real = window.Notification;
             window.shown = [];
@@ -442,14 +442,14 @@ def alerts(page):
     put("q9away", 5.6, "too far away", minutes=0, longitude=170)
     put("q9old", 6.6, "too long ago", minutes=3 * 1440, longitude=-179.9)
     sql("update quake set nst = 12, updated = now() where code = 'q9old'")
-    # Not in the list, which has those of 6 and more.
+    # The list does not show this event, because its filter starts at magnitude 6.
     put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
     shown(1)
     put("q9small", 5.7, "grown", minutes=0, longitude=-179.9)
     found = shown(2)
     expect([each[:2] for each in found] == [["Magnitude 5.6", "as wanted"], ["Magnitude 5.7", "grown"]], f"shown: {found}")
     expect(len({tag for *_, tag in found}) == 2, "the second takes the place of the first")
-    # Also while the past is shown, and once only.
+    # Alerts also come while the past is shown, and each only once.
     ready(f"?asof={just_now()}")
     expect(browser.text("#open-notify") == "Alerts on", "the wish was forgotten")
     put("q9wanted", 5.4, "as wanted", minutes=0, longitude=-179.9)
@@ -466,7 +466,7 @@ def alerts(page):
     browser.type("#town", "Lima, Peru")
     browser.wait("its place", lambda: browser.run("return document.querySelector('#notify [name=latitude]').value").startswith("-12."))
     browser.click("#notify .main")
-    # The browser's own settings may take it back.
+    # The user can withdraw the permission in the browser's settings.
     browser.devtools("Browser.setPermission", {"permission": {"name": "notifications"}, "setting": "denied"})
     page.open()
     expect(browser.text("#open-notify") == "Alerts on, sound only", "it is not said that alerts are refused")

@@ -1,4 +1,4 @@
-"""What the checks of the live page share: the server, the database behind it, ways to cut it off, and the page in a browser."""
+"""Shared by the checks of the live page: the server, its database, ways to cut connections, and the page in a browser."""
 
 import http.server
 import json
@@ -20,7 +20,7 @@ DATABASE = os.environ["DATABASE_URL"]
 
 
 class Server:
-    """`quakes serve`, on a port that it keeps when it is started again."""
+    """`quakes serve`, which keeps its port over restarts."""
 
     def __init__(self, *options):
         self.options = options
@@ -36,7 +36,7 @@ class Server:
         if not found:
             raise RuntimeError(f"quakes serve said: {line}")
         self.port = int(found[1])
-        # No client reads on.
+        # Keeps reading, so that the server's log does not fill the pipe.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
     def stop(self):
@@ -45,7 +45,7 @@ class Server:
 
 
 class Path:
-    """A way to the server that can be cut without a word: what is sent is lost, and no connection ends.
+    """A proxy to the server that can be cut silently: bytes are lost, and no connection ends.
     """
 
     def __init__(self, port):
@@ -63,11 +63,11 @@ class Path:
             threading.Thread(target=self.relay, args=(client,), daemon=True).start()
 
     def deafen(self):
-        """The streams that are open now bring nothing more."""
+        """Silences all streams that are open now."""
         self.deaf |= self.streams
 
     def relay(self, client):
-        # A connection that was made while the path was cut, or lived then, stays dead.
+        # A connection that is opened or open while the path is cut stays dead.
         if self.is_cut:
             return time.sleep(3600)
         server = socket.create_connection(("127.0.0.1", self.target))
@@ -126,7 +126,7 @@ class Refusal:
 
 
 def site(text):
-    """A site of one page, elsewhere; its URL."""
+    """Serves this text as another site with one page, and returns its URL."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200 if self.path == "/" else 404)
@@ -154,7 +154,7 @@ def sql(statement, **values):
 
 
 def admit(is_admitted):
-    """Lets nobody connect to the database, and ends those who have; or lets them again."""
+    """Allows connections to the database, or refuses new ones and ends the existing ones."""
     name = urllib.parse.urlparse(DATABASE).path[1:]
     elsewhere = DATABASE.replace(f"/{name}", "/postgres", 1)
     statements = [f'alter database "{name}" allow_connections {str(is_admitted).lower()}']
@@ -165,7 +165,7 @@ def admit(is_admitted):
 
 
 def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20, **more):
-    """Commits an event, as another program would. `more` has further columns."""
+    """Commits an event, as another program would. `more` has values of further columns."""
     columns = "".join(f", {name}" for name in more)
     values = "".join(f", :'{name}'" for name in more)
     sql(f"""insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth{columns})
@@ -176,7 +176,7 @@ def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=
 
 
 def just_now():
-    """The time, as a link has it."""
+    """The present time in the form used in links."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -194,7 +194,7 @@ def load(document):
 
 
 def without_leavers(document):
-    """Without the events that would leave one of the page's periods while the checks run, and change its counts."""
+    """Leaves out events that would drop out of one of the page's periods during the checks, and change its counts."""
     def leaves(feature):
         return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
 
@@ -241,12 +241,12 @@ class Page:
         return self.browser.text(f".row[data-code='{code}']")
 
     def row_with(self, code, *words):
-        """Waits until a row says this."""
+        """Waits until the event's row contains these words."""
         return self.browser.wait(
             f"{code}: {words}", lambda: (row := self.row(code)) is not None and all(word in row for word in words) and row)
 
     def count(self):
-        """How many are listed: earthquakes, and others."""
+        """The number of listed events, both earthquakes and others."""
         return sum(int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", self.browser.text("#count").split(", the newest")[0]))
 
     def counts(self, number):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the reports with its own computation, by numpy from the feed itself.
+"""Compares the reports with an independent computation from the feed, with numpy.
 
     Tests/ridgecrest.py FEED URL [PSQL]
 
-FEED is the month feed of 2019-07-19 with the Ridgecrest sequence, URL a database that holds it and nothing else. Each
-figure is printed beside the report's; any that differs by more than the arithmetic of doubles explains ends it with 1.
+FEED is the month feed of 2019-07-19 with the Ridgecrest sequence, URL a database that contains only this feed. Each figure
+is printed beside the report's. It ends with 1 if a difference exceeds the rounding errors of doubles.
 
-What could be computed in several ways is done in another one here: bins by decimal numbers, moments by numpy's sums,
-distances by the angle between vectors.
+The methods differ from those of the reports where possible: bins are computed with decimal numbers, moments with numpy's
+sums, and distances as angles between vectors.
 """
 
 import csv
@@ -81,7 +81,7 @@ def day(quake):
 
 
 def gutenberg_richter(bins):
-    """Completeness by maximum curvature, the fit from there on, and from where on it is good."""
+    """The completeness by maximum curvature, the fit from there on, and the magnitude from which on a fit is good."""
     counts = Counter(bins)
     completeness = max(counts, key=lambda tenths: (counts[tenths], tenths))
     good = next(tenths for tenths in sorted(counts) if tenths >= completeness and is_good(fit(bins, tenths)))
@@ -94,7 +94,11 @@ def is_good(figures):
 
 
 def fit(bins, tenths):
-    """b by Aki and Utsu, its error by Shi and Bolt; goodness by Wiemer and Wyss, the distance of Kolmogorov and Smirnov, and in deviations of chance."""
+    """The fit of the Gutenberg–Richter relation to magnitudes from `tenths` on, and its quality.
+
+    b follows Aki and Utsu, its error Shi and Bolt, the goodness Wiemer and Wyss. The last two figures are the distance of
+    Kolmogorov and Smirnov, and the largest difference in standard deviations.
+    """
     completeness = tenths / 10
     magnitudes = np.array([bin / 10 for bin in bins if bin >= tenths])
     n, mean = len(magnitudes), magnitudes.mean()
@@ -110,7 +114,7 @@ def fit(bins, tenths):
 
 
 def distance(one, other):
-    """In km, by the angle between the two directions from the centre of the Earth."""
+    """The distance in km, from the angle between the two directions from the centre of the Earth."""
     def direction(place):
         latitude, longitude = np.radians(place)
         return np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)])
@@ -126,7 +130,7 @@ def aftershocks(check, quakes, generated):
                    and distance(place, (q["latitude"], q["longitude"])) <= RADIUS)
     check.compare("aftershocks: days after, code, km", after, "select days_after, code, distance_km"
                   f" from report.aftershocks('{MAINSHOCK}', {RADIUS}) order by days_after, code")
-    # Until then the catalogue is held.
+    # The catalogue is complete until this time.
     end = (generated - main["time"]) / 86_400_000
     edges = [0.0] + [10 ** (k / 5) for k in range(-15, 30) if 10 ** (k / 5) < end] + [end]
     days = np.array([days for days, _, _ in after])

@@ -3,7 +3,7 @@
 -- A transaction gets its number, the token, when it commits. A number drawn earlier would not do: transactions commit in
 -- another order than they begin, and a reader that has seen 7 would never see a 6 that commits after it.
 --
--- Keys, names and other indexed text are compared by their bytes (collate "C"), here and in the other files: it costs less, and
+-- Keys, names and other indexed text are compared by their bytes (collate "C"), here and in the other files: this is cheaper, and
 -- an upgrade of the system's collations can't corrupt an index.
 
 create schema history;
@@ -33,12 +33,13 @@ insert into history.store default values;
 
 create sequence history.token;
 comment on sequence history.token is 'Numbers the transactions. Tokens are drawn under the commit lock.';
--- A sequence, because it takes part in no transaction: a table would make SERIALIZABLE transactions fail each other.
+-- The clock is a sequence, because sequences are not transactional: a table would make concurrent SERIALIZABLE transactions fail.
 create sequence history.clock minvalue 0 start 0;
 comment on sequence history.clock is 'Time of the last tracked commit, in microseconds since 1970.';
 create sequence history.holder;
 comment on sequence history.holder is 'PostgreSQL''s number for the transaction that drew the last token. It holds the commit lock until it ends.';
--- Held from the drawing of a token until its commit is visible. A table, because any login can take an advisory lock.
+-- A transaction holds this lock from when it draws its token until its commit is visible. The lock is on a table, because any
+-- login can take an advisory lock.
 create table history.commit_lock ();
 comment on table history.commit_lock is 'Always empty. Locking it puts tracked commits in order.';
 
@@ -53,13 +54,13 @@ create table history.transaction (
     channels text[],
     changes bigint not null
 );
--- Finds the running transaction's own row, with `on conflict` only: a look-up that reads the index would make SERIALIZABLE
--- transactions fail each other.
+-- Finds the running transaction's own row. Only `on conflict` uses this index: a query that reads it would make concurrent
+-- SERIALIZABLE transactions fail.
 create unique index transaction_open on history.transaction (xid) where token is null;
 comment on index history.transaction_open is 'Transactions without a token yet, one row each.';
 create index transaction_author on history.transaction (author, token) where token is not null;
 comment on index history.transaction_author is 'One author''s transactions, in commit order.';
--- Behind the others: of indexes with equal costs, the planner takes the newest.
+-- Created after the other indexes, because the planner takes the newest of several indexes with equal costs.
 create unique index transaction_token on history.transaction (token) where token is not null;
 comment on index history.transaction_token is 'Transactions in commit order.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
@@ -97,8 +98,9 @@ comment on column history.change.reason is 'Why: the setting history.reason at t
 comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
--- A second index for a load, because the history of one event would be a scan of everything without the inserts. By the key
--- alone: equal keys are kept once, and new events have codes beside each other, so that few pages change.
+-- This index includes the inserts, although a load then has to maintain a second index: without them, the history of one event
+-- would need a scan of the whole table. The index is on the key alone: it stores equal keys once, and new events have adjacent
+-- codes, so few pages change.
 create index change_key on history.change (key);
 comment on index history.change_key is 'What became of a row: all changes of its key.';
 -- Deletions are few. Without this index, a search for them would read all updates.
@@ -134,24 +136,27 @@ comment on column history.citation.cited_at is 'When it was cited.';
 
 -- Recording.
 
--- A statement's changes are known when it ends. By then, later ones may already be recorded: the statements of a row trigger
--- of the table's owner end first. So each statement remembers its place as it begins (history.begin_statement), and once it is
--- recorded (history.record), the changes that came in between move behind it.
+-- The changes of a statement are known only when the statement ends. Later changes may already be recorded by then: the
+-- statements that a row trigger of the table's owner runs end before the statement that fired the trigger. So each statement
+-- notes its place as it begins (history.begin_statement). When its changes are recorded (history.record), the changes that were
+-- recorded meanwhile move behind them.
 --
--- The setting history.transaction is the transaction's own memory. A rollback to a savepoint takes it back, too. It holds
---   - the id of the transaction's row in history.transaction, that row's position, and the number of changes so far;
---   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first moves back when a
---     statement outside is recorded before it. The second stays where the statement began.
--- Any login can set it to anything. So it decides nothing but the order of the transaction's own changes, and otherwise only saves
--- time: the row at that position counts only if it is this transaction's own, and all that matters is read from the row. It
--- is read by its position, because a look-up by index, or a scan of a small table, would make SERIALIZABLE transactions fail
--- each other. If the setting leads nowhere, the changes are recorded first, under a new id. The unique index on open
--- transactions then tells whether there was a row already. A transaction that has drawn its token is known by history.holder.
+-- The setting history.transaction is the transaction's memory. A rollback to a savepoint restores the setting, too. It holds
+--   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
+--   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first place moves back
+--     when an outer statement is recorded before this one. The second never does: it is where the statement began, or the place
+--     of such an outer statement if that is lower.
+-- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
+-- otherwise just saves time: the row at that position counts only if it belongs to this transaction, and everything that matters
+-- is read from the row. The row is read by its position, because an index look-up, or a scan of a small table, would make
+-- concurrent SERIALIZABLE transactions fail. If the setting does not lead to such a row, the changes are first recorded under a
+-- new id, and the unique index on open transactions then shows whether the transaction had a row already. A transaction that has
+-- already drawn its token is recognized by history.holder.
 create function history.begin_statement() returns trigger
 language plpgsql
 as $$
 declare
-    -- Every name has its schema: it would take longer to set search_path for this.
+    -- Every name is qualified with its schema, which is faster than setting search_path for this function.
     memory pg_catalog.text := pg_catalog.current_setting('history.transaction', true);
     place pg_catalog.text;
 begin
@@ -165,8 +170,8 @@ end
 $$;
 comment on function history.begin_statement() is 'Trigger: remembers how many changes there were before a statement.';
 
--- Whether a change can have led to a row's state, which is null if the row does not exist. `before` of an update is what it
--- overwrote, or an array of that and of what it wrote.
+-- Whether a change can have led to this state of a row. The state is null if the row does not exist. The `before` of an update
+-- holds the overwritten values, or an array of the overwritten and the new values.
 create function history.can_lead_to(state jsonb, change history.change) returns boolean
 language sql immutable
 return case change.operation
@@ -179,11 +184,13 @@ return case change.operation
        end;
 comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can have led to a row''s state.';
 
--- Where a statement's changes of a row belong among others of that row: for each one, the ordinal after which it comes. They
--- begin at the statement's place, unless that can't be true. A trigger may have made room for a row before it was inserted;
--- a foreign key's action may come when a trigger has changed the row. So all are undone one by one, from the last, as a reader
--- of the history would: first those recorded while the statement ran, and if that fails, the statement's own first. If neither
--- fits, an outer statement has changed the row and is not recorded yet. Then they stay at the statement's place: null.
+-- Where a statement's changes of a row belong among the other changes of that row: for each change, the ordinal after which it
+-- comes. The changes belong at the statement's place, unless the states of the row contradict that. For example, a trigger may
+-- have deleted a row so that a new one could be inserted, or a foreign key's action may run after a trigger has changed the row.
+-- So this function undoes all changes one by one, beginning with the last, as a reader of the history would. If two changes could
+-- be undone next, the first attempt undoes the one that was recorded while the statement ran, and the second attempt undoes the
+-- statement's own. If both attempts fail, an outer statement has changed the row and is not recorded yet. Then the result is
+-- null, and the changes stay at the statement's place.
 create function history.places(present jsonb, own history.change[], others history.change[], place bigint) returns bigint[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -225,8 +232,8 @@ $$;
 comment on function history.places(jsonb, history.change[], history.change[], bigint) is
     'Where a statement''s changes of a row belong among others of that row.';
 
--- The statement's changes are the transaction's last ones so far. `before` of its updates is an array here, of the old values
--- and of the new ones.
+-- The statement's changes are the last ones that the transaction has recorded. The `before` of its updates is still an array of
+-- the old and the new values.
 create function history.put_in_order(
     of_transaction bigint, of_entity text, relation regclass, key name, recorded_before bigint, place bigint, earliest bigint)
 returns void
@@ -235,7 +242,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-    -- The changes that don't go to the statement's place, and their targets.
+    -- The changes that don't go to the statement's place, and the ordinals after which they go.
     misplaced bigint[];
     targets bigint[];
     first bigint;
@@ -270,7 +277,7 @@ $$;
 comment on function history.put_in_order(bigint, text, regclass, name, bigint, bigint, bigint) is
     'Moves a statement''s changes to their places among those recorded while it ran.';
 
--- In SQL and as a set, so that the planner inlines it.
+-- This function is in SQL and returns a set, so that the planner inlines it.
 create function history.difference(old jsonb, new jsonb, with_new boolean) returns setof jsonb
 language sql immutable
 begin atomic
@@ -300,17 +307,17 @@ declare
     channel constant text := tg_argv[1];
     reason constant text := nullif(current_setting('history.reason', true), '');
     setting text := current_setting('history.transaction', true);
-    -- Without captures and counts, which cost a hundred times as much.
+    -- Two simple patterns check the format: one pattern with captures and counts would cost a hundred times as much.
     memory constant text[] := case
         when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] [0-9]+( [0-9]+[IUD]:[0-9]+:[0-9]+)*$'
              and setting !~ '[0-9]{19}|[0-9]{10},|,[0-9]{5}' then string_to_array(setting, ' ') end;
-    -- The statements that have begun, and which of them is this one: 0 if the setting was lost.
+    -- The statements that have begun, and the number of this one among them; 0 if the setting was lost.
     statements text[] := memory[4:];
     depth integer := coalesce(cardinality(statements), 0);
     place bigint;
     earliest bigint;
     key name;
-    -- One row is what most statements change. It is recorded by statements whose plans are kept, many rows by one that is
+    -- Most statements change one row, which is recorded with cached plans. Several rows are recorded by a statement that is
     -- planned for their number.
     rows bigint;
     old_row jsonb;
@@ -319,7 +326,7 @@ declare
     is_known boolean;
     own record;
     kept record;
-    -- The number of changes before these, and whether some came since the statement began.
+    -- The number of changes before these, and whether any of them were recorded after the statement began.
     earlier bigint;
     is_late boolean;
     recorded bigint := 0;
@@ -340,7 +347,7 @@ begin
     end if;
 
     if rows > 0 then
-        -- As in history.tracked, with the fewest look-ups.
+        -- Finds the key as history.tracked does, but with fewer look-ups.
         select a.attname into key from pg_attribute a
         where a.attrelid = tg_relid
           and a.attnum = (select t.tgattr[0] from pg_trigger t where t.tgrelid = tg_relid and t.tgname = 'history_key')
@@ -353,7 +360,7 @@ begin
         select t.id, t.ctid as place, t.changes into own from history.transaction t
         where t.ctid = memory[2]::tid and t.id = memory[1]::bigint and t.xid = pg_current_xact_id() and t.token is null;
         if not found then
-            -- The age, because numbers of transactions repeat after a dump and restore.
+            -- The ages are compared, too, because transaction ids repeat after a dump and restore.
             select t.id, t.ctid as place, t.changes into own from history.transaction t
             where (select last_value from history.holder) = pg_current_xact_id()::text::bigint
               and t.token = (select last_value from history.token)
@@ -372,8 +379,8 @@ begin
         earlier := own.changes;
         is_late := coalesce(earliest < earlier, false);
 
-        -- An update that leaves a row as it was is not recorded. Rows are compared byte by byte (*<>), because to jsonb 1.0 and
-        -- 1.00 are equal, and a reader of the table can tell them apart.
+        -- An update that leaves a row unchanged is not recorded. Rows are compared byte by byte (*<>), because jsonb treats 1.0
+        -- and 1.00 as equal, while a reader of the table can tell them apart.
         if rows = 1 then
             case tg_op
                 when 'INSERT' then select to_jsonb(n.*) into new_row from new_rows n;
@@ -389,8 +396,8 @@ begin
             where old_row is not null or new_row is not null;
         else
             -- An update of the key is recorded as a delete and an insert. `offset 0` keeps the planner from flattening the
-            -- subquery; it would convert each row to jsonb once per column. Both tables have the rows in the order in which they were
-            -- updated. A row may have been updated several times: by its foreign keys.
+            -- subquery, which would convert each row to jsonb once per column. Both transition tables have the rows in the order
+            -- in which they were updated. The actions of its foreign keys may have updated a row several times.
             statement := case tg_op
                 when 'INSERT' then
                     'select %1$I as key, ''insert'' as operation, null::jsonb as before, row_number() over () as place
@@ -438,7 +445,7 @@ begin
         on conflict (xid) where token is null do update set xid = excluded.xid
         returning t.id, t.ctid as place, t.changes into kept;
         if kept.id <> own.id then
-            -- The transaction had a row already, which these changes belong to.
+            -- The transaction had a row already. These changes belong to that row.
             update history.change c
             set transaction = kept.id, ordinal = kept.changes + c.ordinal
             where c.transaction = own.id;
@@ -460,7 +467,7 @@ begin
     if is_late then
         perform history.put_in_order(own.id, entity, tg_relid, key, earlier, least(place, earlier), earliest);
     end if;
-    -- A statement that began after this one and still runs, such as a foreign key's action, keeps its place behind it.
+    -- A statement that began after this one and still runs, such as a foreign key's action, keeps its place behind this one.
     if depth > 0 then
         for number in depth .. cardinality(statements) loop
             statements[number] := format('%s:%s:%s', split_part(statements[number], ':', 1),
@@ -475,9 +482,9 @@ end
 $$;
 comment on function history.record() is 'Trigger: records the rows that one statement changed.';
 
--- A deferred constraint trigger is fired as the transaction commits, or before that by SET CONSTRAINTS ALL IMMEDIATE. What the
--- transaction changes afterwards, in other deferred triggers for example, joins the row that has the token: until the commit,
--- no other session sees any of it.
+-- A deferred constraint trigger fires when the transaction commits, or earlier on SET CONSTRAINTS ALL IMMEDIATE. Changes that the
+-- transaction makes afterwards, for example in other deferred triggers, are added to the row that already has the token: no other
+-- session sees any of them until the commit.
 create function history.commit() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -491,7 +498,7 @@ declare
     drawn record;
 begin
     if not exists (select from history.transaction t where t.ctid = place and t.id = new.id) then
-        -- The setting was not ours.
+        -- The setting does not lead to this transaction's row.
         place := (select t.ctid from history.transaction t where t.id = new.id);
     end if;
     lock table history.commit_lock in exclusive mode;
@@ -504,7 +511,7 @@ begin
           from history.clock c offset 0) as now
     where own.ctid = place and t.ctid = own.ctid
     returning t.token, own.channels into drawn;
-    -- From the row, never from a setting: a writer can't keep a commit quiet.
+    -- The channels come from the row and not from a setting, so that a writer can't suppress the notification of a commit.
     perform pg_notify(channel, drawn.token::text) from unnest(drawn.channels) as channel;
     return null;
 end
@@ -525,10 +532,11 @@ end
 $$;
 comment on function history.refuse_truncate() is 'Trigger: refuses TRUNCATE, which would leave no history.';
 
--- The tracked tables, found in the catalogue by something that only the owner can create: a trigger that calls history.record(),
--- on a table that belongs to that function's owner. Names prove nothing: any login may name its trigger history_insert.
+-- This view finds the tracked tables in the system catalogue by something that only the owner can create: a trigger that calls
+-- history.record(), on a table that belongs to that function's owner. A name alone proves nothing: any login may name a trigger
+-- history_key.
 --
--- The key is the column that the trigger history_key names, so that it may be renamed.
+-- The key is the column that the trigger history_key names, so the column may be renamed.
 create view history.tracked as
 select convert_from(substring(t.tgargs from 1 for position(decode('00', 'hex') in t.tgargs) - 1), 'UTF8') as entity,
        t.tgrelid::regclass as relation, a.attname as key, a.attcollation::regcollation as collation
@@ -560,7 +568,7 @@ begin
         raise exception '% can''t be tracked: it is not a plain table (but partitioned, inherited, a view …)', tracked
             using errcode = 'feature_not_supported';
     end if;
-    -- A table's owner can do anything to it, and so could put anything into every reader's stream.
+    -- A table's owner can do anything to the table, and so could put anything into every reader's stream.
     if (select relowner from pg_class where oid = tracked) <> owner then
         raise exception '% can''t be tracked: it does not belong to %', tracked, owner
             using errcode = 'insufficient_privilege', hint = format('alter table %s owner to %s', tracked, owner);
@@ -573,12 +581,12 @@ begin
         raise exception '% can''t be tracked by %: a key is a text column, not null, with its own unique index', tracked, key
             using errcode = 'invalid_table_definition';
     end if;
-    -- A table that was renamed keeps its name in the history.
+    -- A renamed table keeps its old name in the history.
     if exists (select from history.tracked t where t.entity = called and t.relation <> tracked) then
         raise exception '% can''t be tracked: another table is tracked as %', tracked, called
             using errcode = 'duplicate_object';
     end if;
-    -- What pg_notify accepts. Without this, the first write would fail instead.
+    -- These are the limits of pg_notify. Without this check, the first write would fail instead.
     if channel is null or octet_length(channel) not between 1 and 63 then
         raise exception '% can''t be tracked: a channel''s name has 1 to 63 bytes', tracked
             using errcode = 'invalid_parameter_value';
@@ -593,7 +601,7 @@ begin
                     for each statement execute function history.record(%s)', tracked, arguments);
     execute format('create trigger history_truncate before truncate on %s
                     for each statement execute function history.refuse_truncate()', tracked);
-    -- Never fires. It names the column even after a rename, and keeps it from being dropped.
+    -- This trigger never fires. It identifies the key column even after a rename, and keeps the column from being dropped.
     execute format('create trigger history_key before update of %I on %s
                     for each statement when (false) execute function history.record(%s)', key, tracked, arguments);
 end
@@ -601,24 +609,24 @@ $$;
 comment on function history.track(regclass, name, text) is
     'Puts a table under history from now on: the table, its text key, and the channel on which each transaction that changes it announces its token. The table must belong to the owner of the schema history.';
 
--- A login that may execute a trigger function can attach it to its own table: history.record() would write anything that this
--- login likes into the history, and history.commit() would date it.
+-- A login that may execute a trigger function can attach it to its own table: history.record() would then write anything that the
+-- login likes into the history, and history.commit() would give it a token and a time.
 revoke execute on function history.record(), history.commit() from public;
 
 -- Reading.
 --
--- A pass must cost in proportion to what it reads, even with outdated statistics. Readers come right after a load, when the
--- statistics still describe the table before it: the planner once expected 10,000 keys, hashed 300,000, and took minutes
--- instead of a second. And many readers run the same small pass many times a second. So these functions are in PL/pgSQL, which
--- keeps its plans. Those with arguments are forced to keep one plan for all arguments. They may only use indexes, which is
--- right for tables of any size, and `offset 0` keeps the order of a nested loop.
+-- The cost of a pass must be proportional to what it reads, even if the planner's statistics are outdated. Readers come right
+-- after a load, when the statistics still describe the table before the load: the planner once expected 10,000 keys, hashed
+-- 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So these
+-- functions are in PL/pgSQL, which caches their plans. Functions with arguments are forced to use one plan for all arguments. The
+-- plans may only use indexes, which suits tables of any size, and `offset 0` keeps the order of a nested loop.
 
 create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
 comment on aggregate history.overwritten(jsonb) is
     'What several changes of a row overwrote, from the newest back: history.overwritten(before order by token desc, ordinal desc). Put over the row as these changes left it (to_jsonb(row) || …), it is the row as it was before them.';
 
--- All that reads changes begins with one of these two. They have no SET clauses, so that the planner puts them into the
--- query that calls them.
+-- Readers of changes begin with one of the next two functions. These have no SET clauses, so that the planner inlines them into
+-- the query that calls them.
 create function history.since(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
                operation text, reason text, before jsonb)
@@ -695,14 +703,14 @@ $$;
 comment on function history.check(uuid, bigint, timestamptz, text) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
 
--- An ALTER that changes rows is not recorded, and it may rewrite them while a reader is reading: to a snapshot from before the
--- rewrite, the rewritten table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions protect
--- readers from both.
+-- An ALTER that changes rows is not recorded, and it may rewrite them while a reader is reading: a snapshot from before the
+-- rewrite sees the rewritten table as empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions
+-- protect readers from both.
 --
--- An ALTER that rewrites the rows gives the table another TOAST table. VACUUM FULL and CLUSTER change no row, and keep it
--- (https://www.postgresql.org/docs/current/storage-toast.html). Everything else that an ALTER does to rows shows in the columns: their number,
--- names and types, the expressions of virtual columns, and the labels of enums. Every answer over HTTP needs this, so it must be
--- cheap: hence the sums, which need no order.
+-- An ALTER that rewrites the rows gives the table another TOAST table. VACUUM FULL and CLUSTER change no row, and keep the TOAST
+-- table (https://www.postgresql.org/docs/current/storage-toast.html). Every other change that an ALTER makes to rows shows in the
+-- columns: their number, names and types, the expressions of virtual columns, and the labels of enums. Every HTTP answer needs
+-- the shape, so computing it must be cheap: hence the sums, which need no sorting.
 create function history.shape(tracked regclass) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -714,8 +722,8 @@ declare
     shape text;
     types oid[];
 begin
-    -- The history shows every row to everyone who may read it. So a policy would hide nothing, and a reader that keeps rows could
-    -- not tell a hidden row from an unchanged one.
+    -- The history shows every row to everyone who may read the history. So a policy would hide nothing, and a reader that keeps
+    -- rows could not tell a hidden row from an unchanged one.
     if row_security_active(tracked) then
         raise exception 'row security hides rows of % from %, and the history shows them', tracked, current_user
             using errcode = 'insufficient_privilege',
@@ -729,7 +737,7 @@ begin
            array_agg(a.atttypid) filter (where a.atttypid >= 16384)
     into shape, types
     from pg_attribute a where a.attrelid = tracked and a.attnum > 0;
-    -- A user's own types: enums, and arrays and domains of them.
+    -- User-defined types: enums, and arrays and domains of enums.
     if types is not null then
         select concat_ws('-', shape, sum(hashtextextended(e.enumlabel::text collate "C", e.oid::bigint) >> 8)) into shape
         from pg_type t join pg_enum e on e.enumtypid in (t.oid, t.typelem, t.typbasetype)
@@ -748,7 +756,7 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
-    -- The first is as of now, the second as of the snapshot.
+    -- pg_relation_filenode() tells the file as of now, and pg_class tells the file as of the snapshot.
     if pg_relation_filenode(tracked) is distinct from (select c.relfilenode from pg_class c where c.oid = tracked) then
         raise exception 'the table % was rewritten after this snapshot was taken, which sees no row of it', tracked
             using errcode = 'serialization_failure',
@@ -759,8 +767,8 @@ $$;
 comment on function history.refuse_rewritten(regclass) is
     'Fails, as a serialization failure, if a table was rewritten since the snapshot was taken: to that snapshot it is empty. It may still be rewritten later, unless the transaction has it locked.';
 
--- The settings that shape values as text are pinned: `before` was kept under the same ones. A policy that hides rows makes it
--- fail: a hidden row would look deleted.
+-- The settings that affect how values look as text are fixed, because `before` was recorded under the same settings. The function
+-- fails if a policy hides rows, because a hidden row would look deleted.
 create function history.changes(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
                operation text, reason text, before jsonb, "row" jsonb)
@@ -784,7 +792,7 @@ begin
     if not found then
         raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
     end if;
-    execute format('select from only %s limit 0', tracked.relation);  -- locks it until the transaction ends
+    execute format('select from only %s limit 0', tracked.relation);  -- locks the table until the transaction ends
     perform history.refuse_rewritten(tracked.relation);
     return query execute format(
         'select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before,
@@ -809,7 +817,7 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
-    -- The caller joins the table to the keys, and so has locked it.
+    -- The caller's query joins the table to the keys, so the table is locked already.
     perform history.refuse_rewritten(t.relation) from history.tracked t where t.entity = of_entity;
     return query
     select distinct s.key collate "C" from history.since(after, of_entity) as s;
@@ -819,8 +827,9 @@ comment on function history.changed_keys(bigint, text) is
     'The keys of a table that changed after a token, each once: for readers that keep rows but no history. Call it as you would history.changes.';
 
 -- Runs with its owner's rights, so that a reader can report its position and change nothing else. A report keeps history from
--- being pruned, and operators watch it, so a login may neither report for another login's reader nor fill the table with names. A
--- session that has reported and leaves its transaction open locks the name: the others fail after a moment.
+-- being pruned, and operators watch the reports, so a login may neither report for another login's reader nor fill the table with
+-- names. A session that has reported and leaves its transaction open locks the name: other reports under that name fail after 100
+-- ms.
 create function history.report(reader text, reached bigint) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -849,13 +858,14 @@ $$;
 comment on function history.report(text, bigint) is
     'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it. A name belongs to the login that reported it first; a login may have 1000 of them.';
 
--- Age is counted from when a transaction was surely committed. That is its committed_at, unless the server's clock was ahead
--- at that time and was set right since: then committed_at lies in the future, and so do those of all later transactions,
--- because times never go back. Such a time is useless. So the first pruning to notice notes the newest token and the time, and
--- the transactions up to that token are as old as the note. Once all of them are pruned, another note may be made.
+-- The age of a transaction is counted from a time by which it was certainly committed. That is its committed_at, unless the
+-- server's clock was ahead then and has been corrected since: in that case its committed_at lies in the future, and so does that
+-- of every later transaction, because committed_at never goes back. Such a time is useless. So the first pruning that finds one
+-- records the newest token and the present time, and the transactions up to that token count as committed at the recorded time.
+-- Once all of them are pruned, another token may be recorded.
 --
--- A step costs in proportion to what it deletes, however long the history is, and even with outdated statistics: hence the list
--- of ids. With such statistics, the planner would join the two tables by reading one of them whole.
+-- The cost of a step is proportional to what it deletes, however long the history is, and even if the planner's statistics are
+-- outdated. Hence the list of ids: with outdated statistics, the planner would join the two tables by reading one of them whole.
 create function history.prune(
     keep interval, keep_at_most interval default null, at_most integer default 1000, enough bigint default 100000,
     out transactions bigint, out changes bigint)
@@ -877,15 +887,15 @@ begin
     end if;
     select t.token, t.committed_at into newest
     from history.transaction t where t.token is not null order by t.token desc limit 1;
-    -- Read after the newest token, so that only a clock that was ahead makes that one lie in the future.
+    -- The clock is read after the newest token, so that the token's time lies in the future only if the clock was ahead.
     present := clock_timestamp();
     if newest.committed_at > present and coalesce(store.seen_token <= store.pruned_token, true) then
         update history.store s set seen_token = newest.token, seen_at = present returning s.* into store;
     end if;
-    -- A report made while the clock was ahead does not count for longer.
+    -- A report dated more than 24 hours in the future does not count: the clock was ahead when it was made.
     needed := (select min(r.token) from history.reader r
                where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
-    -- Only an unbroken run of the oldest may go, so that what stays begins at one token.
+    -- Only an unbroken run of the oldest transactions may be deleted, so that the remaining history begins at one token.
     select array_agg(t.id) as ids, max(t.token) as token into last
     from (select o.id, o.token, o.committed_at,
                  bool_and(o.known_at <= present - keep
@@ -904,7 +914,8 @@ begin
     transactions := 0;
     changes := 0;
     if last.ids is null then return; end if;
-    -- The horizon moves in the same snapshot as the deletions, so that a reader that needs them is told.
+    -- The horizon moves in the same transaction as the deletions, so that a reader that needs them learns that its position
+    -- expired.
     update history.store
     set (pruned_token, pruned_committed_at, pruned_nonce) = (
         select t.token, t.committed_at, t.nonce from history.transaction t where t.token = last.token);

@@ -1,6 +1,7 @@
--- The import worker's own records. The migrator creates the schema, because it also holds the list of applied migrations.
+-- The import worker's own records. The migrator creates the schema import, because the schema also holds the list of applied
+-- migrations.
 
--- One absurd time or count would break status, metrics and reports for everyone.
+-- These domains refuse absurd times and counts: a single one would break status, metrics and reports for everyone.
 create domain import.moment as timestamptz check (value between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00');
 comment on domain import.moment is 'A time in the years 1 to 9999, in UTC.';
 create domain import.amount as bigint check (value between 0 and 1000000000000);
@@ -157,7 +158,7 @@ comment on column import.mirror.position is
     'The position in its history: token, time of the commit and store. It changes in the transaction that takes in the changes.';
 comment on column import.mirror.changed_at is 'When something was last taken in.';
 
--- One index look-up per source, however many runs there are.
+-- The recursion makes one index look-up per source, however many runs there are.
 create view import.last_run as
 with recursive last as (
     (select * from import.run where not forgotten order by source desc, id desc limit 1)
@@ -176,7 +177,7 @@ select source, id as run, outcome, started, seen, inserted, updated, superseded,
        generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
 from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
--- The end of 0006_report.sql gives the others the comments of import.run.
+-- The end of 0006_report.sql copies the comments of the other columns from import.run.
 comment on column import.last_run.run is 'Number of the source''s last run.';
 comment on column import.last_run.fresh_at is
     'When the source was last imported successfully, or asked for and found unchanged; null if never.';
@@ -185,7 +186,8 @@ comment on column import.last_run.generated is
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 
--- A run's session holds an advisory lock on its source. So no other run begins, and a run whose source is free is dead.
+-- A run's session holds an advisory lock on its source. So no other run of the source can begin, and an unfinished run whose
+-- source is not locked is dead.
 
 create function import.lock_key(source text) returns bigint
 language sql immutable

@@ -1,7 +1,6 @@
--- Settling: which events are gone, according to documents.
+-- Settling decides which events are gone, according to documents.
 --
--- A document is a statement that one service made at one moment. For each event the newest statement that speaks of it
--- decides:
+-- A document is a statement that one service made at one moment. For each event, the newest statement about it decides:
 --
 --   a statement made at G                     speaks of event E                          and says
 --   ----------------------------------------  -----------------------------------------  --------------------------------
@@ -16,22 +15,25 @@
 --   says that E was deleted at D, or lists    same service, revised before D; without    gone: deleted by SERVICE
 --   it as one that does not exist             D, before G
 --
--- Of two versions the one that was revised later wins; of two that were revised at the same time, the one stated later. Of
--- two statements of one moment, the one that says that the event is gone decides.
+-- If two statements have different versions of an event, the version that was revised later wins; if both were revised at the
+-- same time, the version that was stated later wins. If two statements were made at the same moment, the one that says that the
+-- event is gone decides.
 --
--- A service's servers disagree for hours: a newer document may list an event in an earlier revision. Then it is there, in the
--- later one, and the earlier one's ids rename nothing.
+-- The servers of one service can disagree for hours, so a newer document may list an event in an earlier revision. Then the event
+-- exists in its later revision, and the ids of the earlier revision rename nothing.
 --
--- Documents may come in any order. The table is always what it would be if they had come in the order in which they were
--- made. There are two exceptions if revisions go back: an event that was gone in between may come back in either revision, and a
--- conclusion from an earlier revision stays until the next document if the later one comes after it. So a document that comes
--- late is compared with newer ones, of which three things are known:
+-- Documents may arrive in any order. The table always has the content that it would have if they had arrived in the order in
+-- which they were made. There are two exceptions if a newer document goes back to an earlier revision: an event that was gone in
+-- between may come back in either revision, and a conclusion from an earlier revision stays until the next document if the later
+-- revision arrives after it. So a document that arrives late is compared with the newer documents. Three things are known about
+-- them:
 --
--- - What is gone: import.withdrawn has all events that were deleted, and all that would have been.
--- - What a newer document lacks: an event in its window that is not in the table. Except for those that it holds in an
---   unreadable version (settled.rejected), and those that a person has deleted (import.deleted).
--- - What a newer document lists: every row in its window. Events elsewhere, or revised too late for it, are kept
---   (settled.codes).
+-- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been if they had been
+--   there.
+-- - The events that a newer document lacks: those in its window that are not in the table, except for the events that it holds in
+--   an unreadable version (settled.rejected) and the events that a person has deleted (import.deleted).
+-- - The events that a newer document lists: every row in its window. Listed events outside the window, or revised too late to be
+--   covered, are kept in settled.codes.
 
 create table import.settled (
     service text collate "C" not null,
@@ -98,16 +100,16 @@ return gone > greatest(5, of / 10.0);
 comment on function import.is_too_many(bigint, bigint) is
     'The brake: whether so many deletions, of so many events, are more likely a mistake: more than 5, and more than a tenth.';
 
--- In 120 real hours, the two codes of a renamed event differ by at most 0.6 seconds, and a revision moves an event by at
--- most 8. Events of one sequence that are hours apart never have the same id. Five minutes leave room for a network that
--- locates an event badly at first.
+-- In 120 hours of real documents, the two origin times of a renamed event differ by at most 0.6 seconds, and a revision moves an
+-- origin time by at most 8 seconds. Events of one sequence that are hours apart never have the same id. Five minutes leave room
+-- for a network that locates an event badly at first.
 create function import.is_same_time(one timestamptz, other timestamptz) returns boolean
 language sql immutable parallel safe
 return one between other - interval '5 minutes' and other + interval '5 minutes';
 comment on function import.is_same_time(timestamptz, timestamptz) is
     'Whether two origin times are close enough for one event under two codes: at most 5 minutes apart.';
 
--- What a person deletes.
+-- Events that a person deletes.
 
 create table import.deleted (
     code text collate "C" primary key,
@@ -165,8 +167,8 @@ create trigger import_renamed after update of code on public.quake
 
 -- What newer documents say.
 
--- The documents, made at `made` or later, that would list the event in this revision if it existed. A row that was revised less
--- than 5 minutes before a document was made may have come too late for it. In SQL, to be inlined.
+-- The documents, made at `made` or later, that would list the event in this revision if it existed. A revision made less than 5
+-- minutes before a document may have come too late for that document. The function is in SQL, so that the planner inlines it.
 create function import.covering(service text, made timestamptz, origin timestamptz, revised timestamptz)
 returns setof import.settled
 language sql stable
@@ -179,8 +181,8 @@ end;
 comment on function import.covering(text, timestamptz, timestamptz, timestamptz) is
     'The settled documents, made at a given time or later, whose window has an event in a given revision.';
 
--- For an event that is not in the table, or only in an earlier revision. What a document lists is not gone by that document,
--- nor by older ones.
+-- For an event that is not in the table, or is there only in an earlier revision. If a document lists an event, neither that
+-- document nor an older one shows that the event is gone.
 create function import.gone(
     code text, service text, origin timestamptz, revised timestamptz, made timestamptz, feed text, listed timestamptz)
 returns table (generated timestamptz, reason text)
@@ -205,14 +207,16 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 
 -- Removes from pg_temp.incoming the features that newer documents contradict.
 --
--- - An event may be gone. So is its row, if that was revised earlier: the newer document would have listed the event if it
---   had existed.
--- - A row may be revised at the same time, and stated later.
+-- - An event may be gone. Then its row is deleted, too, if it was revised earlier: the newer document would have listed the event
+--   if the event had existed.
+-- - The event's row may have been revised later, or have been revised at the same time and stated later.
 --
--- A newer document may also list the row, which was revised earlier: servers of one service disagree. Then the event is there, in
--- its later revision. The newer document may not cover that one, so it is noted there that it lists the event.
+-- A newer document may also list the event as in the row, which was revised earlier: the servers of one service disagree. Then
+-- the event exists in its later revision. The newer document may not cover that revision, so its settled.codes note that it lists
+-- the event.
 --
--- Removed features count as present in the document, and as current unless another statement had a later revision before.
+-- Removed features still count as present in the document. They also count as current, unless an older statement has a later
+-- revision.
 create function import.sift(made timestamptz, feed text, notes_presence boolean, dry_run boolean,
                             out stale bigint, out retracted bigint)
 language plpgsql
@@ -222,7 +226,7 @@ as $$
 declare
     late record;
     deleted bigint;
-    -- What newer documents list without covering it, and when the last of them was made.
+    -- The codes that newer documents list without covering them, and when the newest of these documents was made.
     newer text[];
     newer_made timestamptz[];
 begin
@@ -230,7 +234,7 @@ begin
     from (select listed.code, max(s.generated) as generated
           from import.settled s cross join unnest(s.codes) as listed(code)
           where s.codes <> '{}' and s.generated >= made and (s.generated > made or s.feed > feed)
-            -- "is true" hashes them once; a join would search all of them for each.
+            -- With "is true", the incoming codes are hashed once; a join would search all of them for each code.
             and (listed.code in (select i.code from pg_temp.incoming i)) is true
           group by listed.code) as n;
     stale := 0;
@@ -242,7 +246,8 @@ begin
                import.service_of(q.url) as row_service, q.time as row_time, q.updated as row_updated,
                last.listed, gone.generated, gone.reason
         from pg_temp.incoming i left join only public.quake q on q.code = i.code
-        -- If neither the row nor the feature says when it was revised, neither is older: the origin time moves either way.
+        -- A version that does not say when it was revised has its origin time instead. If neither the row nor the feature says
+        -- so, neither counts as older, because a revision may move the origin time either way.
         cross join lateral (
             select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
         ) as known
@@ -285,7 +290,7 @@ begin
             set generated = greatest(w.generated, excluded.generated), updated = greatest(w.updated, excluded.updated);
         end if;
         if notes_presence then
-            -- Of an event that the document lists in an earlier revision, what matters is whether it covers the row.
+            -- If the document lists the event in an earlier revision, what matters is whether the document covers the row.
             insert into pg_temp.present (code, ids, time, updated, is_current)
             values (late.code, late.ids, case when late.is_behind then late.row_time else late.time end,
                     case when late.is_behind then late.row_updated else late.updated end, late.is_behind is not true);
@@ -299,14 +304,14 @@ $$;
 comment on function import.sift(timestamptz, text, boolean, boolean) is
     'Before a late document''s features are merged: removes those that newer documents contradict, and deletes the events of which they are a later revision that is known to be gone.';
 
--- Settles a document whose features are in pg_temp.present (code, ids, time, updated, is_current; a rejected one has no
--- time), and what it says was deleted in pg_temp.stated (code, deleted_at, service), if it says so of any. These tables have no
--- statistics: "not in" hashes it once, where "not exists" may search all of it for each row. A
--- document without a name is not a feed. It only says which events are gone, and is not remembered.
+-- Settles a document. Its features are in pg_temp.present (code, ids, time, updated, is_current; a rejected feature has no time).
+-- The deletions that it states, if it states any, are in pg_temp.stated (code, deleted_at, service). These tables have no
+-- statistics: "not in" hashes a table once, while "not exists" may search all of it for each row. A document without a name is
+-- not a feed: it only says which events are gone, and is not remembered.
 --
--- A document decides about everything in its window that no newer one lists. The lock keeps other workers from merging
--- meanwhile: what they merged is committed, and what they will merge is compared with what was settled here. A row that
--- another program changes meanwhile is looked at again as it is deleted.
+-- A document decides about every event in its window that no newer document lists. The lock keeps other workers from merging
+-- meanwhile: what they merged before is committed, and what they merge later is compared with what was settled here. If another
+-- program changes a row meanwhile, the deletion checks that row again.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
     has_deletions boolean, features bigint, force boolean, dry_run boolean,
@@ -318,26 +323,30 @@ set enable_hashjoin = on
 as $$
 #variable_conflict use_variable
 declare
-    -- The origin times of which the document has every event. Revisions move origins by seconds.
+    -- The document has every event with an origin time in this range. The range is shorter than the window, because revisions
+    -- move origin times by seconds.
     covers constant tstzrange := case
         when window_start is null then null
         when window_end - window_start <= interval '2 minutes' then 'empty'
         else tstzrange(window_start + interval '1 minute', window_end - interval '1 minute', '()') end;
-    -- The codes that other events of the document list.
+    -- The codes that other events of the document list among their ids, the codes and origin times of those events, and whether
+    -- the listed events are gone.
     old_codes text[];
     new_codes text[];
     times timestamptz[];
     are_gone boolean[];
-    -- Those of them that are gone, and the other events that are.
+    -- The listed codes that are gone; the events that are missing from the document, and those of them that were dropped; and the
+    -- events that were deleted according to the document.
     renamed text[];
     missing text[] := '{}';
     dropped_codes text[];
     dropped_updated timestamptz[];
     withdrawn text[] := '{}';
     renamed_in_window bigint := 0;
-    -- What newer documents list without covering it.
+    -- The codes that newer documents list without covering them.
     newer text[];
-    -- What this one lists without covering it, and what it holds in an unreadable version.
+    -- The codes that this document lists without covering them, including events of other services, and those that it holds in an
+    -- unreadable version.
     uncovered text[];
     foreign_codes text[] := '{}';
     rejected text[];
@@ -352,7 +361,7 @@ begin
     is_braked := false;
     is_ahead := generated > clock_timestamp() + interval '5 minutes';
     if is_ahead then return; end if;
-    -- Keeps out other documents and all batches. A lock on a private table, because anyone who may connect can take an
+    -- Keeps out other documents and all batches. The lock is on a private table, because anyone who may connect can take an
     -- advisory lock. A dry run blocks no other session.
     if not dry_run then
         lock table import.settled in share row exclusive mode;
@@ -364,7 +373,8 @@ begin
     newer := array(select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
                    where s.codes <> '{}' and s.generated > generated);
 
-    -- Renamed. What is not in the table, or as it was said to be, is noted, too: an older document may still bring it.
+    -- Renamed events. Codes that are not in the table, or whose rows don't match, are noted, too: an older document may still
+    -- bring them.
     select coalesce(array_agg(r.old_code), '{}'), array_agg(r.new_code), array_agg(r.time), array_agg(r.is_gone),
            coalesce(array_agg(distinct r.old_code) filter (where r.is_gone), '{}')
     into old_codes, new_codes, times, are_gone, renamed
@@ -381,7 +391,7 @@ begin
             and listed.code not in (select p.code from pg_temp.present p)
           order by old_code, new_code) as r;
 
-    -- Deleted, according to the service, or to another one that passes this on.
+    -- Events that were deleted, according to their service or to another service that passes this on.
     if has_deletions then
         features := features + (select count(distinct said.code) from pg_temp.stated said);
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
@@ -394,7 +404,7 @@ begin
                               where s.generated > generated and q.code <> all (s.rejected)));
     end if;
 
-    -- Missing: in the document's window, but not in the document.
+    -- Missing events: those in the document's window that are not in the document.
     if window_start is not null then
         select count(*) filter (where q.is_own), count(*) filter (where q.is_own and q.code = any (renamed)),
                coalesce(array_agg(q.code order by q.code) filter (
@@ -409,7 +419,7 @@ begin
                      q.code in (select p.code from pg_temp.present p) as is_present
               from only public.quake q
               where q.time > lower(covers) and q.time < upper(covers)
-              -- Otherwise both would be computed wherever they are named.
+              -- Without `offset 0`, is_own and is_present would be computed wherever they are named.
               offset 0) as q;
     end if;
 
@@ -459,7 +469,8 @@ begin
     perform set_config('history.reason', '', true);
     perform set_config('import.settling', '', true);
 
-    -- Remember what is gone. Events that a person deleted are back, or this document lacks them, too.
+    -- Remember what is gone. An event that a person deleted leaves import.deleted if it is back, or if this document lacks it,
+    -- too.
     if exists (select from import.deleted) then
         delete from import.deleted d using pg_temp.present p
         where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
@@ -515,7 +526,7 @@ begin
     insert into import.settled (service, feed, generated, covers, codes, rejected)
     values (service, feed, generated, covers, uncovered, rejected);
     if uncovered <> '{}' then
-        -- The feed's document before need not keep them any longer.
+        -- The feed's previous document need not keep these codes any longer.
         update import.settled s
         set codes = array(select listed.code from unnest(s.codes) as listed(code)
                           where listed.code not in (select own.code from unnest(uncovered) as own(code)))
@@ -531,9 +542,10 @@ comment on function import.settle(
 
 -- What is held.
 --
--- The table has events, not silence: a month without earthquakes may have had none, or may never have been imported. So this
--- notes what was imported whole: by documents that were settled, by backfills, and by single queries to an event service. It is
--- done by triggers on the tables of the worker, which knows nothing of reports.
+-- The table has events, but it can't show that there were none: a month without earthquakes in the table may have had none, or
+-- may never have been imported. So import.coverage notes which periods were imported whole, by settled documents, by backfills,
+-- and by single queries to an event service. Triggers on the worker's tables do this, because the worker knows nothing of
+-- reports.
 
 create table import.coverage (
     service text collate "C" not null,
@@ -571,7 +583,7 @@ comment on column import.coverage.noted_at is 'When the periods of this service,
 create function import.note_coverage(
     service text, minimum_magnitude double precision, period tstzrange, south double precision default -90,
     west double precision default -180, north double precision default 90, east double precision default 180) returns void
--- A function in SQL would be planned at each call: five times the cost, at each turn of a daemon.
+-- A function in SQL would be planned at each call, in every round of a daemon, and would cost five times as much.
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -594,7 +606,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- The summary feeds are complete above a magnitude, except for the significant ones, which are a choice.
+    -- The summary feeds are complete above a magnitude, except for the significant ones, which are a selection.
     name constant text[] := regexp_match(new.feed, '^(all|[0-9.]+)_(hour|day|week|month)$');
 begin
     if name is not null then
@@ -619,7 +631,7 @@ begin
     perform import.note_coverage(
         import.service_of(new.service), new.minimum_magnitude,
         case when new.newest_first then tstzrange(new.reached, new.window_end) else tstzrange(new.window_start, new.reached) end
-        -- The future can't be held.
+        -- A period in the future can't be held.
         * tstzrange(null, clock_timestamp()));
     return null;
 end
@@ -646,13 +658,14 @@ begin
     into parameters
     from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
     where parameter <> '';
-    -- An empty answer proves nothing: a broken service gives one, too, and the document may claim anything. Any other parameter
-    -- makes the answer smaller.
+    -- An empty answer proves nothing: a broken service gives one, too, and a document may claim to be from any URL. Any other
+    -- parameter makes the answer smaller. Without endtime, the answer ends at the time of the request, which is not known for a
+    -- file.
     if new.seen = new.rejected or parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
        <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
         return null;
     end if;
-    -- Without words that only PostgreSQL takes for a time, such as epoch.
+    -- Refuses words that only PostgreSQL reads as a time, such as epoch.
     if parameters ->> 'starttime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' or parameters ->> 'endtime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' then
         return null;
     end if;
@@ -668,7 +681,7 @@ begin
     end if;
     return null;
 exception when data_exception or check_violation then
-    -- A service may read its parameters in other ways, and these may not be numbers.
+    -- A service may read its parameters differently, so they may not be valid times or numbers here.
     return null;
 end
 $$;

@@ -1,15 +1,16 @@
--- One earthquake: which rows of which agencies are one, and which of them to show. `quakes associate` keeps these tables.
+-- Association: which rows of which agencies describe one earthquake, and which of these rows to show. `quakes associate`
+-- maintains these tables.
 --
--- Only what was found together has rows here: a catalogue of one agency costs nothing. A row of quake without a row in
--- earthquake_member is an earthquake by itself, with its own code: report.earthquake has both kinds.
+-- Only earthquakes that several rows of quake describe have rows here, so a catalogue of one agency costs nothing. A row of quake
+-- without a row in earthquake_member is an earthquake by itself, with its own code: report.earthquake has both kinds.
 --
--- The tables are what the association makes of the rows of quake, of a person's word and of the parameters, in any order. So
--- nothing here tells of what used to be: an earthquake is named after one of its members, every member's code leads to its
--- earthquake, and when an earthquake ends, the reason of its deletion in the history leads on: `superseded by CODE`, as for a
--- row of quake that was renamed.
+-- The tables depend only on the rows of quake, on people's overrides and on the parameters, and not on the order in which these
+-- came. So nothing here tells about the past: an earthquake is named after one of its members, and every member's code leads to
+-- its earthquake. When an earthquake ends, the reason of its deletion in the history leads to its successor: `superseded by
+-- CODE`, as for a row of quake that was renamed.
 --
--- They follow the table: after a change of quake it takes a moment until they are up to date, or longer if nothing associates. So
--- a member or a preferred solution may name a row that was deleted.
+-- The tables lag behind quake: after a change of quake it takes a moment until they are up to date, or longer if `quakes
+-- associate` does not run. So a member or a preferred solution may name a row that was deleted.
 
 create table public.earthquake (
     code text collate "C" primary key,
@@ -77,12 +78,12 @@ comment on column public.association_override.author is 'Who said so.';
 comment on column public.association_override.said_at is 'When.';
 comment on constraint association_override_codes on public.association_override is 'preferred is about one row, the others about two.';
 
--- Readers of the earthquakes hear of new groups on the channel that they listen to.
+-- Readers of the earthquakes are notified of new groups on the channel that they listen to already.
 select history.track('public.earthquake', 'code', 'quake_changes');
 select history.track('public.earthquake_member', 'code', 'quake_changes');
 select history.track('public.association_override', 'pair', 'quake_changes');
 
--- The associator's position, which changes in the transaction that writes the groups. It is a position as any reader keeps it.
+-- The associator's position. It changes in the transaction that writes the groups, and is like the position of any other reader.
 create table import.association (
     store uuid,
     token bigint,

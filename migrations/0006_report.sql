@@ -1,5 +1,5 @@
--- For people who work in SQL and never run our executable: views with the names and units of seismology. Their columns
--- are a contract; new ones are only added at the end.
+-- Views for people who work in SQL and never run our executable, with the names and units of seismology. The columns are a
+-- contract: new columns are only added at the end.
 --
 -- A view reads the tables with the rights of its owner, and a function reads the views with the rights of its caller, so a
 -- login needs no rights outside this schema.
@@ -8,7 +8,7 @@ create schema report;
 comment on schema report is
     'Reports: what is in the catalogue, how it was imported, and what was revised. Days and months are those of UTC.';
 
--- What the reports compute: functions in SQL and without settings, so that the planner can inline them.
+-- Functions for the computations in the reports. They are in SQL and have no SET clauses, so that the planner can inline them.
 
 create type report.magnitude_class as enum ('micro', 'minor', 'light', 'moderate', 'strong', 'major', 'great');
 comment on type report.magnitude_class is
@@ -39,7 +39,7 @@ return type is null or type = 'earthquake';
 comment on function report.is_earthquake(text) is
     'Whether a type of event is an earthquake. An event without a type counts as one, because older feeds give no type.';
 
--- In the letters of ASCII, or REVIEWED would have a dotless i in Turkish.
+-- Changes ASCII letters only: in Turkish, REVIEWED would get a dotless i.
 create function report.review_status(status text) returns text
 language sql immutable parallel safe
 return lower(status collate "C") collate "default";
@@ -58,7 +58,7 @@ return case when energy_joule > 0 then (log(energy_joule) - 4.8) / 1.5 end;
 comment on function report.equivalent_magnitude(double precision) is
     'Magnitude of a single event that would radiate this energy, given in joule; null for 0.';
 
--- In binary, 2.55 is a little less than 2.55. The small addition keeps it in its bin.
+-- The binary number closest to 2.55 is a little less than 2.55. The small addition keeps it in its bin.
 create function report.magnitude_bin(magnitude double precision) returns integer
 language sql immutable parallel safe
 return floor(magnitude * 10 + 0.500001)::integer;
@@ -90,7 +90,7 @@ language sql immutable parallel safe
 return extract(epoch from duration)::double precision;
 comment on function report.seconds(interval) is 'A duration in seconds.';
 
--- What is held (import.coverage).
+-- Coverage: what was imported whole (import.coverage).
 
 create view report.coverage as
 select lower(period) as held_from, upper(period) as held_until,
@@ -167,7 +167,7 @@ comment on column report.event.url is 'Event page.';
 comment on column report.event.revised_at is 'When the event was last revised upstream.';
 comment on column report.event.imported_at is 'When it was first imported.';
 
--- What several agencies say of one earthquake (0005_association.sql).
+-- The solutions of several agencies for one earthquake (0005_association.sql).
 
 create function report.agency(network text) returns text
 language sql immutable parallel safe
@@ -195,7 +195,7 @@ comment on column report.solution.time_difference_s is 'How much later than the 
 comment on column report.solution.distance_km is 'How far from the partner''s its epicentre is, in km.';
 comment on column report.solution.magnitude_difference is 'How much larger than the partner''s its magnitude is. Mind the types: an mb is not an Mw.';
 
--- Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
+-- If a preferred solution was deleted, the first of the other solutions replaces it until the associator has seen the deletion.
 create view report.earthquake as
 select q.time as origin_time, coalesce(e.code, q.code) as code, q.code as preferred, q.latitude, q.longitude, q.depth as depth_km,
        case when g.code is null then q.magnitude else g.magnitude end as magnitude,
@@ -261,7 +261,7 @@ comment on column report.event_earthquake.earthquake_magnitude is 'The magnitude
 comment on column report.event_earthquake.earthquake_magnitude_type is 'The method behind it.';
 comment on column report.event_earthquake.agencies is 'The agencies that report the earthquake.';
 
--- Without merge, the planner drops the joins of the view.
+-- Without merge, the planner removes the joins of the view.
 create function report.counted(agency text, merge boolean)
 returns table (origin_time timestamptz, event text, code text, latitude double precision, longitude double precision,
                depth_km double precision, magnitude double precision, magnitude_type text, place text, network text,
@@ -309,8 +309,8 @@ comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitu
 
 -- Activity.
 
--- A sum of floating-point numbers depends on their order, and rows lie in another order in each replica. In the order of
--- magnitudes the sum is the same everywhere.
+-- A floating-point sum depends on the order of its terms, and each replica may store the rows in a different order. In the order
+-- of magnitudes, the sum is the same everywhere.
 create function report.daily_activity(agency text default null, merge boolean default false)
 returns table (day timestamptz, region text, magnitude_class report.magnitude_class, earthquakes bigint,
                largest_magnitude double precision, energy_joule double precision)
@@ -372,8 +372,8 @@ comment on column report.gutenberg_richter.ks_distance is 'Largest distance betw
 comment on column report.gutenberg_richter.largest_deviation is 'How far the cumulative numbers lie from the relation where they lie farthest, in standard deviations of chance: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it sees a bend among the few large ones.';
 comment on column report.gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
 
--- All the mathematics works on counts in bins of a tenth, which a million magnitudes reduce to. Its sums are integers, so
--- the result does not depend on the order of rows.
+-- The computation works on counts in bins of a tenth, which are few even for a million magnitudes. Its sums over rows are
+-- integers, so the result does not depend on the order of rows.
 create function report.gutenberg_richter_fit(
     bins integer[], counts bigint[], given_completeness double precision default null)
 returns report.gutenberg_richter
@@ -383,7 +383,8 @@ begin atomic
     complete as (
         select coalesce(report.magnitude_bin(given_completeness),
                         (select tenths from bin order by n desc, tenths desc limit 1)) as tenths),
-    -- A fit from the completeness, and one from each larger bin: from some magnitude on, the fit may be good.
+    -- One fit starts at the completeness and one at each larger bin, because the fit may be good only from some larger magnitude
+    -- on.
     candidate as (
         select tenths from complete union select bin.tenths from bin, complete where bin.tenths > complete.tenths),
     moment as (
@@ -396,7 +397,7 @@ begin atomic
                case when n > 1 then sqrt((n * second - first * first) / (100.0 * n * n * (n - 1)))
                end::double precision as mean_error
         from moment),
-    -- Also the bins without an earthquake. An impossible magnitude must not make it count for ever.
+    -- The grid includes bins without an earthquake. Its limits keep an impossible magnitude from making it endless.
     grid as (
         select g as tenths, (select coalesce(sum(bin.n), 0) from bin where bin.tenths >= g)::double precision as larger
         from complete, generate_series(greatest(complete.tenths, -200), least((select max(bin.tenths) from bin), 200)) as g),
@@ -465,7 +466,7 @@ comment on view report.monthly_gutenberg_richter is
     'Gutenberg–Richter relation, log10 N = a - b M, of the whole catalogue per month. For other windows and places see report.gutenberg_richter().';
 comment on column report.monthly_gutenberg_richter.month is 'Start of the month, in UTC.';
 
--- Depends on nothing but the parameters of the function that asks, so it is asked once, not for each row.
+-- A call depends only on the parameters of the calling function, so it is evaluated once and not for each row.
 create function report.check(is_meant boolean, message text) returns boolean
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -491,7 +492,8 @@ create function report.magnitude_frequency(
 returns setof report.magnitude_frequency
 language sql stable parallel safe
 begin atomic
-    -- Counts by magnitude first: the planner knows that there are few, and hashes instead of sorting all rows.
+    -- Counts by magnitude first: the planner knows that there are few different magnitudes, and hashes instead of sorting all
+    -- rows.
     select bin / 10.0::double precision, n, sum(n) over (order by bin desc)::bigint
     from (select report.magnitude_bin(counted.magnitude) as bin, sum(counted.n)::bigint as n
           from (select e.magnitude, count(*) as n
@@ -501,7 +503,7 @@ begin atomic
                                    'latitude, longitude and radius_km make a circle together: give all of them or none')
                   and report.check($3 between -90 and 90, 'latitude is beyond ±90')
                   and report.check($4 between -360 and 360, 'longitude is beyond ±360')
-                  and report.check($5 between 0 and 'infinity', 'radius_km is not a distance') -- NaN is greater
+                  and report.check($5 between 0 and 'infinity', 'radius_km is not a distance') -- NaN is greater than infinity
                   and e.is_earthquake and e.magnitude is not null
                   and e.origin_time >= coalesce($1, '-infinity') and e.origin_time < coalesce($2, 'infinity')
                   and ($5 is null or report.distance_km($3, $4, e.latitude, e.longitude) <= $5)
@@ -592,8 +594,8 @@ returns setof report.aftershock_rate
 language sql stable parallel safe
 begin atomic
     with observed as materialized (
-        -- How long the catalogue continues after the mainshock, but no longer than the window. Behind a gap in the catalogue, a
-        -- rate would be too low. Without any record of what is held, the newest event ends it.
+        -- How long the catalogue continues after the mainshock without a gap, but no longer than the window. After a gap, a rate
+        -- would be too low. If there is no record of what is held, the newest event is the end.
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
                      report.seconds(coalesce(report.held_until(m.origin_time, m.latitude, m.longitude, $4),
                                              (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
@@ -616,7 +618,7 @@ end;
 comment on function report.aftershock_rate(text, double precision, double precision, double precision, text, boolean) is
     'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
--- What the agencies differ in.
+-- Differences between agencies.
 
 create type report.agency_comparison as (
     origin_time timestamptz, place text, code_1 text, code_2 text, time_difference_s double precision,
@@ -662,8 +664,8 @@ end;
 comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision) is
     'The earthquakes that two agencies report, with what the agencies differ in. quakes associate says which events are one. The magnitude asked for is that of the first agency.';
 
--- `extra` has what QuakeML says of mechanisms (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
--- there: anything but a number that fits is null here.
+-- `extra` has the focal mechanisms from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
+-- there: a value is null here unless it is a number in the range of double precision.
 create view report.focal_mechanism as
 select time as origin_time, code, net as network, magnitude, magnitude_type, place, latitude, longitude, depth as depth_km,
        (number ->> 'strike1')::double precision as strike1_deg, (number ->> 'dip1')::double precision as dip1_deg,
@@ -708,10 +710,9 @@ comment on column report.focal_mechanism.agency is 'Who made the mechanism.';
 comment on column report.focal_mechanism.evaluation_mode is 'manual or automatic.';
 comment on column report.focal_mechanism.evaluation_status is 'preliminary, confirmed, reviewed, final, rejected or reported.';
 
--- What became of the events.
+-- Revisions and removals of events.
 
--- A row that was imported before history begins has been there since then at the latest. What it was before is unknown, and so
--- are its first values: null.
+-- If a row was imported before history begins, its earlier values are unknown. So its first values are null here.
 
 create view report.revision as
 select quake.time as origin_time, quake.code, quake.net as network,
@@ -735,7 +736,7 @@ from only public.quake
 cross join lateral (
     select begin, quake.imported_at > begin as is_whole
     from (select (select pruned_committed_at from history.store) as begin) as history) as known
--- Event by event, so that the first rows need not wait for the revisions of all others.
+-- Works event by event, so that the first rows need not wait for the revisions of all other events.
 cross join lateral (
     select count(*) as revisions, max(t.committed_at) as last_revised_at,
            array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) filter (where c.before ? 'magnitude') as magnitudes,
@@ -772,7 +773,7 @@ from (select time, code, magnitude, imported_at, null::timestamptz as gone_at, n
              9223372036854775807 as token, null::bigint as ordinal
       from only public.quake
       union all
-      -- Events that are gone, each as often as it went.
+      -- Events that were removed, with one row for each removal.
       select (c.before ->> 'time')::timestamptz, c.key, (c.before ->> 'magnitude')::double precision,
              (c.before ->> 'imported_at')::timestamptz, t.committed_at,
              case when c.reason like 'superseded by %' then 'renamed'
@@ -826,7 +827,7 @@ comment on column report.removed_event.magnitude is 'Its last known magnitude.';
 comment on column report.removed_event.place is 'Its last known place.';
 comment on column report.removed_event.is_back is 'Whether the catalogue has an event of this id again.';
 
--- Counts by whole lists of sources first: a million events have only a few hundred different lists.
+-- Counts events by their whole list of sources first: a million events have only a few hundred different lists.
 create view report.network_contribution as
 with combination as (
     select net, sources, count(*) as events, count(*) filter (where report.review_status(status) = 'reviewed') as reviewed,
@@ -924,8 +925,8 @@ comment on column report.reject.occurrences is 'How often the same bytes were me
 comment on column report.reject.source is 'What that run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
--- Each scrape of /metrics reads all of this, so it takes two look-ups for each reader, however far it is behind. Counting the
--- transactions would mean reading them.
+-- Each scrape of /metrics reads this whole view, so the view makes two look-ups for each reader, however far behind the reader
+-- is. Counting the missing transactions would mean reading them.
 create view report.reader_lag as
 select reader.name as reader, reader.token, reader.seen_at, report.seconds(clock_timestamp() - reader.seen_at) as silent_s,
        greatest(newest.token - reader.token, 0) as tokens_behind,
@@ -934,9 +935,9 @@ select reader.name as reader, reader.token, reader.seen_at, report.seconds(clock
 from history.store
 cross join lateral (select coalesce(max(token), store.pruned_token) as token from history.transaction) as newest
 cross join history.reader
--- Before the horizon, the index may still name all that was pruned.
--- A time in the future only shows that the clock was ahead. The reader had everything when it reported, and if
--- that was in the future, too, it has not reported since the clock was set right.
+-- The search starts at the horizon, because the index may still have entries for everything that was pruned before it. A commit
+-- time in the future only shows that the clock was ahead. Then the time of the reader's last report counts instead, because the
+-- reader had everything at that time. If that is in the future, too, the reader has not reported since the clock was corrected.
 left join lateral (select case when committed_at <= clock_timestamp() then committed_at
                                when reader.seen_at <= clock_timestamp() then reader.seen_at
                                else store.pruned_committed_at end as since
@@ -952,7 +953,7 @@ comment on column report.reader_lag.behind_s is
     'How long ago the first transaction that it has not applied was committed, in seconds; 0 if there is none. What was pruned does not count. If the server''s clock was ahead at that time: how long ago the reader last reported, or else since when there is history.';
 comment on column report.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
 
--- A column without a comment means what the column of that name means in the other view, table or type.
+-- Copies comments: a column without a comment means the same as the column with its name in the other view, table or type.
 do $$
 declare
     same record;

@@ -1,7 +1,7 @@
--- What `quakes notify` keeps: what it has seen, what it told, and what it still has to deliver.
+-- The records of `quakes notify`: the earthquakes that it has seen, what it told, and the messages that it still has to deliver.
 --
--- It is a reader like any other: its position, what was told and what is to be told change in one transaction. Delivery is
--- apart, and comes after it. So a restart repeats nothing and skips nothing.
+-- It is a reader like any other: its position, what was told and what is to be told change in one transaction. Messages are
+-- delivered after that transaction. So a restart neither repeats nor skips a decision.
 
 create schema notify;
 comment on schema notify is 'What quakes notify has seen, told and has to deliver.';

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs Quakes on a PostgreSQL cluster whose machines fail by turns, and checks that nothing is lost unnoticed.
+"""Runs Quakes on a PostgreSQL cluster whose machines fail one after another, and checks that no data are lost unnoticed.
 
-Three nodes under Patroni with etcd, each in a network namespace, and haproxy before them, configured as in deploy/patroni. On
-them a daemon that imports a feed every second, ten followers (views and streams; some at the standbys, some through haproxy),
-`quakes serve` with clients of /changes, and psql, which writes known rows: each one in its own process, with
-connect_timeout=2. How long psql can't write is the yardstick for all others.
+The cluster has three nodes under Patroni with etcd, each in a network namespace, and haproxy in front of them, configured as in
+deploy/patroni. Its clients are a daemon that imports a feed every second, ten followers (views and streams; some on the standbys,
+some through haproxy), `quakes serve` with clients of /changes, and psql, which writes known rows: each row in a new process, with
+connect_timeout=2. The pauses of all other programs are compared with the time in which psql cannot write.
 
-With synchronous replication, every row that was confirmed has to be in the table, every stream has to bring it exactly once,
-tokens never go back, and no reader starts over. Without it, lost rows are counted, and readers that had seen them have to have
-said so. In both cases no program may end, and at the end every view, stream and client has to equal the table.
+With synchronous replication, the table must contain every confirmed row, every stream must deliver it exactly once, tokens never
+decrease, and no reader starts over. Without it, lost rows are counted, and readers that had seen them must have reported a fresh
+start. In both cases, no program may end, and at the end every view, stream and client must equal the table.
 
     Benchmarks/Faults/failover.py [--minutes M] [--async] [--no-watchdog] [--clients N]
 """
@@ -30,8 +30,8 @@ from nodes import NETWORK, TTL, Nodes
 from soak import differ
 from witnesses import Daemon, Feed, Known, Site, Standby, StreamFollower, ViewFollower
 
-OUTAGE = 20  # seconds that a machine is frozen, cut off or away
-GOAL = 3  # seconds that anything may stand still for longer than psql
+OUTAGE = 20  # seconds for which a machine is frozen, cut off or down
+GOAL = 3  # seconds by which a pause may exceed that of psql
 
 
 class Failover:
@@ -58,7 +58,7 @@ class Failover:
         self.pauses = collections.defaultdict(lambda: collections.defaultdict(list))
         self.counts = collections.Counter()
 
-    # --- Faults: each returns what ends it ---
+    # --- Faults: each returns a function that ends it, or None ---
 
     def kill_server(self):
         os.kill(self.nodes.wait_for("a node leads", self.nodes.leader).postmaster(), signal.SIGKILL)
@@ -71,7 +71,7 @@ class Failover:
         return node.boot
 
     def kill_patroni(self):
-        """The server is left alone. Without a watchdog, it behaves like the leader."""
+        """Only Patroni is killed. Without a watchdog, its server continues to behave like the leader."""
         node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.patroni.kill()
         node.patroni.wait()
@@ -107,7 +107,7 @@ class Failover:
         self.nodes.patronictl("restart", "quakes", "--force")
 
     def rebuild(self):
-        """A standby is rebuilt from the leader, and a switchover follows."""
+        """Rebuilds a standby from the leader."""
         standby = next(node for node in self.nodes.nodes if not node.is_leader())
         standby.reinitialize()
         time.sleep(2)
@@ -134,7 +134,7 @@ class Failover:
         if undo:
             self.let_go_on(OUTAGE)
             undo()
-        # Until everything has gone on.
+        # Waits until every program has made progress after the fault.
         undone = time.monotonic()
         pulses = [pulse for group in self.groups().values() for pulse in group]
         self.nodes.wait("everything runs again", lambda: self.check() or self.nodes.is_whole() and all(
@@ -149,10 +149,10 @@ class Failover:
         print(f"{time.strftime('%T')} {name}: {', '.join(said)}", flush=True)
 
     def groups(self):
-        """What stands still together."""
+        """The programs whose pauses are reported together."""
         return {"psql": [self.known.pulse], "psql at a standby": [self.standby.pulse], "import": [self.daemon.pulse],
                 "followers": [program.pulse for program in self.views[:2] + self.streams[:2]],
-                # haproxy has to find the leader first.
+                # These need haproxy to find the leader first.
                 "over haproxy": [program.pulse for program in self.views[4:]],
                 "at standbys": [program.pulse for program in self.views[2:4] + self.streams[2:]],
                 "/changes": [client.pulse for client in self.site.clients], "answers": [self.site.pulse]}
@@ -167,7 +167,7 @@ class Failover:
             self.check()
             time.sleep(0.1)
 
-    # --- What it comes to ---
+    # --- Results ---
 
     def calm_down(self):
         self.nodes.wait("the cluster is whole", lambda: self.check() or self.nodes.is_whole())
@@ -201,7 +201,7 @@ class Failover:
         return set(codes)
 
     def judge(self, codes):
-        """Prints what was lost, and returns whether all is as promised."""
+        """Prints the losses, and returns whether all promises were kept."""
         lost = [code for code in self.known.confirmed if code not in codes]
         starts = {program.name: program.said("taking a fresh snapshot") for program in [*self.views, *self.streams]}
         starts["clients"] = sum(client.snapshots for client in self.site.clients)
@@ -220,11 +220,11 @@ class Failover:
         return not (lost or doubled or back or any(starts.values()))
 
     def moments(self, codes):
-        """When these rows were confirmed."""
+        """The times at which these rows were confirmed, as text."""
         return f" (confirmed at {', '.join(self.known.confirmed[code] for code in codes)})" if codes else ""
 
     def table(self):
-        """Prints the pauses: the median and the worst of each group, in seconds, and of each fault."""
+        """Prints the pauses in seconds: the median and the longest of each group, for each fault."""
         names = list(self.groups())
         rows = [("fault", "times", *names, "beyond psql")]
         for fault, count in self.counts.items():

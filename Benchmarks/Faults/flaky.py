@@ -1,5 +1,5 @@
-"""What makes the soak's surroundings unreliable: a server of two feeds that often fails, a proxy before the database that
-stalls and cuts, and a clock that jumps.
+"""The unreliable environment of the soak test: a server of two feeds that often fails, a proxy in front of the database that
+stalls and cuts connections, and a clock that jumps.
 """
 
 import glob
@@ -14,13 +14,14 @@ import threading
 import time
 
 POOL = 300  # events that a feed chooses from
-SHARED = 60  # of these, how many the other feed has too
+SHARED = 60  # the number of these events that the other feed has, too
 
 
 class Feeds(http.server.ThreadingHTTPServer):
-    """Two feeds. /summary/all_hour.geojson says which feed it is, so what it drops is deleted; /other does not.
+    """A server of two feeds. /summary/all_hour.geojson names its summary feed, so the import deletes events that it drops; /other
+    does not.
 
-    Each request finds revised, new and missing events. Until `calm` is set, about every third answer is a fault.
+    In each response, some events are revised, new or missing. Until `calm` is set, about every third response is a fault.
     """
 
     daemon_threads = True
@@ -36,7 +37,7 @@ class Feeds(http.server.ThreadingHTTPServer):
         self.sources = [f"http://127.0.0.1:{self.server_port}{path}" for path in ["/summary/all_hour.geojson", "/other"]]
 
     def document(self, path):
-        """The feed as it is now. When all is calm it changes no more."""
+        """The current feed. It does not change any more after `calm` was set."""
         now = int(time.time() * 1000)
         with self.lock:
             settles = path.startswith("/summary/")
@@ -44,10 +45,10 @@ class Feeds(http.server.ThreadingHTTPServer):
             codes = range(first, first + POOL)
             if not self.calm.is_set():
                 for code in self.chance.sample(codes, POOL // 10):
-                    # The feed can only withdraw what was not revised in the last 5 minutes.
+                    # The feed can withdraw an event only if it was not revised in the last 5 minutes.
                     self.updated[code] = now - 600_000
                 codes = [code for code in codes if self.chance.random() < 0.98]
-            # They are different services: what one lacks, the other may have.
+            # The feeds are different services, so one may have events that the other lacks.
             host = "127.0.0.1" if settles else "other.example"
             features = [self.feature(code, host, now) for code in codes]
             document = {"type": "FeatureCollection", "features": features}
@@ -65,7 +66,7 @@ class Feeds(http.server.ThreadingHTTPServer):
                                "novel": {"of": [updated, None, "\\ \" \t"]}}}
 
     def fault(self):
-        """The fault of the next answer, or None."""
+        """The fault of the next response, or None."""
         with self.lock:
             self.answers += 1
             if self.calm.is_set() or self.chance.random() < 0.65:
@@ -90,7 +91,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
         elif fault == "html":
             body = b"<html>Under maintenance</html>"
         elif fault == "reset":
-            # Linger 0: the client gets a reset.
+            # With a linger time of 0, closing the connection resets it.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.close_connection = True
             return
@@ -120,7 +121,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 class Proxy:
-    """A Unix socket before the server's. Its connections can fall silent, so that neither side is told, or be cut."""
+    """A Unix socket that relays connections to the server's. They can be silenced, without either side being told, or cut."""
 
     def __init__(self, directory, server):
         self.directory, self.server = directory, f"{server}/.s.PGSQL.5432"
@@ -132,7 +133,7 @@ class Proxy:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def silence(self):
-        """From now on, nothing gets through the connections that are open. New ones work."""
+        """Drops all further data on the open connections. New connections work."""
         self.silent.update(self.pairs)
 
     def cut(self):
@@ -141,7 +142,7 @@ class Proxy:
                 try:
                     end.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass  # it has ended
+                    pass  # the connection has ended
 
     def accept(self):
         while True:
@@ -175,7 +176,7 @@ class Proxy:
 
 
 class Clock:
-    """The clock of some programs, which can jump. Needs libfaketime (Debian: apt-get install faketime)."""
+    """A clock for some programs, which can jump. It needs libfaketime (Debian: apt-get install faketime)."""
 
     library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 
@@ -187,7 +188,7 @@ class Clock:
         self.set(0)
 
     def set(self, seconds):
-        """How many seconds it is ahead of the true time."""
+        """Sets how many seconds the clock is ahead of the true time."""
         with open(f"{self.path}.new", "w") as file:
             file.write(f"{seconds:+d}\n")
         os.chmod(f"{self.path}.new", 0o644)
@@ -196,7 +197,7 @@ class Clock:
     def command(self, *command):
         """The command that runs a program with this clock. Only the time of day jumps; a monotonic clock never does.
 
-        A shell runs it, because the library changes the environment of the first program that it finds itself in. A Swift
+        A shell starts the program, because the library changes the environment of the first program that loads it. A Swift
         program would then not find its arguments.
         """
         if not self.library:
@@ -206,5 +207,5 @@ class Clock:
 
     @staticmethod
     def leftovers():
-        """What the library leaves behind for programs that were killed."""
+        """The files that the library leaves behind if a program is killed."""
         return set(glob.glob("/dev/shm/*faketime_*"))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lets one Quakes follow another one while the mirror is killed and cut off at random, and compares the tables at the end.
+"""Mirrors one Quakes database into another while the mirror is killed and cut off at random, and compares the tables at the end.
 
-The first one commits revisions, new events, deletions and renames. The mirror (`quakes import http://HOST/changes`) reaches
-`quakes serve` through a proxy that cuts its connections. How long after each commit the mirror has it is printed beside the
-same for `quakes follow`, which follows the first one's database itself and is left in peace.
+Revisions, new events, deletions and renames are committed to the first database. The mirror (`quakes import http://HOST/changes`)
+reaches `quakes serve` through a proxy that cuts its connections. The latency of the mirror is printed beside that of `quakes
+follow`, which follows the first database directly and is not disturbed.
 
     Benchmarks/Faults/mirror.py [--commits N] [--pause MS] [--peace] [--json]
 """
@@ -28,7 +28,7 @@ COLUMNS = ("code, net, net_code, magnitude, magnitude_type, place, title, url, s
 
 
 class CuttingProxy:
-    """Passes bytes on, and closes all connections when it is told to."""
+    """A proxy that forwards bytes. `cut()` closes all of its connections."""
 
     def __init__(self, port):
         self.target, self.open = port, []
@@ -64,7 +64,7 @@ class CuttingProxy:
 
 
 class Mirror:
-    """The daemon, which is started again whenever it was killed."""
+    """The mirror's daemon, which is started again whenever it has been killed."""
 
     def __init__(self, cluster, url):
         self.command = [QUAKES, "import", url, "--every", "1s", "--database", cluster.url]
@@ -93,7 +93,7 @@ class Mirror:
 
 
 class Follower:
-    """`quakes follow`, and when it told of each token."""
+    """`quakes follow`, with the time at which it wrote each token."""
 
     def __init__(self, cluster):
         self.told = {}
@@ -110,7 +110,7 @@ class Follower:
 
 
 def commits(count, chance):
-    """The statements of each commit. The event q0marker counts them."""
+    """The statements of each commit. The event q0marker counts the commits."""
     for number in range(1, count + 1):
         code = "(select code from quake where code <> 'q0marker' order by md5(code || {}) limit 1)".format(number)
         new = f"select 'q0new{number}', net, 'new{number}', magnitude, place, url, time, updated, longitude, latitude from quake where code = {code}"
@@ -124,13 +124,13 @@ def commits(count, chance):
 
 
 def marks(cluster):
-    """When each value of the marker was committed: (value, seconds since 1970)."""
+    """When each value of the marker was committed: (value, seconds since 1970, token)."""
     text = cluster.sql(
         "select extract(epoch from t.committed_at), t.token, c.before ->> 'felt' from history.change c join history.transaction t"
         " on t.id = c.transaction where c.key = 'q0marker' and c.operation = 'update' order by t.token")
     rows = [line.split("|") for line in text.splitlines()]
     last = int(cluster.sql("select felt from quake where code = 'q0marker'"))
-    # What an update left is what the next one overwrote.
+    # The history keeps the value before each update, so an update's new value is in the next row.
     values = [int(row[2] or 0) for row in rows[1:]] + [last]
     return [(value, float(row[0]), int(row[1])) for value, row in zip(values, rows)]
 

@@ -1,6 +1,6 @@
-"""Three machines in network namespaces of this one, each with etcd, Patroni and PostgreSQL, and haproxy before them.
+"""Simulates three machines in network namespaces, each with etcd, Patroni and PostgreSQL, and haproxy in front of them.
 
-It runs deploy/patroni as it is. It takes root, and Debian's packages patroni, etcd-server and haproxy.
+It uses the configuration in deploy/patroni. It needs root, and Debian's packages patroni, etcd-server and haproxy.
 """
 
 import contextlib
@@ -22,12 +22,13 @@ from cluster import HERE
 DEPLOY = f"{HERE}/../../deploy/patroni"
 NETWORK = "10.77.0"
 BRIDGE = "quakes-fo"
-# Patroni's: the lease of a leader, and how long before its end the watchdog resets a machine that does not renew it.
+# Patroni's settings in seconds: the lease of a leader, and how long before its end the watchdog resets a machine that does not
+# renew it.
 TTL, SAFETY_MARGIN = 10, 5
 
 
 class Node:
-    """One machine: a network namespace, and what runs in it."""
+    """One machine: a network namespace and the programs in it."""
 
     def __init__(self, number, home, environment):
         self.number, self.home = number, f"{home}/{number}"
@@ -38,7 +39,7 @@ class Node:
                             "PATRONI_POSTGRESQL_CONNECT_ADDRESS": f"{self.address}:5432",
                             "PATRONI_POSTGRESQL_DATA_DIR": f"{self.home}/data",
                             "PATRONI_POSTGRESQL_PGPASS": f"{self.home}/pgpass",
-                            # The sockets of three servers on one machine.
+                            # configure() removes this, and sets the directory of the sockets in the file.
                             "PATRONI_POSTGRESQL_PARAMETERS": ""}
         os.mkdir(self.home)
         shutil.chown(self.home, "postgres", "postgres")
@@ -85,13 +86,13 @@ class Node:
         return [int(process) for process in found.split()]
 
     def send(self, number):
-        """Sends a signal to everything that runs here."""
+        """Sends a signal to all processes of the machine."""
         for process in self.processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
 
     def reset(self):
-        """As a power cut does: everything ends at once."""
+        """Kills all processes at once, like a power cut."""
         while self.processes:
             self.send(signal.SIGKILL)
             time.sleep(0.1)
@@ -107,7 +108,7 @@ class Node:
         ip("link", "set", self.link, "down" if is_cut else "up")
 
     def is_stuck(self):
-        """Whether Patroni is frozen or gone."""
+        """Whether Patroni is frozen or has ended."""
         try:
             with open(f"/proc/{self.patroni.pid}/stat") as file:
                 return file.read().rpartition(")")[2].split()[0] in "TZX"
@@ -115,7 +116,7 @@ class Node:
             return True
 
     def status(self, path):
-        """What Patroni answers; None without an answer."""
+        """Patroni's response; None if there is none."""
         try:
             with urllib.request.urlopen(f"http://{self.address}:8008/{path}", timeout=1) as answer:
                 return json.load(answer)
@@ -123,7 +124,7 @@ class Node:
             return None
 
     def reinitialize(self):
-        """Has it rebuilt, as patronictl reinit does."""
+        """Makes Patroni rebuild the node, like patronictl reinit."""
         with contextlib.suppress(OSError):
             urllib.request.urlopen(f"http://{self.address}:8008/reinitialize", data=b'{"force": true}', timeout=10).close()
 
@@ -131,7 +132,7 @@ class Node:
         return self.status("primary") is not None
 
     def is_ready(self):
-        """Whether it leads, or replicates."""
+        """Whether the node is the leader or a running replica."""
         return self.is_leader() or (self.status("replica") or {}).get("state") == "running"
 
 
@@ -183,7 +184,8 @@ class Nodes:
             threading.Thread(target=self.watch, daemon=True).start()
 
     def configure(self, node):
-        """The file as it is deployed, but for the mode, and the folder of the sockets: three servers share one machine's."""
+        """Writes the deployed configuration file with two changes: the replication mode, and the directory of the sockets,
+        because three servers run on one machine."""
         with open(f"{DEPLOY}/patroni.yml") as file:
             text = file.read()
         if not self.is_synchronous:
@@ -215,11 +217,11 @@ class Nodes:
             subprocess.run(["ip", "link", "del", f"quakes-fo-{number}"], stderr=subprocess.DEVNULL)
         subprocess.run(["ip", "link", "del", BRIDGE], stderr=subprocess.DEVNULL)
 
-    # --- What a hardware watchdog does ---
+    # --- The watchdog ---
 
     def watch(self):
-        """Resets a machine whose Patroni has led, and has been frozen or gone for as long as it may be. Patroni itself talks to
-        /dev/watchdog, which containers do not have."""
+        """Replaces a hardware watchdog: resets a machine whose Patroni was the leader and has been frozen or ended for too
+        long. Patroni itself uses /dev/watchdog, which containers do not have."""
         since = {}
         leader = None
         while not self.ending.wait(0.5):
@@ -241,7 +243,7 @@ class Nodes:
     # --- State ---
 
     def leader(self):
-        """The node that leads, as far as Patroni says."""
+        """The leader according to Patroni; None if there is none."""
         return next((node for node in self.nodes if node.is_leader()), None)
 
     def etcd_leader(self):
@@ -256,9 +258,9 @@ class Nodes:
         return None
 
     def is_whole(self):
-        """Whether one node leads, the others stream from it, and what a commit waits for is there. A standby that does not stream
-        for 40 s is rebuilt, as a person would do: after an old leader was stopped in the middle of its log, the server may
-        wait for the rest of a record that is lost, and Patroni 3.0 does not notice."""
+        """Whether there is a leader, the other nodes stream from it, and there is a synchronous standby if commits wait for
+        one. A standby that does not stream for 40 s is rebuilt, as an administrator would do: if an old leader was stopped in
+        the middle of its log, the standby may wait for the rest of a lost record, and Patroni 3.0 does not notice."""
         leader = self.leader()
         replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
         streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}
@@ -280,7 +282,7 @@ class Nodes:
         self.wait("the cluster is whole", self.is_whole)
 
     def wait_for(self, what, find):
-        """What is found: on a busy machine, a node may not answer at once."""
+        """Waits until `find` returns a result, and returns it: on a busy machine, a node may not answer at once."""
         found = []
         self.wait(what, lambda: found.append(find()) or found[-1])
         return found[-1]
@@ -308,7 +310,7 @@ class Nodes:
     # --- Clients ---
 
     def url(self, user="quakes", database="quakes", **parameters):
-        """The URL that names all nodes."""
+        """A database URL with all nodes."""
         hosts = ",".join(f"{node.address}:5432" for node in self.nodes)
         return self.url_of(hosts, user, database, **parameters)
 
@@ -319,8 +321,9 @@ class Nodes:
 
 @functools.cache
 def etcd_interface():
-    """Which of etcd's interfaces Patroni uses. Before 3.0.3, a leader that comes back after having been cut off overwrites the key of
-    a new one in the third, and what the new one has confirmed is lost (https://github.com/patroni/patroni/pull/2689)."""
+    """The version of etcd's interface that Patroni should use. With version 3, before Patroni 3.0.3, a leader that returns
+    after having been cut off overwrites the key of the new leader, and transactions that the new leader has confirmed are lost
+    (https://github.com/patroni/patroni/pull/2689)."""
     words = subprocess.run(["patroni", "--version"], capture_output=True, text=True, check=True).stdout.split()
     return "ETCD3" if tuple(int(part) for part in words[-1].split(".")[:3]) >= (3, 0, 3) else "ETCD"
 

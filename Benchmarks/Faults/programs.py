@@ -1,4 +1,4 @@
-"""The programs that a soak starts, looks after and reads."""
+"""The programs that the soak test starts, watches and reads."""
 
 import collections
 import json
@@ -12,7 +12,8 @@ import time
 from cluster import QUAKES
 
 PATIENCE = 180  # seconds
-# How a program may end: by itself, killed, asked to end before it had begun, without its database, without disk space, or as another one still runs.
+# The exit codes with which a program may end: success, killed, SIGTERM before its handler was installed, database unreachable,
+# disk full, or another instance still running.
 KINDS = {"daemon": {0, -9, -15, 75}, "view": {0, -9, -15, 69, 74, 75, -signal.SIGXFSZ}, "stream": {0, -9, -15, 69}}
 
 
@@ -26,7 +27,7 @@ class Program:
         self.env = cluster.env
         self.log = f"{cluster.home}/{name}.log"
         self.reads = reads
-        self.protected = name in ("view-0", "stream-0")  # lives long, so that a leak shows
+        self.protected = name in ("view-0", "stream-0")  # not killed, so that leaks show
         self.endings = collections.Counter()
         self.start()
 
@@ -66,7 +67,7 @@ class Program:
         self.thaws = None
 
     def end(self):
-        """Asks it to end, and expects that it does so cleanly."""
+        """Sends SIGTERM, and expects exit code 0."""
         self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(PATIENCE)
@@ -76,7 +77,7 @@ class Program:
             fail(f"{self.name} ended with {status} on SIGTERM:\n{tail(self.log)}")
 
     def usage(self):
-        """MB of memory and number of open files, or None when it is not running."""
+        """The memory in MB and the number of open files; None if the program does not run."""
         try:
             with open(f"/proc/{self.process.pid}/statm") as statm:
                 memory = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -86,7 +87,7 @@ class Program:
 
 
 class Stream:
-    """The rows that a consumer of the stream has."""
+    """A consumer of a stream, with the rows that it has."""
 
     def __init__(self):
         self.rows, self.token, self.broken = {}, 0, None
@@ -94,7 +95,7 @@ class Stream:
     def read(self, pipe):
         with pipe:
             for line in pipe:
-                if line.endswith(b"\n"):  # a killed follower leaves a line unfinished
+                if line.endswith(b"\n"):  # a killed follower may leave an incomplete line
                     try:
                         self.apply(json.loads(line))
                     except ValueError as error:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs everything at once for a long time, while everything around it fails, and checks that nothing is lost and nothing
-grows.
+"""Runs all programs of Quakes together for a long time while faults are injected, and checks that no data are lost and that no
+resource grows.
 
-A daemon imports two feeds from a flaky server. Ten followers keep views (SQLite files) or write streams; one of each goes
-through a proxy that stalls and cuts. History is pruned so soon that followers have to start over. Programs and sessions
-are killed, frozen, and run out of disk space; the server is restarted and crashes; clocks jump. At the end all is calm:
-then every view and every stream has to equal the table, and everything has to end with 0.
+A daemon imports two feeds from a flaky server. Ten followers keep views (SQLite files) or write streams; one view and one stream
+use a proxy that stalls and cuts connections. History is pruned so early that followers have to start over. Programs and sessions
+are killed, frozen, and run out of disk space; the server is restarted and crashes; clocks jump. At the end, the faults stop: then
+every view and every stream must equal the table, and every program must end with exit code 0.
 
-Memory, open files, connections and the size of the tables are sampled. One that grows beyond its bound is a failure too.
-The seed decides what happens next, but not how soon the programs get there.
+Memory, open files, connections and the size of the tables are sampled. It is also a failure if one of them grows beyond its
+bound. The seed determines the order of the faults, but not their timing relative to the programs.
 
     Benchmarks/Faults/soak.py [--minutes M] [--seed S]
 """
@@ -33,7 +33,7 @@ from flaky import Clock, Feeds, Proxy
 from programs import KINDS, Program, Stream, fail, tail, wait_until
 
 SAMPLES_EVERY = 2  # seconds
-# What is sampled, and how much more the last value may be than the first: a factor, and a constant on top.
+# The sampled values, and the bound of the last one relative to the first: a factor, and a constant that is added.
 BOUNDS = {"daemon MB": (1.2, 4), "view MB": (1.2, 4), "stream MB": (1.2, 4), "daemon files": (1.1, 3), "view files": (1.1, 3),
           "stream files": (1.1, 3), "connections": (1.2, 4), "table, history MB": (1.5, 4),
           "import kB per run": (1.5, 2)}
@@ -59,7 +59,7 @@ class Soak:
         self.programs = [self.daemon, *self.followers]
 
     def pair_of_followers(self, number):
-        """A view and a stream. The second pair goes through the proxy, the third has a clock that jumps; two have names."""
+        """A view and a stream. The second pair uses the proxy, the third has a clock that jumps, and the first two have names."""
         proxied = self.cluster.url.replace(urllib.parse.quote(self.socket, safe=""), urllib.parse.quote(self.proxy.directory, safe=""))
         shared = {"cluster": self.cluster, "url": proxied if number == 1 else self.cluster.url,
                   "clock": self.clock if number == 2 else None}
@@ -69,7 +69,7 @@ class Soak:
             yield Program(name, ["follow", *output, *(["--name", name] if number < 2 else [])],
                           reads=self.streams[number].read if kind == "stream" else None, **shared)
 
-    # --- What happens ---
+    # --- Faults ---
 
     def run(self):
         actions = {self.kill_follower: 6, self.kill_daemon: 1, self.freeze: 2, self.end_session: 3, self.crash_server: 1,
@@ -98,7 +98,7 @@ class Soak:
         for errand in list(self.errands):
             if errand.poll() is not None:
                 self.errands.remove(errand)
-                # psql's 1 to 3 and 69: the server was not there, or said no.
+                # psql's 1 to 3 and 69 mean that the server did not run or refused the statement.
                 if errand.returncode not in (0, 1, 2, 3, 69, -9):
                     fail(f"{errand.args} ended with {errand.returncode}")
 
@@ -117,7 +117,7 @@ class Soak:
                         " where backend_type = 'client backend' and pid <> pg_backend_pid() order by random() limit 1")
 
     def crash_server(self):
-        """One of its processes dies, or all of them."""
+        """Kills one of the server's processes, or all of them."""
         with open(f"{self.cluster.env['QUAKES_HOME']}/data/postmaster.pid") as file:
             postmaster = int(file.readline())
         children = subprocess.run(["pgrep", "-P", str(postmaster)], capture_output=True, text=True).stdout.split()
@@ -139,14 +139,14 @@ class Soak:
         self.proxy.cut()
 
     def fill_disk(self):
-        """One view's program can write no file beyond the size that its log has now."""
+        """Limits the file size of one view's program to half of the current size of its `-wal`, as if the disk were full."""
         number = self.chance.randrange(1, 5)
         program = next(follower for follower in self.followers if follower.name == f"view-{number}")
         try:
             limit = os.path.getsize(self.views[number] + "-wal") // 2
             resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
         except OSError:
-            pass  # it has just ended
+            pass  # the program has just ended
 
     def prune(self):
         self.errand(QUAKES, "prune", "--keep", "5s", "--keep-at-most", "15s", "--database", self.cluster.url)
@@ -168,21 +168,21 @@ class Soak:
         self.server_clock.set(self.chance.randrange(-20, 20))
 
     def errand_sql(self, statement):
-        # No session outlives the calm: it may wait for a row that a frozen program has locked.
+        # The time limit ends sessions that wait for a row which a frozen program has locked.
         self.errand("psql", self.cluster.url, "-qAtX", "-c", "set statement_timeout = '20s'", "-c", statement)
 
     def errand(self, *command):
         self.errands.append(subprocess.Popen(command, env=self.cluster.env, stdout=subprocess.DEVNULL,
                                              stderr=subprocess.DEVNULL))
 
-    # --- The server, whose clock can jump too ---
+    # --- The server, whose clock can jump, too ---
 
     def stop_server(self, mode):
         self.pg_ctl("stop", "-m", mode)
 
     def start_server(self):
-        # The processes of a server that was killed take a moment to notice. Until then it refuses to start. And what
-        # pg_ctl says is not the last word: on a busy machine it gives up before the server is there.
+        # The other processes of a killed server take a moment to notice, and until then the server refuses to start. If pg_ctl
+        # fails, the server may still start: on a busy machine, pg_ctl gives up too early.
         log = f"{self.cluster.env['QUAKES_HOME']}/log"
         wait_until("the server starts", lambda: self.pg_ctl(
             "start", "-l", log, "-o", f"-k {self.socket} -h '' -p 5432") == 0 or self.answers(), lambda: f"\n{tail(log)}")
@@ -201,12 +201,12 @@ class Soak:
         return subprocess.run([*as_user, *command], env=self.cluster.env, cwd=self.cluster.home, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode
 
-    # --- What it comes to ---
+    # --- Results ---
 
     def sample(self, minute):
         values = {}
         for kind in KINDS:
-            # What a program gains in its first seconds is its start, not its growth.
+            # The growth of a program in its first seconds is normal, so it is not sampled then.
             usages = [program.usage() for program in self.programs
                       if program.kind == kind and program.process.poll() is None and time.monotonic() - program.started > 20]
             usages = [usage for usage in usages if usage]
@@ -230,7 +230,7 @@ class Soak:
                                         "-c", statement], env=self.cluster.env, text=True, stderr=subprocess.DEVNULL).strip()
 
     def calm_down(self):
-        """Ends all faults, and waits until every follower has everything."""
+        """Ends all faults, and waits until every follower has all changes."""
         self.feeds.calm.set()
         for clock in [self.clock, self.server_clock]:
             clock.set(0)
@@ -238,9 +238,9 @@ class Soak:
         for program in self.programs:
             program.thaw()
             if program.kind == "view" and not program.protected and program.process.poll() is None:
-                program.process.kill()  # it may have a limit on the size of files
+                program.process.kill()  # it may have a limit on file sizes
         self.wait_until("the errands are done", lambda: not self.errands)
-        # It may still recover from the crash of one of its processes.
+        # The server may still be recovering from the crash of one of its processes.
         self.wait_until("the server takes connections", self.answers)
         begin = int(self.sql("select coalesce(max(id), 0) from import.run"))
         self.wait_until("both feeds are imported once more", lambda: self.sql(
@@ -282,7 +282,7 @@ class Soak:
         return len(table)
 
     def report(self):
-        """Prints what was sampled. True when nothing grows beyond its bound."""
+        """Prints the samples. Returns whether all values stayed within their bounds."""
         rows, good = [("sampled", "first", "last", "bound", "per minute", "samples", "verdict")], True
         for name, (factor, constant) in BOUNDS.items():
             warm = [(minute, value) for minute, value in self.samples[name] if minute > self.minutes * 0.15]

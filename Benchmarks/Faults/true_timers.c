@@ -1,8 +1,8 @@
-/* Timers that libfaketime leaves alone: preloaded before it, in programs whose time of day jumps.
+/* Keeps timers away from libfaketime, in programs whose time of day jumps. It is preloaded before libfaketime.
  *
- * libfaketime 0.9.10 takes the time of every absolute timer for a time of day, and moves it by as much as the clock is
- * ahead. A timer that counts from the start of the machine (CLOCK_BOOTTIME, CLOCK_MONOTONIC), as all of libdispatch's do,
- * then waits for hours or not at all. No real clock does that when it is set.
+ * libfaketime 0.9.10 treats the time of every absolute timer as a time of day, and shifts it by as much as the clock is ahead. A
+ * timer that counts from the start of the machine (CLOCK_BOOTTIME, CLOCK_MONOTONIC), like all of libdispatch's timers, then waits
+ * for hours or not at all. Setting a real clock does not have this effect.
  */
 #include <sys/syscall.h>
 #include <sys/timerfd.h>

@@ -1,4 +1,5 @@
-"""What runs on a cluster whose machines fail, and when each of it went on: psql, and the programs of quakes."""
+"""The programs that use a cluster while its machines fail, psql and those of quakes, with the times at which they made
+progress."""
 
 import asyncio
 import collections
@@ -22,7 +23,7 @@ POOL = 300  # events of the feed
 
 
 class Pulse:
-    """When something went on."""
+    """The moments at which a program made progress."""
 
     def __init__(self):
         self.beats, self.token, self.steps_back = [], 0, 0
@@ -37,7 +38,7 @@ class Pulse:
             self.beat()
 
     def pause(self, start, end):
-        """The longest time without a beat that begins or ends between these moments."""
+        """The longest time without progress that begins or ends between these moments."""
         beats = [beat for beat in list(self.beats) if beat < end]
         before = [beat for beat in beats if beat <= start][-1:] or [start]
         moments = before + [beat for beat in beats if beat > start] + [end]
@@ -45,7 +46,7 @@ class Pulse:
 
 
 class Feed(http.server.ThreadingHTTPServer):
-    """A feed of which some events are revised each time."""
+    """A feed in which each request finds some revised events."""
 
     daemon_threads = True
 
@@ -80,7 +81,7 @@ class RevisedFeed(http.server.BaseHTTPRequestHandler):
 
 
 class Known:
-    """psql, which writes one row after the other, each in a new process, as a person or a script would."""
+    """Writes one row after another with psql, each in a new process, as a person or a script would."""
 
     def __init__(self, url):
         self.url, self.pulse, self.ending = url, Pulse(), threading.Event()
@@ -95,20 +96,20 @@ class Known:
             statement = (f"insert into quake (code, net, net_code, time, updated, longitude, latitude) values"
                          f" ('q9w{number}', 'q9', 'w{number}', now(), now(), 0, 0)")
             try:
-                # Without an end, psql would wait for a frozen server for ever.
+                # Without a time limit, psql would wait for a frozen server for ever.
                 done = subprocess.run(["psql", self.url, "-qAtX", "-c", statement], timeout=8, capture_output=True)
             except subprocess.TimeoutExpired:
                 continue
             if done.returncode == 0:
                 self.pulse.beat()
-                # The server may warn that a commit is only its own.
+                # The server may warn that the commit might not have been replicated.
                 self.warned += (is_warned := b"WARNING" in done.stderr)
                 if not is_warned:
                     self.confirmed[f"q9w{number}"] = time.strftime("%T")
 
 
 class Standby:
-    """psql, which looks again and again how far a standby is: followers there cannot be further."""
+    """Reads the current token of a standby with psql again and again. Followers of that standby cannot be ahead of it."""
 
     def __init__(self, url):
         self.pulse = Pulse()
@@ -121,13 +122,13 @@ class Standby:
                 done = subprocess.run(["psql", url, "-qAtX", "-c", "select history.current_token()"], timeout=8, capture_output=True, text=True)
             except subprocess.TimeoutExpired:
                 continue
-            # It may come to a standby that is further behind.
+            # The connection may reach another standby that is further behind.
             if done.returncode == 0 and int(done.stdout) > self.pulse.token:
                 self.pulse.reach(int(done.stdout))
 
 
 class Program:
-    """One of quakes, which has to run to the end."""
+    """A quakes program that must keep running until it is ended."""
 
     def __init__(self, home, name, url, *arguments, takes=None):
         self.name, self.log, self.pulse = name, f"{home}/{name}.log", Pulse()
@@ -192,7 +193,7 @@ class StreamFollower(Program, Stream):
 
 
 class Client(Stream):
-    """Follows /changes, and comes back with its last position."""
+    """A client that follows /changes, and resumes from its last position after a lost connection."""
 
     def __init__(self, port):
         super().__init__()
@@ -229,7 +230,7 @@ class Client(Stream):
             writer.close()
 
     def take(self, block):
-        """Takes one event. Those of a pass count once its position comes."""
+        """Takes one event. The events of a pass are applied when its position arrives."""
         fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
         if "event" not in fields:
             return
@@ -247,7 +248,7 @@ class Client(Stream):
 
 
 class Site(Program):
-    """quakes serve, its clients, and a client that keeps asking new questions."""
+    """`quakes serve` with clients of /changes, and a client that keeps sending different queries."""
 
     def __init__(self, home, url, count):
         super().__init__(home, "serve", url, "serve", "--listen", "127.0.0.1:0")

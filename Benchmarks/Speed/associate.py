@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Measures association: how good the groups are, what grouping everything takes beside the first load of the same rows, and how soon
-after a revision its groups are committed beside how soon a follower has it.
+"""Measures association: the quality of the groups, the time of grouping all rows relative to their first load, and the time from
+a revision to the commit of its groups relative to a follower's latency.
 
-Quality comes from AssociationBenchmark (Benchmarks/Speed/Association): made-up agencies report the earthquakes of a real month, and
-the groups are compared with the truth, beside ComCat's rule and connected components. It needs the real feeds; without them it is
-left out.
+The quality comes from AssociationBenchmark (Benchmarks/Speed/Association): invented agencies report the earthquakes of a real
+month, and the groups are compared with the truth, as are those of ComCat's rule and of connected components. This needs the real
+feeds; without them, quality is not measured.
 
-The rows of the load are those of a synthetic feed, reported by three agencies with scatter. A second association of the same rows
-changes nothing, and is measured too. The revisions move one event at a time. A group's commit is that of the next transaction of the
-associator; both times are the server's.
+The loaded rows are those of a synthetic feed, reported by three agencies with scatter. A second association of the same rows,
+which changes nothing, is measured as well. Each revision moves one event. Its groups count as committed with the associator's
+next transaction; both commit times come from the server.
 
-All figures come from one machine and one server; only their ratios mean anything. The server is a private cluster that exists only
-for the run.
+All figures come from one machine and one server; only their ratios are meaningful. The database is a private cluster that exists
+only during the run.
 
     Benchmarks/Speed/associate.py [--events N] [--revisions N] [--rate R] [--feeds FOLDER] [--json]
 """
@@ -30,7 +30,7 @@ import time
 import goals
 from cluster import QUAKES, Cluster, print_table, run
 
-# Seconds, degrees, magnitudes.
+# The scatter of each agency in seconds, degrees and magnitudes.
 AGENCIES = {"us": (0, 0, 0), "emsc": (1.2, 0.05, 0.2), "gfz": (2, 0.1, 0.25)}
 BENCHMARK = os.path.join(os.path.dirname(QUAKES), "AssociationBenchmark")
 
@@ -79,7 +79,7 @@ def measure_quality(feeds, prints):
         print(text)
     scores = {}
     for name, *numbers in re.findall(r"^(association.*?) +(\d\.\d+) +(\d\.\d+) +(\d\.\d+)$", text, re.MULTILINE):
-        # The line after the halved scatter is that of its fit.
+        # Each name occurs several times: for several seeds, and after the fits of two scatters.
         scores.setdefault(name, []).append([float(number) for number in numbers])
     nulls = {month: max(float(number) for number in re.findall(r"(\d+\.\d+) %", " ".join(re.findall(
         rf"null test, {month}: matched(.*)", text)))) for month in ("quiet month", "Ridgecrest")}
@@ -99,7 +99,7 @@ def measure_quality(feeds, prints):
 
 
 def report(source, agency, path, seed):
-    """Writes the events of a feed as an agency reports them."""
+    """Writes the events of a feed as an agency would report them, with its scatter."""
     seconds, degrees, magnitudes = AGENCIES[agency]
     chance = random.Random(seed)
     with open(source) as lines, open(path, "w") as out:
@@ -182,7 +182,7 @@ pending = ("select count(*) from history.transaction where context is distinct f
 
 
 def revise(psql, code):
-    """Each moves an event by some tenths of a second."""
+    """Moves an event by 0.3 seconds."""
     psql.stdin.write(f"update quake set time = time + interval '300 milliseconds', updated = updated + interval '1 second'"
                      f" where code = '{code}';\n")
     psql.stdin.flush()

@@ -1,5 +1,5 @@
-// The barest possible follower: LISTEN, one SELECT, one SQLite commit. It does not check its position or reconnect. It
-// starts with an empty table and the whole history, and any surprise ends it.
+// A minimal follower: LISTEN, one SELECT, one SQLite commit. It does not check its position or reconnect. It starts with an empty
+// table and reads the whole history, and any error ends it.
 //
 //     barest_follower URL FILE SCHEMA COLUMNS
 //
@@ -37,7 +37,8 @@ static sqlite3_stmt *prepare(const char *sql) {
     return statement;
 }
 
-// Binds this many columns of a row as texts. SQLite converts them to numbers where the column has a numeric type.
+// Binds `count` columns of a row as texts, and runs the statement. SQLite converts them to numbers if the column has a numeric
+// type.
 static void run(sqlite3_stmt *statement, PGresult *rows, int row, int column, int count) {
     for (int index = 0; index < count; index++, column++) {
         if (PQgetisnull(rows, row, column))
@@ -68,7 +69,7 @@ int main(int count, char **arguments) {
     PQclear(position);
     long token = 0;
 
-    // One snapshot: the changed rows as they are in it, each with the token of the snapshot.
+    // One snapshot: the current versions of the changed rows, each with the token of the snapshot.
     char *changes = sqlite3_mprintf(
         "select changed.key, quake.code, reached.token, reached.committed_at, %s "
         "from (select token, committed_at from history.transaction "
@@ -84,7 +85,7 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (int is_behind = 1;; is_behind = 0) {
-        // Checks first for notifications that came with the last answer, because no further input may follow.
+        // Before it waits, the loop checks for notifications that came with the last result, because no further input may follow.
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

@@ -1,5 +1,5 @@
-// The barest possible publisher: LISTEN, one SELECT of the new lines, one POST to a hub such as nchan. It does not check
-// its position or reconnect, and any surprise ends it.
+// A minimal publisher: LISTEN, one SELECT of the new lines, one POST to a hub such as nchan. It does not check its position or
+// reconnect, and any error ends it.
 //
 //     barest_publisher URL PORT PATH
 
@@ -38,7 +38,7 @@ static int hub_on(int port) {
     return hub;
 }
 
-// Reads the answer to a POST: a head, and a body of the length that it names.
+// Reads the response to a POST: a head, and a body with the length given in the head.
 static void read_answer(int hub) {
     char answer[4096];
     for (ssize_t have = 0;;) {
@@ -65,7 +65,7 @@ int main(int count, char **arguments) {
     printf("ready\n");
     fflush(stdout);
 
-    // One snapshot: the lines of the changes, and its position.
+    // One snapshot: the lines of the changes, and the position of the snapshot.
     const char *changes =
         "select (row_to_json(change)::text || E'\\n') collate \"C\", null from history.changes($1::bigint, 'quake') as change "
         "union all select row_to_json(position)::text || E'\\n', token::text from history.position() as position";

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a private server for the run, programs that are measured, and tables of figures.
+"""Shared code of the benchmarks: a private server for the run, measured programs, and tables of figures.
 
 The environment variable QUAKES names the executable; the default is .build/release/quakes.
 """
@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Cluster:
-    """A migrated private server in its own folder. Both are removed at the end.
+    """A private server with migrated schema in a temporary folder. Both are removed at the end.
 
         with Cluster(wal_level="logical") as cluster:
             cluster.sql("select 1")
@@ -32,10 +32,10 @@ class Cluster:
     def __enter__(self):
         if not os.access(QUAKES, os.X_OK):
             sys.exit(f"cannot find {QUAKES}: build it (swift build -c release), or set QUAKES to another executable")
-        # A run that is terminated must not leave anything behind either.
+        # A run that gets SIGTERM must clean up, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.home = tempfile.mkdtemp(prefix="quakes-bench-")
-        os.chmod(self.home, 0o755)  # root's server runs as another user
+        os.chmod(self.home, 0o755)  # if this script runs as root, the server runs as another user
         self.env = {name: value for name, value in os.environ.items()
                     if name != "DATABASE_URL" and not name.startswith("PG")}
         self.env.update(QUAKES_HOME=f"{self.home}/cluster", QUAKES_LOCAL="1")
@@ -75,7 +75,7 @@ class Cluster:
         return path
 
     def load(self, feed):
-        """Imports a feed, and returns the figures."""
+        """Imports a feed. Returns the figures of the import."""
         return run(QUAKES, "import", "--database", self.url, feed, env=self.env, stdout=subprocess.DEVNULL)
 
     def empty(self):
@@ -93,7 +93,7 @@ class Cluster:
             postmaster = file.readline().strip()
         with open(f"/proc/{postmaster}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
-        # cutime and cstime: see proc(5), and count from after the name.
+        # These are cutime and cstime of proc(5), counted from the field after the name.
         return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
     def compile(self, source, *libraries):
@@ -118,7 +118,7 @@ class Cluster:
 
 
 def tree_cpu(pid):
-    """CPU seconds of a process, of its children that live and of those that have ended."""
+    """The CPU seconds of a process and its children, including those that have ended."""
     total, pids = 0, [pid]
     while pids:
         pid = pids.pop()
@@ -131,7 +131,7 @@ def tree_cpu(pid):
 
 
 def postgres_cpu(home):
-    """CPU seconds of all processes of the private cluster in a folder: of those that live and of those that have ended."""
+    """The CPU seconds of all processes of the private cluster in a folder, including those that have ended."""
     with open(f"{home}/data/postmaster.pid") as file:
         return tree_cpu(int(file.readline()))
 
@@ -139,7 +139,7 @@ def postgres_cpu(home):
 def run(*arguments, **options):
     """Runs a program to its end. Returns wall seconds, CPU seconds and peak memory in MB.
 
-    The memory is never less than that of this script, about 15 MB, because of how Linux counts it.
+    Linux counts the memory of the forked script as well, so the figure is at least about 15 MB.
     """
     start = time.monotonic()
     return finish(subprocess.Popen(arguments, **options), start)
@@ -164,7 +164,7 @@ missing = set()
 
 
 def has(name, what, found):
-    """Whether a comparison finds what it takes. Says once that it does not."""
+    """Returns `found`: whether the program for a comparison is installed. Prints once that it is missing."""
     if not found and name not in missing:
         missing.add(name)
         print(f"without {name}: {what} is not installed", file=sys.stderr)
@@ -187,7 +187,7 @@ def print_table(*rows):
 
 
 def token_of(path):
-    """The token of the view, or None while it has none."""
+    """The token of a view; None while it has none."""
     try:
         file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:

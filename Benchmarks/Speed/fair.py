@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""Measures what one client of `quakes serve` costs the others.
+"""Measures how much a demanding client of `quakes serve` slows down other clients.
 
-Each row is something that one curious client can do. It is done to its own server, while others ask short
-questions: how long they wait and how much memory and disk it takes is printed beside the goals of the design.
+Each row of the table is a load that a client can cause. For each row, a server is started and put under this load while other
+clients send short requests. The waits of these clients, and the memory and disk space that the load takes, are printed beside the
+goals of the design.
 
     filters      200 streams with 200 filters, then one commit of 20,000 rows; the same with one filter for all
     snapshots    100 snapshots of all events, which are read slowly
-    catch-up     all changes with a filter, three times, while others resume
-    pasts        8 clients that ask for the costliest past of all events, again and again
+    catch-up     three streams of all changes with a filter, while other clients resume their streams
+    pasts        8 clients that repeat the most expensive query for a past state of all events
     silence      60 live clients, and one commit of 70,000 rows
     streams      2,000 streams without a filter, and one commit of 20,000 rows
-    slow         10,000 connections that send a head, or a body, byte by byte, read an answer so, or say nothing
-    deletions    events that never were, after a third of all events were deleted
+    slow         10,000 connections that send a head or a body byte by byte, read a response byte by byte, or send nothing
+    deletions    queries for events that never existed, after a third of all events was deleted
 
-With --through, all ask through a proxy, as deploy/proxies has it. The figures are of one run. The server of the
-database is a private cluster that exists only for the run. The proxies are Debian's (scripts/tools proxies).
+With --through, all clients use a proxy with the configuration in deploy/proxies. The figures are from a single run. The database
+is a private cluster that exists only during the run. The proxies are Debian's (scripts/tools proxies).
 
-With --soak, all of them come at once for so many minutes, each from its own address, beside a worker that commits and
-ordinary clients.
+With --soak, hostile clients of several kinds run at the same time for this many minutes, each from a different address, while a
+worker commits changes and ordinary clients send requests.
 
     Benchmarks/Speed/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
 """
@@ -47,7 +48,7 @@ EVENTS = "/fdsnws/event/1/query"
 
 
 def row(function):
-    """A row of the table: a function of the bench that returns goals."""
+    """Registers a function as a row of the table. The function measures and returns goals."""
     ROWS[function.__name__.replace("_", "-")] = function
     return function
 
@@ -81,7 +82,7 @@ def main():
     goals.tell(reached, prints=not options.json)
 
 
-# MARK: the rows
+# MARK: rows of the table
 
 @row
 def filters(cluster, options):
@@ -106,7 +107,7 @@ def filters(cluster, options):
 @row
 def snapshots(cluster, options):
     with Service(cluster) as service:
-        # Half of them ask for the same.
+        # Half of them request the same snapshot.
         paths = ["/changes" if number % 2 else f"/changes?minmagnitude=-{number / 100}" for number in range(100)]
         with Clients(service, paths, pace=256 << 10) as clients:
             others = Others(service, ["/health", "/metrics", "/fdsnws/event/1/count?minmagnitude={number}"])
@@ -273,10 +274,10 @@ def soak(cluster, options):
                 goals.at_most(f"{what}: bytes in files a minute later", spooled, 0)]
 
 
-# MARK: the hostile
+# MARK: hostile clients
 
 class Hostile:
-    """A process that does something again and again, from its own address."""
+    """A process that repeats `body` from its own address until it is ended."""
 
     def __init__(self, service, number, body):
         self.name, self.over, self.count = body.__name__, multiprocessing.Event(), multiprocessing.Value("i", 0)
@@ -346,7 +347,7 @@ def talking_nonsense(service, address):
 # MARK: the server
 
 class Service:
-    """A `quakes serve` that runs while the block does, behind a proxy if there is one."""
+    """A `quakes serve` that runs during a `with` block, behind a proxy if `proxy` is set."""
 
     proxy = None
 
@@ -370,7 +371,7 @@ class Service:
             process.wait()
 
     def memory(self, name="VmRSS"):
-        """In MB."""
+        """The memory of the server process in MB."""
         with open(f"/proc/{self.process.pid}/status") as file:
             return int(re.search(rf"{name}:\s+(\d+)", file.read())[1]) / 1024
 
@@ -395,7 +396,7 @@ def wait_for(url):
 
 
 def update(cluster, rows, codes=None):
-    """One commit. Returns its token."""
+    """Updates rows in one commit. Returns its token."""
     chosen = "','".join(codes) if codes else None
     which = f"in ('{chosen}')" if chosen else f"in (select code from quake order by code limit {rows})"
     cluster.sql(f"update quake set magnitude = coalesce(magnitude, 0) + 0.001 where code {which}")
@@ -403,8 +404,8 @@ def update(cluster, rows, codes=None):
 
 
 def temporary_bytes(cluster):
-    """What the database has written to temporary files."""
-    time.sleep(1)  # it is counted now and then
+    """The number of bytes that the database has written to temporary files."""
+    time.sleep(1)  # the counter is updated only now and then
     return int(cluster.sql("select temp_bytes from pg_stat_database where datname = current_database()"))
 
 
@@ -441,7 +442,7 @@ class Clients(Sockets):
     CHUNK = re.compile(rb"\r\n[0-9A-Fa-f]+\r\n")
 
     def __init__(self, service, paths, pace=None, address="127.0.0.1"):
-        """:param pace: how many bytes a second each reads; None for all there is."""
+        """:param pace: how many bytes a second each client reads; None for no limit."""
         super().__init__()
         self.positions = [0] * len(paths)
         self.heard = [time.monotonic()] * len(paths)
@@ -460,7 +461,7 @@ class Clients(Sockets):
             self.add(client)
 
     def read(self, seconds):
-        """Reads for so long."""
+        """Reads from all clients for this many seconds."""
         end = time.monotonic() + seconds
         while (now := time.monotonic()) < end:
             if self.pace:
@@ -485,7 +486,8 @@ class Clients(Sockets):
         self.longest[index] = max(self.longest[index], now - self.heard[index])
         self.heard[index] = now
         self.bytes += len(data)
-        # The end of a pass comes after all of its changes. A proxy may begin a new chunk in the middle of it.
+        # The position at the end of a pass comes after all of its changes. A proxy may begin a new chunk in the middle of the
+        # position.
         tail = self.tails[index] = (self.tails[index] + data)[-300:]
         for found in self.TOKEN.finditer(self.CHUNK.sub(b"", tail)):
             self.positions[index] = int(found[1])
@@ -498,7 +500,7 @@ class Clients(Sockets):
             self.read(0.1)
 
     def silences(self):
-        """The longest silence of each since the last call."""
+        """The longest silence of each client since the last call."""
         now = time.monotonic()
         longest = [max(longest, now - heard) for longest, heard in zip(self.longest, self.heard)]
         self.longest, self.heard = [0.0] * len(longest), [now] * len(longest)
@@ -506,7 +508,7 @@ class Clients(Sockets):
 
 
 class Slow(Sockets):
-    """Many connections, each of which is slow in one of four ways."""
+    """Many slow connections. Each is slow in one of four ways."""
 
     PER_ADDRESS = 400
 
@@ -521,7 +523,7 @@ class Slow(Sockets):
         self.pieces = []
         for number in range(count):
             client = socket.socket()
-            # Unread answers may not wait in this machine's memory.
+            # The small buffer keeps unread responses from being stored on the client's side.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 10)
             address = number // self.PER_ADDRESS
             client.bind((f"127.1.{address // 250}.{address % 250 + 2}", 0))
@@ -537,7 +539,7 @@ class Slow(Sockets):
             self.pieces.append(piece)
 
     def drip(self, seconds):
-        """Sends, or takes, a byte of each now and then."""
+        """Sends or reads one byte on each connection, once a second."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for number in list(self.alive):
@@ -561,7 +563,7 @@ def whole(url):
 
 
 def up_to_position(url):
-    """Reads a stream up to its first position."""
+    """Reads a stream of changes up to its first position."""
     with urllib.request.urlopen(url, timeout=300) as answer:
         text = b""
         while not Clients.TOKEN.search(text) and (piece := answer.read1(1 << 20)):
@@ -569,7 +571,7 @@ def up_to_position(url):
 
 
 class Others:
-    """A client in its own process that asks short questions all the time, and notes the longest wait for each."""
+    """A client in a separate process that repeats short requests, and records how long each took."""
 
     def __init__(self, service, paths, ask=whole):
         self.ask, self.url = ask, service.url
@@ -599,7 +601,7 @@ class Others:
             time.sleep(0.02)
 
     def end(self):
-        """The longest wait for each path."""
+        """Ends the client. Returns the longest wait for each path."""
         self.over.set()
         self.waits, self.refused = self.results.get()
         self.process.join()

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Measures how soon after a commit many followers have it in their views, compared with the barest possible follower.
+"""Measures how soon after a commit many followers have it in their views, compared with a minimal follower.
 
-A writer commits transactions of 20 updates at a steady rate. For each transaction, it records the token and the time
-right after COMMIT has returned. view_observer.c reports when the file of each view reaches a token. The
-latency is the time in between, for each transaction and each view. The two kinds of follower take turns: `quakes
-follow` and barest_follower.c.
+A writer commits transactions of 20 updates at a steady rate. For each transaction, it records the token and the time right after
+COMMIT has returned. view_observer.c reports when the file of each view reaches a token. The latency is the time between the two,
+for each transaction and each view. The two kinds of follower, `quakes follow` and barest_follower.c, are measured in turn.
 
-CPU times are those of the followers, and of their sessions in the server, from right before the first commit to right
-after every view has the last one: neither their start nor their first snapshot counts. They are given for a pass. A
-follower that falls behind reads several commits in one pass, which takes less CPU time than one pass for each.
+CPU times are those of the followers and of their sessions in the server, from right before the first commit until every view has
+the last one, so the start and the first snapshot do not count. They are given per pass. A follower that falls behind reads
+several commits in one pass, which takes less CPU time than a pass for each commit.
 
-The figures are medians over the rounds. So are the ratios within each round; the least and the greatest stand beside them.
+The figures are medians over the rounds. The ratios are medians of the ratios within each round, with the smallest and the
+largest.
 
---http measures as many live HTTP clients of `quakes serve` instead, beside nginx and nchan (live.py).
+--http measures live HTTP clients of `quakes serve` instead, compared with nginx and nchan (live.py).
 
-All figures of one run come from one machine and one server; only their ratios mean anything. The benchmark needs a C
-compiler, libpq and SQLite with their headers. The server is a private cluster that exists only for the run.
+All figures of a run come from one machine and one server; only their ratios are meaningful. The benchmark needs a C compiler,
+libpq and SQLite with their headers. The database is a private cluster that exists only during the run.
 
     Benchmarks/Speed/follow.py [--http] [--followers N] [--seconds S] [--rate R] [--rows N] [--events N] [--rounds R] [--json]
 """
@@ -102,7 +102,7 @@ class Bench:
         self.observer = cluster.compile("view_observer.c", "sqlite3")
         self.codes = cluster.sql("select code from quake").splitlines()
         self.folder = f"{cluster.home}/views"
-        # The planner has to see typical transactions first; otherwise it may plan the barest follower's query badly.
+        # Without statistics of typical transactions, the server may choose a bad plan for the minimal follower's query.
         Writer(cluster.url).write(self.codes, options, count=200, rate=200)
         cluster.sql("vacuum analyze")
 
@@ -143,8 +143,8 @@ class Bench:
         return [self.barest, self.cluster.url, file, *self.cluster.view_schema()]
 
     def observe(self, files, clients, sessions):
-        """Writes, and watches the views until they have everything. Returns the commit time of each token, the latencies of
-        each view, and what that took: CPU seconds and passes."""
+        """Writes transactions, and watches the views until they have all of them. Returns the commit time of each token, the
+        latencies of each view, and the CPU seconds and passes that were used."""
         def usage():
             return {"clients": sum(map(cpu_of, clients)), "sessions": sum(map(cpu_of, sessions)),
                     "passes": sum(map(transactions_of, files))}
@@ -160,14 +160,14 @@ class Bench:
 
 
 def transactions_of(path):
-    """How many transactions were committed to a view: iChange in the header of the index of its log
-    (https://www.sqlite.org/walformat.html#the_wal_index_header). A follower commits one for each pass."""
+    """The number of transactions that were committed to a view. A follower commits one for each pass. This is iChange in the
+    header of the log's index (https://www.sqlite.org/walformat.html#the_wal_index_header)."""
     with open(f"{path}-shm", "rb") as index:
         return struct.unpack("=8xI", index.read(12))[0]
 
 
 class Sightings:
-    """Watches views (view_observer.c) until the block ends: when each was seen to reach which token."""
+    """Records with view_observer.c when each view reaches each token, during a `with` block."""
 
     def __init__(self, observer, files, path):
         self.observer, self.files, self.path = observer, files, path
@@ -175,11 +175,11 @@ class Sightings:
     def __enter__(self):
         with open(self.path, "w") as output:
             self.process = subprocess.Popen([self.observer, *self.files], stdout=output)
-        time.sleep(1)  # until it watches
+        time.sleep(1)  # until the observer watches the files
         return self
 
     def __exit__(self, *_):
-        time.sleep(1)  # until it has written what it saw last
+        time.sleep(1)  # until the observer has written its last lines
         self.process.terminate()
         self.process.wait()
 
@@ -204,7 +204,7 @@ def first(view, token):
 
 
 def cpu_of(process):
-    """CPU seconds of a process that runs, with all its threads: to the nanosecond, unlike in /proc."""
+    """The CPU seconds of a running process with all its threads. Unlike in /proc, they are exact to the nanosecond."""
     return time.clock_gettime(~process << 3 | 2)  # CPUCLOCK_SCHED: see clock_getcpuclockid(3)
 
 

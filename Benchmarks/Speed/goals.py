@@ -1,7 +1,7 @@
-"""What was measured, beside what it should be.
+"""Compares measurements with goals.
 
-Each benchmark says how it stands to its goals. Where GOALS names a file, they are also kept there, a line of JSON each, for
-a table of all of them at the end:
+Each benchmark prints its goals and whether they are met. If the environment variable GOALS names a file, the goals are also
+appended to it, as a line of JSON each, for a table of all goals at the end:
 
     Benchmarks/Speed/goals.py FILE
 """
@@ -14,17 +14,17 @@ from cluster import print_table
 
 
 def at_most(what, measured, limit):
-    """A goal that is met by the limit, and by less."""
+    """A goal that is met by the limit or a smaller value."""
     return (what, float(measured), f"≤ {limit:g}", "met" if measured <= limit else "not met")
 
 
 def at_least(what, measured, limit):
-    """A goal that is met by the limit, and by more."""
+    """A goal that is met by the limit or a larger value."""
     return (what, float(measured), f"≥ {limit:g}", "met" if measured >= limit else "not met")
 
 
 def tell(goals, prints=True):
-    """Keeps the goals for the table at the end, and prints them after an empty line."""
+    """Stores the goals for the table at the end, and prints them after an empty line."""
     goals = list(goals)
     if path := os.environ.get("GOALS"):
         with open(path, "a") as file:

@@ -1,11 +1,12 @@
-"""How soon after a commit many live HTTP clients have its changes, compared with nginx and nchan: follow.py --http.
+"""Measures how soon after a commit many live HTTP clients have its changes, compared with nginx and nchan: follow.py --http.
 
-live_clients.c is all the clients, in one process that does little else. The latency is the time from a commit to the event
-with its position, for each transaction and each client. Two servers take turns: `quakes serve`, and nginx with its module
-nchan, a hub for Server-Sent Events, which barest_publisher.c feeds with the same lines. It takes Debian's nginx and
-libnginx-mod-nchan; without them, `quakes serve` is measured alone.
+live_clients.c is a single process with all clients. The latency is the time from a commit to the event with its position, for
+each transaction and each client. Two servers are measured in turn: `quakes serve`, and nginx with its module nchan, a hub for
+Server-Sent Events, to which barest_publisher.c sends the same lines. This needs Debian's nginx and libnginx-mod-nchan; without
+them, only `quakes serve` is measured.
 
-The memory is that of the server's processes with all clients, less that without any, for each client (PSS).
+The memory per client is the difference between the servers' memory (PSS) with all clients and without clients, divided by their
+number.
 """
 
 import json
@@ -159,12 +160,12 @@ def processes(servers):
 
 
 def cpu_of(servers):
-    """CPU seconds up to now."""
+    """The CPU seconds of the servers so far."""
     return sum(tree_cpu(server.pid) for server in servers)
 
 
 def memory(servers):
-    """In kB."""
+    """The memory of the servers in kB (PSS)."""
     total = 0
     for pid in processes(servers):
         with open(f"/proc/{pid}/smaps_rollup") as file:

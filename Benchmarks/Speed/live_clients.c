@@ -1,11 +1,11 @@
-// Many clients of a stream of Server-Sent Events, in one process that does little else.
+// Many clients of a stream of Server-Sent Events in one process, which does little work per client.
 //
 //     live_clients PORT PATH COUNT
 //
-// It connects them, says "ready" once each has its answer, and waits for a line on standard input: from then on, all of
-// them get the same bytes. The first client keeps the bytes, the others only count them. Then come lines of a token and
-// the moment of its commit (ns of CLOCK_MONOTONIC), and an empty line. Once every client has all of these tokens, it
-// prints p50, p90, p99 and the maximum of the time from a commit to the event with its position, in ms, and ends.
+// It connects the clients, prints "ready" when each has a response, and waits for a line on standard input: from then on, all
+// clients get the same bytes. The first client keeps the bytes, the others only count them. Then it reads lines with a token and
+// the time of its commit (ns of CLOCK_MONOTONIC), up to an empty line. When every client has all of these tokens, it prints p50,
+// p90, p99 and the maximum of the time from a commit to the event with its position, in ms, and the bytes per commit, and ends.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -90,7 +90,7 @@ int main(int arguments, char **argument) {
     if (arguments != 4) fail("PORT PATH COUNT");
     count = atoi(argument[3]);
     clients = calloc(count, sizeof *clients);
-    kept = malloc(kept_room);  // takes memory only as it is filled
+    kept = malloc(kept_room);  // uses memory only as it is filled
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
@@ -107,7 +107,7 @@ int main(int arguments, char **argument) {
     for (int index = 0; index < count; index++) {
         struct Client *client = &clients[index];
         client->socket = socket(AF_INET, SOCK_STREAM, 0);
-        // Ports of one address do not suffice for very many.
+        // This fails for more clients than one address has ports.
         if (connect(client->socket, (struct sockaddr *)&address, sizeof address)) fail("a client cannot connect");
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
         if (epoll_ctl(poll, EPOLL_CTL_ADD, client->socket, &event)) fail("epoll_ctl");
@@ -115,7 +115,7 @@ int main(int arguments, char **argument) {
         while (index - opened > 100) usleep(1000);
     }
     while (opened < count) usleep(10000);
-    // What comes with the answer is still under way.
+    // Waits for data that arrive together with the response.
     sleep(1);
     printf("ready\n");
     fflush(stdout);
@@ -130,7 +130,7 @@ int main(int arguments, char **argument) {
     int commits = 0;
     while (fgets(line, sizeof line, stdin) && sscanf(line, "%ld %ld", &tokens[commits], &moments[commits]) == 2) commits++;
 
-    // Where in the bytes the position of each token ends, or that of a later one.
+    // For each token, the offset in the bytes at which its position, or that of a later token, ends.
     unsigned long *ends = calloc(commits, sizeof *ends), total = 0;
     for (int done = 0; done < commits; usleep(100000)) {
         done = 0;

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Measures loads and reloads of a synthetic feed, compared with the tools that people use today.
+"""Measures loads and reloads of a synthetic feed, compared with tools that people use today.
 
 For each size, there are three loads: the feed into an empty table, the same feed again, and the same feed with 1 % of
 its events revised. quakes loads them with history. The other tools load the same rows into a table with the same
 columns and indexes, but without history:
 
-    psql \\copy   csv and binary; parses no JSON and resolves no duplicates, so it cannot load anything twice
+    psql \\copy   csv and binary; it does not parse JSON or resolve duplicates, so it can do only the first load
     python        plain_import.py: orjson, COPY into a temporary table, INSERT ON CONFLICT (needs orjson and psycopg)
     ogr2ogr       from GDAL (gdal-bin on Debian), into a table that it creates; it cannot upsert by a text key, so it
                   creates the table again each time
 
-The figures are medians. All figures of one run come from one machine and one server; only their ratios mean anything.
-The benchmark needs python3 and the release executable (`make bench` builds it). The server is a private cluster that
-exists only for the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off. The table
-is vacuumed between the loads.
+The figures are medians. All figures of a run come from one machine and one server; only their ratios are meaningful. The
+benchmark needs python3 and the release executable (`make bench` builds it). The database is a private cluster that exists only
+during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off. The table is vacuumed between
+the loads.
 
---short measures short runs instead: the import of an hourly feed with ten known events, beside psql -c 'select 1'. Either the
-feed has not changed (304), or a newer document has the same events (200). The goal is twice psql's time. psql is the program
-itself, without the script that Debian puts before it.
+--short measures short runs instead: the import of an hourly feed with ten known events, compared with psql -c 'select 1'. Either
+the feed has not changed (304), or a newer document has the same events (200). The goal is twice psql's time. psql is run
+directly, without Debian's wrapper script.
 
     Benchmarks/Speed/load.py [--short] [--events N,…] [--repeat R] [--only quakes,…] [--json]
 """
@@ -72,7 +72,7 @@ def print_results(results):
 
 
 def goals_of(results):
-    """The goals for loads that were measured."""
+    """The goals for the loads that were measured."""
     smallest, largest = results[min(results)], results[max(results)]
 
     def ratio(text, limit, of, key, to, other, figure="wall"):
@@ -95,7 +95,7 @@ def measure(cluster, size, options):
     rounds = {}
     for turn in range(options.repeat):
         for importer in importers(cluster, options.only):
-            # The slow ones take minutes for a large feed: one round has to do.
+            # The slow tools take minutes for a large feed, so they run in one round only.
             if turn and size > 100_000 and importer.__name__ in ("python", "ogr2ogr"):
                 continue
             for load, figures in importer(feed, revised):
@@ -114,14 +114,14 @@ def importers(cluster, names):
         before, start = counters(cluster), cluster.server_cpu()
         with Listener(cluster) as listener:
             figures = run(*arguments, env=cluster.env, stdout=subprocess.DEVNULL)
-            # The server's process ends, and is counted, shortly after its client.
+            # The server process ends, and its CPU time is counted, shortly after the client.
             time.sleep(0.5)
             figures["notifications"] = listener.count()
         figures["server"] = cluster.server_cpu() - start
         return figures | {name: value - before[name] for name, value in counters(cluster).items()}
 
     def settled(table):
-        # The first reader after a load sets hint bits, which is not what this measures.
+        # Without the vacuum, the next load would also set the hint bits of all rows.
         cluster.sql(f"vacuum freeze {table}")
 
     def quakes(feed, revised):
@@ -186,7 +186,8 @@ def counters(cluster):
 
 
 class Listener:
-    """Counts notifications over its own connection. Without psycopg, it counts tokens: each has one notification."""
+    """Counts notifications over a separate connection. Without psycopg, it counts tokens, because each token has one
+    notification."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -217,7 +218,7 @@ class Listener:
 
 
 class Feed(http.server.BaseHTTPRequestHandler):
-    """/304 never changes; /200 is newer for every request. Both have the same events."""
+    """Serves two feeds with the same events: /304 never changes, and /200 is newer for every request."""
 
     start = int(time.time() * 1000) - 1_800_000
 
@@ -248,12 +249,12 @@ class Feed(http.server.BaseHTTPRequestHandler):
 
 
 def measure_short_runs(options):
-    """Ten runs of each program in turns, in twice as many rounds as asked, after one that imports the events."""
+    """Measures ten runs of each program in turn, in 2 × `--repeat` rounds, after one round that imports the events."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Feed)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     psql = subprocess.check_output(["pg_config", "--bindir"], text=True).strip() + "/psql"
     with Cluster() as cluster:
-        # A file of certificates costs what it is long.
+        # Reading a long file of certificates would take time.
         for name in "SSL_CERT_FILE", "CURL_CA_BUNDLE":
             cluster.env.pop(name, None)
         run_import = [QUAKES, "import", "--database", cluster.url]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measures `quakes notify`.
 
-Latency: how soon after a commit a webhook gets the first byte of its message, beside how soon `quakes follow --format ndjson`
-writes the change. Each commit is one earthquake near another place, which has its own rule and receiver: a receiver
-that is told often would get digests.
+Latency: the time from a commit to the first byte of its message at a webhook, compared with the time until `quakes follow
+--format ndjson` writes the change. Each commit is an earthquake near a different place with a separate rule and receiver, because
+a receiver with many messages would get digests.
 
-Size: how long a commit of 20,000 earthquakes takes with 1,000 rules, and what memory the notifier takes at most.
+Size: the time to decide a commit of 20,000 earthquakes with 1,000 rules, and the notifier's peak memory.
 
-Absence: 10,000 messages wait for a receiver that is away. How many attempts that costs, how long all of them take once it is
-back, and whether one is lost, comes twice, or comes before an earlier one about the same earthquake.
+Absence: 10,000 messages wait for a receiver that does not run. Measures the number of attempts, the time to deliver all messages
+once the receiver runs, and how many are lost, arrive twice, or arrive before an earlier one about the same earthquake.
 
     Benchmarks/Speed/notify.py [--commits N] [--rate R] [--rules N] [--rows N] [--messages N] [--away S] [--json]
 """
@@ -31,7 +31,7 @@ from writer import Writer
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Notes when each message's first byte came, in nanoseconds of CLOCK_MONOTONIC."""
+    """A webhook that records when the first byte of each message arrived, in nanoseconds of CLOCK_MONOTONIC."""
 
     request_queue_size = 128
     daemon_threads = True
@@ -68,7 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def places(count):
-    """Points that lie at least 100 km apart."""
+    """Points that are at least 100 km apart."""
     return [(-60 + number // 60, -180 + 6 * (number % 60)) for number in range(count)]
 
 
@@ -149,7 +149,7 @@ def absence(cluster, options):
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"receivers: {{r: {{webhook: \"http://127.0.0.1:{port}/\"}}}}\nrules: {{all: {{magnitude: 9, to: r}}}}\n")
     cluster.sql("truncate notify.outbox")
-    # Two about each earthquake, the second of which has to wait for the first.
+    # There are two messages about each earthquake. The second one must wait for the first.
     cluster.sql(f"""
         insert into notify.outbox (message_id, receiver, message, earthquakes, follows)
         select id, 'r', jsonb_build_object('id', id, 'receiver', 'r', 'type', 'earthquake.new', 'at', '2026-01-01T00:00:00.000Z',
@@ -162,7 +162,7 @@ def absence(cluster, options):
     process = notifier(cluster, path)
     time.sleep(options.away)
     attempts = int(cluster.sql("select sum(attempts) from notify.outbox"))
-    # All of them at once, as after their next attempts' times.
+    # Makes all messages due at once, as if the times of their next attempts had passed.
     cluster.sql("update notify.outbox set next_attempt_at = now() where next_attempt_at is not null")
     receiver = Receiver(port)
     back = time.monotonic()

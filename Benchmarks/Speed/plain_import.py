@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The importer that people usually write: the whole feed in memory, COPY into a temporary table, INSERT … ON CONFLICT.
+"""A typical importer as people write it: the whole feed in memory, COPY into a temporary table, INSERT … ON CONFLICT.
 
-It is only a yardstick: it does not check the features, and the feed that is loaded last wins. It needs orjson and
+It serves only for comparison: it does not check the features, and always overwrites rows with the last feed. It needs orjson and
 psycopg.
 
     plain_import.py DATABASE TABLE FEED

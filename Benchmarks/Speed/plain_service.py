@@ -1,8 +1,7 @@
-"""The service that people usually write: FastAPI, a pool of psycopg, one query, and orjson.
+"""A typical service as people write it: FastAPI, a connection pool of psycopg, one query, and orjson.
 
-It is only a yardstick: it knows four parameters, checks nothing beyond their types, has no tokens, tags or limits, and
-collects each answer in memory. It needs fastapi, psycopg[pool] and orjson, and uvicorn to run it. DATABASE_URL names the
-database.
+It serves only for comparison: it has four parameters, checks only their types, has no tokens, tags or limits, and collects each
+response in memory. It needs fastapi, psycopg[pool] and orjson, and uvicorn to run it. DATABASE_URL names the database.
 
     uvicorn plain_service:app --workers 2
 """

@@ -8,7 +8,7 @@ from cluster import HERE, free_port
 
 
 def programs():
-    """The folder of the proxies; None without them, which is said."""
+    """The folder of the proxies; None, after a message, if they are not available."""
     found = subprocess.run([f"{HERE}/../../scripts/tools", "proxies"], capture_output=True, text=True)
     if found.returncode != 0:
         print(found.stderr.strip(), file=sys.stderr)
@@ -17,7 +17,7 @@ def programs():
 
 
 class Proxy:
-    """nginx, haproxy or Varnish as deploy/proxies has them, but for the ports and for how many clients they take."""
+    """nginx, haproxy or Varnish with the configuration in deploy/proxies, but with other ports and higher limits for clients."""
 
     FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "varnish": "varnish.vcl"}
 
@@ -26,7 +26,7 @@ class Proxy:
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost",
              "-keyout", f"{home}/quakes.key", "-out", f"{home}/quakes.crt"], check=True, capture_output=True)
-        with open(f"{home}/quakes.pem", "w") as both: # haproxy takes both in one file
+        with open(f"{home}/quakes.pem", "w") as both: # haproxy needs both in one file
             both.writelines(open(f"{home}/quakes.{part}").read() for part in ("crt", "key"))
         path = f"{home}/{self.FILES[name]}"
         with open(f"{HERE}/../../deploy/proxies/{self.FILES[name]}") as file:
@@ -35,7 +35,7 @@ class Proxy:
                          ("listen 80;", f"listen 127.0.0.1:{self.port} backlog=4096;"),
                          ("bind :80", f"bind 127.0.0.1:{self.port}"), ("/var/cache/nginx", home), ("/etc/ssl", home),
                          ("listen 443", f"listen 127.0.0.1:{self.tls_port}"), ("bind :443", f"bind 127.0.0.1:{self.tls_port}"),
-                         # All clients have one address here.
+                         # All clients have the same address here.
                          ("rate=20r/s", "rate=100000r/s"), ("burst=200 ", "burst=100000 "),
                          ("limit_conn quakes_connections 200;", "limit_conn quakes_connections 60000;")):
             text = text.replace(old, new)

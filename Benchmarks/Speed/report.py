@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Measures what reports cost: each view and function, compared with one sequential scan of the table. --indexes
-measures what each index costs an import instead.
+"""Measures the time of reports: each view and function, compared with one sequential scan of the table. --indexes measures the
+cost of each index for imports instead.
 
-The scan reads the columns that the reports read (place, time, magnitude, coordinates, depth), which are almost at the
-end of each row. A view is read whole, with all rows and columns, by EXPLAIN ANALYZE, which does not send them. Scan and
-reports take turns; the figures are medians. Queries do not run in parallel, because how many processes help is another
-question. All figures come from one machine and one server; only their ratios mean anything. The server is a private
-cluster that exists only for the run.
+The scan reads the columns that the reports read (place, time, magnitude, coordinates, depth), which are almost at the end of each
+row. A view is read with all rows and columns by EXPLAIN ANALYZE, which does not send them. The scan and the reports are measured
+in turn; the figures are medians. Parallel queries are disabled, because their gain depends on the machine. All figures come from
+one machine and one server; only their ratios are meaningful. The database is a private cluster that exists only during the run.
 
-The table holds a synthetic feed. --revised says which part of its events is revised; the default is one in a hundred.
---indexes measures the first load, and the load of a feed in which every tenth event is revised. It does so with and
-without each index, and with different fill factors.
+The table contains a synthetic feed. --revised is the part of its events that is revised; the default is one in a hundred.
+--indexes measures the first load, and the load of a feed in which every tenth event is revised, with and without each index, and
+with different fill factors.
 
     Benchmarks/Speed/report.py [--events N] [--revised P] [--repeat R] [--plans] [--indexes] [--json]
 """
@@ -25,7 +24,7 @@ ONE_SCAN = "one scan"
 SCAN = ("select count(place), count(time), count(magnitude), count(longitude), count(latitude), count(depth)"
         " from public.quake")
 MAINSHOCK = "(select code from public.quake order by magnitude desc nulls last limit 1)"
-# What a dashboard asks for: the last week of the catalogue.
+# The typical query of a dashboard is the last week of the catalogue.
 WEEK = "'2025-12-25' and '2026-01-01'"
 ASKED = {
     "daily_activity, a week": f"report.daily_activity where day between {WEEK}",
@@ -89,10 +88,10 @@ def measure_reports(cluster, options):
 
 
 def statements(cluster):
-    """What is measured: the name of each report, and a statement that reads it."""
+    """The name of each measured report, and a statement that reads it."""
     names = cluster.sql("select relname from pg_class where relnamespace = 'report'::regnamespace and relkind = 'v'"
                         " order by 1").splitlines()
-    # The parameters are constants, as people write them. The planner can then inline the functions.
+    # The parameters are constants, as in typical queries, so the planner can inline the functions.
     mainshock = cluster.sql(f"select quote_literal({MAINSHOCK})")
     reports = {name: f"report.{name}" for name in names} | {
         "magnitude_frequency()": "report.magnitude_frequency()",

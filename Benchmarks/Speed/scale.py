@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
-"""Measures whether an event costs as much among ten million as among one million, and what a long history costs.
+"""Measures whether the time per event is the same with ten million events as with one million, and the cost of a long history.
 
-For each size: a first load, the same feed again, a first snapshot of a view, the feed with one event in a hundred
-revised, catching up with that, `quakes status`, each report, and `quakes prune` of the whole history. Beside them is
-psql's \\copy of the same rows as CSV into a table with the same indexes: what becomes slower there becomes slower
-because the server has more to look after. The goal is that time per event grows at most 1.3 times as much as that of
-\\copy, and that memory stays the same.
+For each size, it measures a first load, an import of the same feed again, the first snapshot of a view, an import with one event
+in a hundred revised, the view's catch-up with these revisions, `quakes status`, each report, and `quakes prune` of the whole
+history. They are compared with psql's \\copy of the same rows as CSV into a table with the same indexes, which gets slower only
+because the server has more data. The goal is that the time per event grows at most 1.3 times as much as that of \\copy, and that
+memory does not grow.
 
-A view that catches up with the first load, and the first snapshot, stand beside psql's COPY piped into sqlite3's `.import`
-with the same table; the goal is 0.8 of its time. How soon a listing shows three lines, process start included, is measured
-as well; among many events it should take at most three times as long as among few.
+A view's catch-up with the first load, and the first snapshot, are compared with psql's COPY piped into sqlite3's `.import` of the
+same table; the goal is 0.8 of its time. The time until a listing shows three lines, including the start of the process, is
+measured as well; with the most events it should be at most three times as long as with the fewest.
 
-Reports are read whole by EXPLAIN ANALYZE, which does not send their rows. Memory is that of the client, and of the
-server process with the most private memory, which leaves the shared buffers out. The `-wal` is the greatest size
-that SQLite's log had while the view was written.
+Reports run under EXPLAIN ANALYZE, which computes all of their rows but does not send them. Memory is that of the client, and that
+of the server process with the most private memory, which does not include the shared buffers. The `-wal` is the largest size of
+SQLite's log while the view was written.
 
-The second part makes changes by updating events, 20,000 in a transaction, and shows what each takes in the tables and
-indexes of the history. Then it prunes the older half, vacuums twice, and makes as many changes again: what was freed
-should be used again.
+The second part updates events, 20,000 in a transaction, and shows how much space each change takes in the tables and indexes of
+the history. Then it prunes the older half, vacuums twice, and makes as many changes again, which should use the freed space.
 
-Other work on the machine changes the wall times. The CPU times say more then. The server is a private cluster that
-exists only for the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off; the table
-is vacuumed after the first load. 10,000,000 events take up to 45 GB in TMPDIR, which should be on a disk: in
-memory, a file system would take the place of the server's cache.
+Other work on the machine changes the wall times; the CPU times are then more reliable. The database is a private cluster that
+exists only during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off; the table is
+vacuumed after the first load. 10,000,000 events take up to 45 GB in TMPDIR, which should be on a disk: a file system in memory
+would leave no memory for the server's cache.
 
     TMPDIR=/var/tmp Benchmarks/Speed/scale.py [--events N,…] [--changes N] [--json]
 """
@@ -83,7 +82,7 @@ def measure(cluster, size):
     step.run("empty view", *follow)
     feed = cluster.sample(size)
     step.run("first load", QUAKES, "import", "--database", cluster.url, feed)
-    # The first reader after a load sets hint bits, which is not what this measures.
+    # Without the vacuum, the next step would also set the hint bits of all rows.
     cluster.sql("vacuum freeze analyze")
     step.run("reload", QUAKES, "import", "--database", cluster.url, feed)
     os.remove(feed)
@@ -122,7 +121,8 @@ def remove_view(cluster):
 
 
 def first_lines(cluster, listing):
-    """Seconds from the start of the process to the third line, as `head -3` sees it: the median of three, after one."""
+    """Seconds from the start of the process to the third line, as for `head -3`: the median of three runs, after one to warm
+    up."""
     command = listing.format(author=cluster.sql("select author from history.transaction order by token desc limit 1"),
                              code=cluster.sql("select code from quake order by code limit 1")).split()
     rounds = []
@@ -134,18 +134,18 @@ def first_lines(cluster, listing):
             process.stdout.readline()
         rounds.append(time.monotonic() - start)
         process.stdout.close()
-        # 141 is its own exit code once the output is closed; Python has SIGPIPE end it before that.
+        # After its output is closed, the program exits with 141, or SIGPIPE ends it, because Python restores that signal.
         if process.wait() not in (0, 65, 69, 141, -13):
             sys.exit(f"{listing} ended with {process.returncode}")
-        # The server's statement has to end as well.
+        # Waits until the server's statement has ended, too.
         while cluster.sql("select count(*) from pg_stat_activity where backend_type = 'client backend'") != "1":
             pass
     return statistics.median(rounds[1:])
 
 
 def copy_rows(cluster, step, size):
-    """The yardstick of all steps. One copy of few rows may by chance wait for the disk, so they are copied three times, and
-    the medians count."""
+    """Measures \\copy, with which all steps are compared. A copy of few rows may happen to wait for the disk, so they are
+    copied three times, and the medians count."""
     rows = f"'{cluster.home}/rows' csv"
     subprocess.run(["psql", cluster.url, "-qXc", f"\\copy quake to {rows}"], env=cluster.env, check=True)
     rounds = []
@@ -172,7 +172,7 @@ class Steps:
             start = time.monotonic()
             process = subprocess.Popen(command, env=self.cluster.env, stdout=subprocess.DEVNULL)
             figures = finish(process, start, ends_with)
-        # The server's process ends, and is counted, shortly after its client.
+        # The server process ends, and its CPU time is counted, shortly after the client.
         time.sleep(0.5)
         figures["server"] = self.cluster.server_cpu() - cpu
         figures["wal"] = (self.cluster.wal() - wal) / 1e6
@@ -193,8 +193,8 @@ class Steps:
 
 
 class Peaks(threading.Thread):
-    """Looks 20 times a second how much private memory a server process has, and how large a file is. The results are
-    the greatest figures, in MB."""
+    """Samples the largest private memory of a server process, and the size of a file, 20 times a second. The results are the
+    largest values, in MB."""
 
     def __init__(self, cluster, log=None):
         super().__init__(daemon=True)
@@ -227,7 +227,7 @@ class Peaks(threading.Thread):
 
 
 def own_memory(process):
-    """MB of private memory; 0 when it has ended."""
+    """The private memory of a process in MB; 0 if it has ended."""
     try:
         with open(f"/proc/{process}/status") as status:
             return next(int(line.split()[1]) / 1024 for line in status if line.startswith("RssAnon"))
@@ -241,7 +241,7 @@ def per_event(sizes, size, name, figure):
 
 
 def growth(sizes, name, figure="wall"):
-    """How much more an event takes among the most events than among the fewest."""
+    """The time per event with the most events, divided by that with the fewest."""
     before = per_event(sizes, min(sizes), name, figure)
     return per_event(sizes, max(sizes), name, figure) / before if before else float("nan")
 
@@ -318,7 +318,7 @@ def measure_history(cluster, changes):
     start = time.monotonic()
     cluster.sql("vacuum history.change, history.transaction")
     vacuum = time.monotonic() - start
-    # An index's empty pages are used again only after the next vacuum that comes after another transaction.
+    # Empty pages of an index are used again only after another transaction and another vacuum.
     cluster.sql("select pg_current_xact_id()")
     cluster.sql("vacuum history.change, history.transaction")
     pruned = relation_sizes(cluster)
@@ -329,7 +329,7 @@ def measure_history(cluster, changes):
 
 
 def change(cluster, changes, events):
-    """Changes what revisions mostly change, of as many events at a time as a batch of the importer has."""
+    """Updates the columns that revisions usually change, in transactions as large as a batch of the importer."""
     wal, start = cluster.wal(), time.monotonic()
     for first in range(0, changes, PER_TRANSACTION):
         turn = first % events

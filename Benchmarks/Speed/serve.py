@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Measures `quakes serve`: long answers, short ones, and memory.
+"""Measures `quakes serve`: long responses, short responses, and memory.
 
-Long answers: 20,000 events in each format, read with curl, beside psql's COPY TO STDOUT of the same rows and of the columns
-that the format has. CPU is that of the programs and of PostgreSQL together.
+Long responses: 20,000 events in each format, read with curl, compared with psql's COPY TO STDOUT of the same rows and of the
+columns that the format contains. CPU is the total of the programs and PostgreSQL.
 
-Short answers, with wrk over 16 connections: 20 events as GeoJSON, one query repeated and queries that all differ, beside
-the service that people usually write (plain_service.py: FastAPI, psycopg and orjson under uvicorn, with a worker for each
-core), and beside nginx with the same bytes as a file, which is the limit. Then the same with a tag, which is answered with
-304. wrk takes part of the machine, which makes fast servers look slower than they are; so the CPU time of a request is
-shown, too: that of the server and of PostgreSQL.
+Short responses, with wrk over 16 connections: 20 events as GeoJSON, for one repeated query and for queries that all differ. They
+are compared with a typical service (plain_service.py: FastAPI, psycopg and orjson under uvicorn, with a worker for each core),
+and with nginx serving the same bytes as a file, which is the upper limit. Then the same with an entity tag, which the servers
+answer with 304. wrk uses part of the machine, which makes fast servers look slower than they are, so the CPU time per request of
+the server and PostgreSQL is shown as well.
 
-Memory, which is the server's peak (VmHWM): 200 clients at once that each read 20,000 events, every other one slowly; and
-one client that reads 1,000,000 events in each format, beside 10,000.
+Memory is the server's peak (VmHWM): with 200 concurrent clients that each read 20,000 events, every other one slowly; and with
+one client that reads 1,000,000 events in each format, compared with 10,000.
 
-All are measured in turns. The figures are medians over the rounds, with the least and the greatest ratio within a round.
-The server is a private cluster that exists only for the run. It needs curl. Without wrk (a Debian package, as nginx
-is), the short answers are left out; without nginx, or without fastapi, psycopg[pool], orjson and uvicorn, so is what uses them.
+Each round measures all programs in turn. The figures are medians over the rounds, with the smallest and the largest ratio within
+a round. The database is a private cluster that exists only during the run. curl is required. Without wrk (a Debian package, like
+nginx), short responses are not measured; without nginx, or without fastapi, psycopg[pool], orjson and uvicorn, the comparison
+that needs them is left out.
 
     Benchmarks/Speed/serve.py [--events N] [--many N] [--clients N] [--repeat R] [--seconds S] [--json]
 """
@@ -52,7 +53,7 @@ EVENTS = "/fdsnws/event/1/query"
 SHORT = "starttime=2020-01-01&endtime=2025-12-20T00:00:00&minmagnitude=1&limit=20"
 ONE, ALL = "one query", "queries that differ"
 TAGGED = "304"
-# Asks for the events before another second each time.
+# Each request of this wrk script has a different end time.
 DIFFERENT = """
 local prefix
 function init(arguments) prefix = arguments[1]; math.randomseed(os.time()) end
@@ -96,7 +97,7 @@ def main():
 # MARK: programs
 
 class Service:
-    """A server that runs while the block does."""
+    """A server that runs during a `with` block."""
 
     def __init__(self, command, port, path="/", **options):
         self.url = f"http://127.0.0.1:{port}"
@@ -118,11 +119,11 @@ class Service:
         self.process.wait()
 
     def cpu(self):
-        """CPU seconds of the program and of its children, so far."""
+        """The CPU seconds of the program and its children so far."""
         return tree_cpu(self.process.pid)
 
     def peak(self):
-        """The most memory that the program has used, in MB."""
+        """The peak memory of the program in MB."""
         with open(f"/proc/{self.process.pid}/status") as file:
             return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
 
@@ -154,7 +155,7 @@ def nginx(cluster, body):
 
 
 class Stopwatch:
-    """Wall and CPU seconds of a block: of this script's children, of PostgreSQL, and of a server."""
+    """The wall time of a block, and the CPU time of PostgreSQL and a server in it, in seconds."""
 
     def __init__(self, cluster, service=None):
         self.cpu = lambda: postgres_cpu(cluster.env['QUAKES_HOME']) + (service.cpu() if service else 0)
@@ -168,10 +169,10 @@ class Stopwatch:
         self.figures = {"wall": time.monotonic() - wall, "cpu": self.cpu() - cpu}
 
 
-# MARK: what is measured
+# MARK: measurements
 
 def measure_long(cluster, options):
-    """How long 20,000 events take in each format, beside COPY."""
+    """Measures the time of 20,000 events in each format, relative to COPY."""
     with quakes(cluster, "--max-events", str(options.events)) as service, open(os.devnull, "wb") as nothing:
         def read(form):
             url = f"{service.url}{EVENTS}?format={form}"
@@ -203,7 +204,7 @@ def measure_long(cluster, options):
 
 
 def measure_short(cluster, options):
-    """Requests a second, and CPU time for each."""
+    """Measures requests per second, and the CPU time of a request."""
     script = f"{cluster.home}/different.lua"
     with open(script, "w") as file:
         file.write(DIFFERENT)
@@ -252,7 +253,7 @@ def ask(cluster, service, arguments, seconds):
 
 
 def measure_clients(cluster, options):
-    """The peak of memory while many clients read long answers at once, every other one slowly."""
+    """The server's peak memory while many clients read long responses at once, every other one slowly."""
     with quakes(cluster, "--max-events", str(options.events)) as service:
         host, port = service.url.removeprefix("http://").split(":")
         request = f"GET {EVENTS}?format=geojson HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
@@ -269,7 +270,7 @@ def measure_clients(cluster, options):
             for key, _ in selector.select(0.05):
                 if read_some(key.fileobj, memoryview(buffer), ends):
                     selector.unregister(key.fileobj)
-            # 128 KiB each tenth of a second: twelve seconds for 20,000 events.
+            # Reads 128 KiB each tenth of a second, so 20,000 events take twelve seconds.
             if time.monotonic() >= next_turn:
                 next_turn += 0.1
                 slow = [client for client in slow if not read_some(client, memoryview(buffer)[:128 << 10], ends)]
@@ -279,7 +280,7 @@ def measure_clients(cluster, options):
 
 
 def read_some(client, buffer, ends):
-    """Reads what is there, and keeps the last five bytes. Returns whether it was the end."""
+    """Reads the available bytes, and keeps the last five. Returns whether the response has ended."""
     try:
         count = client.recv_into(buffer)
     except BlockingIOError:
@@ -291,7 +292,7 @@ def read_some(client, buffer, ends):
 
 
 def measure_many(cluster, form, count, options):
-    """The peak of memory of a new server that gives one long answer, three times."""
+    """The peak memory of a new server after one long response, or after three if the response is shorter than the longest."""
     with quakes(cluster, "--max-events", str(options.many)) as service:
         for _ in range(3 if count < options.many else 1):
             subprocess.run(["curl", "-sf", f"{service.url}{EVENTS}?format={form}&limit={count}"],

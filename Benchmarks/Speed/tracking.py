@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures what tracking a table costs its writers.
+"""Measures how much tracking a table slows down its writers.
 
-Small writes: pgbench, where each transaction updates one random row. By default, PostgreSQL's commits wait until they
-are on disk (fsync and synchronous_commit on). Go by that figure. With synchronous_commit off, the disk no longer hides
-what tracking costs. Without listeners; Benchmarks/Speed/follow.py measures with listeners.
+Small writes: pgbench, where each transaction updates one random row. By default, PostgreSQL's commits wait until they are on disk
+(fsync and synchronous_commit on); this is the figure that matters. With synchronous_commit off, the wait for the disk does not
+hide the cost of tracking. There are no listeners; Benchmarks/Speed/follow.py measures with listeners.
 
 Bulk writes: the first load of a synthetic feed, the same feed again, and the same feed with every event revised.
 
-Each is measured untracked, tracked, and tracked without NOTIFY, one after the other in each round. The figures are
-medians. All come from one machine and one server; only their ratios mean anything. The server is a private cluster that
-exists only for the run.
+Each is measured untracked, tracked, and tracked without NOTIFY, one after another in each round. The figures are medians. All
+come from one machine and one server; only their ratios are meaningful. The database is a private cluster that exists only during
+the run.
 
     Benchmarks/Speed/tracking.py [--rows N] [--clients N,…] [--seconds S] [--events N] [--repeat R] [--json]
 """
@@ -24,7 +24,7 @@ import goals
 from cluster import Cluster, medians, print_table
 
 UNTRACKED, SILENT, TRACKED = VARIANTS = ["untracked", "tracked, no NOTIFY", "tracked"]
-# The least part of the untracked commits, for so many clients.
+# The smallest acceptable ratio of tracked to untracked commits per second, by the number of clients.
 GOALS = {1: 0.6, 8: 0.2}
 UPDATE = """\\set row random(1, :rows)
 update quake set magnitude = 10 * random() where code = 'q' || :row;

@@ -1,11 +1,11 @@
-// Reports when views move on. Prints a line "VIEW TOKEN NANOSECONDS" each time it sees a higher token in a view's file.
+// Reports when views get new tokens. Prints a line "VIEW TOKEN NANOSECONDS" each time it sees a higher token in a view's file.
 // Files are numbered from 0, and the time is that of CLOCK_MONOTONIC.
 //
 //     view_observer FILE…
 //
-// inotify reports each write to a file's log. A commit becomes visible shortly after its last write. So a file that was
-// written to is read at growing intervals until its token has moved. This does not go on for ever, because the write
-// may belong to a commit that was already seen.
+// inotify reports each write to a file's log, but a commit becomes visible only shortly after its last write. So the observer
+// reads such a file at growing intervals until its token has increased. It stops after a while, because the write may belong to a
+// commit that it has already seen.
 
 #define _GNU_SOURCE  // ppoll
 #include <errno.h>
@@ -22,7 +22,7 @@ struct view {
     sqlite3_stmt *statement;
     long token;
     int watch;
-    long interval;  // nanoseconds; 0 when nothing is expected
+    long interval;  // nanoseconds; 0 while no new token is expected
     long next;
 };
 
@@ -69,7 +69,7 @@ static void look(struct view *view, long number) {
 int main(int count, char **paths) {
     int inotify = inotify_init1(IN_NONBLOCK);
     if (inotify < 0) fail("inotify");
-    // Where the system allows it, the observer has a high priority, so that it need not wait for what it measures.
+    // If the system allows it, the observer runs with a high priority, so that the measured programs do not delay it.
     setpriority(PRIO_PROCESS, 0, -10);
     setvbuf(stdout, NULL, _IOLBF, 0);
     paths++;

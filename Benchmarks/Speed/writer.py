@@ -1,4 +1,4 @@
-"""A writer that knows when each of its transactions was committed."""
+"""A writer that records when each of its transactions was committed."""
 
 import ctypes
 import random
@@ -7,9 +7,9 @@ import time
 
 
 def add_options(parser, rate):
-    """The options of benchmarks that have a writer.
+    """Adds the options of benchmarks that have a writer.
 
-    :param rate: transactions per second, if the option is not given.
+    :param rate: the default number of transactions per second.
     """
     parser.add_argument("--rate", type=float, default=rate, help="transactions per second")
     parser.add_argument("--rows", type=int, default=20, help="rows that each transaction updates")
@@ -17,7 +17,7 @@ def add_options(parser, rate):
 
 
 class Writer:
-    """A connection directly through libpq, so that nothing comes between COMMIT and the clock."""
+    """A connection that calls libpq directly, so that the clock is read right after COMMIT."""
 
     def __init__(self, url):
         self.libpq = ctypes.CDLL("libpq.so.5")
@@ -27,7 +27,7 @@ class Writer:
         self.connection = ctypes.c_void_p(self.libpq.PQconnectdb(url.encode()))
 
     def execute(self, sql):
-        """Returns as soon as the server has answered. The result is read afterwards."""
+        """Returns as soon as the server has answered. The caller reads the result afterwards."""
         return ctypes.c_void_p(self.libpq.PQexec(self.connection, sql.encode()))
 
     def value(self, result):
@@ -38,9 +38,9 @@ class Writer:
         return value.decode()
 
     def write(self, codes, options, count, rate):
-        """Writes at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC.
+        """Writes transactions at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC.
 
-        How long each commit took, in milliseconds, is in `durations` afterwards.
+        Afterwards, `durations` has the time of each commit in milliseconds.
         """
         chance = random.Random(1)
         commits = {}
@@ -57,7 +57,7 @@ class Writer:
             moment = time.monotonic_ns()
             self.durations.append((moment - asked) / 1e6)
             self.libpq.PQclear(committed)
-            # The token of this session's own transaction, even if others commit too.
+            # This is the token of this session's transaction, even if other sessions commit, too.
             commits[int(self.value(self.execute("select currval('history.token')")))] = moment
         self.libpq.PQfinish(self.connection)
         return commits

@@ -1,18 +1,18 @@
-/// Says which rows of which agencies are one earthquake, and which of them to show.
+/// Decides which rows of different agencies describe the same earthquake, and which of these rows to show.
 ///
-/// **A pure function** of the rows, a person's overrides and the parameters. The order of the rows does not matter, and codes decide
-/// nothing but ties. Design section 13 has the rules; each is explained where it stands.
+/// **A pure function** of the rows, the overrides that people set, and the parameters. The order of the rows does not matter, and
+/// codes only break ties. The rules are in section 13 of the design; each is explained where it is implemented.
 ///
-/// Rows that nothing links never affect each other. A set of linked rows is a component: two rows are linked if they are a candidate
-/// pair, or if a hard link joins them, whether or not they end up in one group. So the groups of a component depend on its rows
-/// alone, and `ComponentStream` and `Neighbourhood` find the components of a whole table and of a few changes.
+/// A component is a set of linked rows. Two rows are linked if they are a candidate pair or have a hard link, whether or not they
+/// end up in one group. Rows of different components never affect each other, so the groups of a component depend only on its
+/// rows. `ComponentStream` finds the components of a whole table, and `Neighbourhood` those that a few changes affect.
 ///
-/// **In a crowd, time grows with its square**: each row is compared with those of other agencies within 40 s and the neighbouring belts
-/// of latitude, which takes some 20 ns a pair. So 10,000 rows within a minute and a place take about a second, 40,000 some
-/// 20 s, for the whole and for each pass that touches them. Memory is bounded by `CandidatePairs.partners` pairs for each row and
-/// agency.
+/// **The time grows with the square of the number of rows that are close together**: each row is compared with the rows of other
+/// agencies within 40 s and the neighbouring belts of latitude, which takes about 20 ns a pair. So 10,000 rows within one minute
+/// and place take about a second, and 40,000 rows about 20 s, both in a full run and in each pass that touches them. Memory is
+/// bounded by `CandidatePairs.partners` pairs for each row and agency.
 public struct Association: Sendable {
-    /// Goes up when the rules change. Then groups have to be made again, as when parameters change.
+    /// The version of the rules. Increase it when they change: all groups must then be rebuilt, as after a change of parameters.
     public static let rules = 1
 
     public let parameters: Parameters
@@ -25,7 +25,7 @@ public struct Association: Sendable {
         comparison = Comparison(parameters)
     }
 
-    /// The earthquakes of all rows, which may be in any order: the whole function in one call, in memory.
+    /// The earthquakes of all rows, which may be in any order. Keeps all rows in memory.
     public func earthquakes(of rows: [Solution]) -> Grouping {
         var stream = ComponentStream(self)
         var grouping = Grouping()
@@ -39,9 +39,10 @@ public struct Association: Sendable {
         return grouping
     }
 
-    /// The earthquakes of one component, or of several.
+    /// The earthquakes of one or more components.
     ///
-    /// - Parameter component: whole components, in any order. Of rows with one code, the latest revision counts.
+    /// - Parameter component: all rows of the components, in any order. If several rows have the same code, only the latest
+    ///   revision counts.
     public func group(_ component: [Solution]) -> Grouping {
         if component.count == 1 { return Grouping(alone: component[0]) }
         let rows = ComponentRows(component, parameters)
@@ -75,7 +76,7 @@ public struct Association: Sendable {
         }
     }
 
-    /// How two rows differ, and why they aren't a candidate pair; nil if they are one.
+    /// How two rows differ, and why they are not a candidate pair. The obstacle is nil if they are.
     public func compare(_ a: Solution, _ b: Solution) -> (difference: Difference, obstacle: Obstacle?) {
         let (first, second) = (Located(a, agency: 0, parameters), Located(b, agency: 1, parameters))
         let obstacle = a.agency == b.agency ? .agency(a.agency) : comparison.obstacle(first, second)

@@ -1,4 +1,5 @@
-// The files that the executable carries. SwiftPM's own way, an array literal in Swift for each, took the compiler minutes.
+// The files that are embedded in the executable. SwiftPM would embed each file as an array literal in Swift, which took the
+// compiler minutes.
 
 #include "CEmbedded.h"
 

@@ -1,18 +1,18 @@
 import Feed
 
-/// What a picture shows of an earthquake.
+/// The values of an event that charts use.
 public struct ChartEvent: Sendable, Equatable {
     public var time: Instant
-    /// Degrees.
+    /// In degrees.
     public var latitude = 0.0
     public var longitude = 0.0
-    /// Kilometres.
+    /// In kilometres.
     public var depth: Double?
     public var magnitude: Double?
-    /// As in the reports, an event without a type counts as an earthquake.
+    /// An event without a type counts as an earthquake, as in the reports.
     public var isEarthquake = true
 
-    /// Whether a map can show it. What the table takes always is; a view's file may hold anything.
+    /// Whether a map can show the event. This is true for all rows of the table, but a view's file can contain any numbers.
     var isOnGlobe: Bool { abs(latitude) <= 90 && abs(longitude) <= 360 }
 }
 
@@ -27,7 +27,7 @@ extension ChartEvent {
 }
 
 extension Property {
-    /// The number, if the table could have it.
+    /// The number if it is within the limits of the table's column, else nil.
     fileprivate func accepted(_ number: Double) -> Double? {
         abs(number) <= limit ?? .greatestFiniteMagnitude ? number : nil
     }
@@ -35,7 +35,7 @@ extension Property {
 
 public struct Caption: Sendable {
     public var title: String
-    /// Below the picture: what was selected, and where it comes from.
+    /// The lines below the picture, which name the selection and the source of the data.
     public var lines: [String]
 
     public init(title: String, lines: [String]) {

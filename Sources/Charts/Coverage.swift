@@ -1,7 +1,7 @@
 import Feed
 
-/// Which origin times a catalogue holds, and from which magnitude on. Where it holds nothing, that a picture shows nothing
-/// means nothing.
+/// The origin times that a catalogue holds, and from which magnitude. If it does not hold a period, an empty picture of that
+/// period does not mean that there were no earthquakes.
 public struct Coverage: Sendable {
     public struct Period: Sendable, Equatable {
         public let from: Instant
@@ -18,20 +18,21 @@ public struct Coverage: Sendable {
         /// Milliseconds since 1970.
         var from: Double
         var until: Double
-        /// Held from this magnitude on: infinity if nothing is, minus infinity if everything is.
+        /// The magnitude from which earthquakes are held: infinity if none are, minus infinity if all are.
         let magnitude: Double
     }
 
     private let periods: [Period]
 
-    /// - Parameter periods: in any order; they may overlap. Without any, it is not known what is held.
+    /// - Parameter periods: the held periods, in any order. They may overlap. If there are none, it is unknown what is held.
     public init(_ periods: [Period] = []) {
         self.periods = periods.filter { $0.from < $0.until }
     }
 
-    /// The stretches of a time, the earliest first.
+    /// Divides a range of time into stretches with the same coverage, the earliest first.
     ///
-    /// - Parameter magnitude: only what is larger matters.
+    /// - Parameter magnitude: the smallest magnitude that matters. Stretches that are held from it or from a smaller one count as
+    ///   complete.
     func stretches(_ times: ClosedRange<Double>, from magnitude: Double? = nil) -> [Stretch] {
         guard !periods.isEmpty else { return [] }
         let ends = periods.flatMap { [Double($0.from.milliseconds), Double($0.until.milliseconds)] }
@@ -55,9 +56,9 @@ public struct Coverage: Sendable {
 
     public var isEmpty: Bool { periods.isEmpty }
 
-    /// What is not held of a time, in words; nil if all is, or if it is not known.
+    /// The gaps in a range of time, in words; nil if there are none, or if the coverage is unknown.
     ///
-    /// - Parameter agency: whose earthquakes these are, if that has to be said.
+    /// - Parameter agency: the agency to name in the text, if any.
     public func gaps(
         _ times: ClosedRange<Instant>, from magnitude: Double? = nil, of agency: String? = nil
     ) -> String? {
@@ -72,8 +73,9 @@ public struct Coverage: Sendable {
         return "Not held\(agency.map { " of \($0)" } ?? ""): " + words.joined(separator: "; ") + rest + "."
     }
 
-    /// Where the stretch without a gap ends that has this moment in it; nil if nothing is held then. The rule of
-    /// `report.held_until`: what is held from a greater magnitude on than that given, or than at that moment, is a gap.
+    /// Until when the catalogue holds everything from `moment` on without a gap; nil if it holds nothing at that moment. As in
+    /// `report.held_until`, a stretch is a gap if it is held only from a larger magnitude than at `moment`, and larger than
+    /// `magnitude`.
     public func heldUntil(_ moment: Instant, from magnitude: Double? = nil) -> Instant? {
         let level = periods.filter { $0.from <= moment && moment < $0.until }
             .map { $0.minimumMagnitude ?? -.infinity }.min()

@@ -1,20 +1,21 @@
 import Glibc
 
-/// A vertical cut through the earth along a great circle, and the strip of the surface that belongs to it.
+/// A vertical section through the earth along a great circle, and the strip of the surface whose events it shows.
 public struct Section: Sendable {
-    /// Degrees.
+    /// In degrees.
     public let start: (latitude: Double, longitude: Double)
     public let end: (latitude: Double, longitude: Double)
-    /// How wide the strip is, in km, half of it on either side.
+    /// The width of the strip in km. Half of it is on either side of the line.
     public let width: Double
-    /// Along the great circle, in km.
+    /// The length along the great circle, in km.
     public let length: Double
 
     private let direction: SIMD3<Double>
     private let pole: SIMD3<Double>
     private static let radius = 6371.0
 
-    /// - Returns: nil when the ends are the same point, or lie on opposite sides of the earth: no great circle is theirs alone.
+    /// - Returns: nil if the ends are the same point or on opposite sides of the earth, because they then do not determine a
+    ///   great circle.
     public init?(
         from start: (latitude: Double, longitude: Double), to end: (latitude: Double, longitude: Double),
         width: Double
@@ -31,18 +32,18 @@ public struct Section: Sendable {
 
     public func contains(_ event: ChartEvent) -> Bool { distance(of: event) != nil }
 
-    /// How far along the line from its start an event lies, in km; nil if it lies outside the strip.
+    /// An event's distance from the start, along the line, in km; nil if the event is outside the strip.
     func distance(of event: ChartEvent) -> Double? {
         let point = Self.vector(event.latitude, event.longitude)
         let aside = Self.radius * asin(max(-1, min(1, Self.dot(point, pole))))
         guard abs(aside) <= width / 2 else { return nil }
         let a = Self.vector(start.latitude, start.longitude)
         let along = Self.radius * atan2(Self.dot(point, direction), Self.dot(point, a))
-        // A metre for what lies at an end itself.
+        // A tolerance of a metre includes events at the ends of the line.
         return (-0.001...length + 0.001).contains(along) ? max(0, min(length, along)) : nil
     }
 
-    /// A circle that has the whole strip in it: its centre in degrees, and its radius in km.
+    /// A circle that contains the whole strip: its centre in degrees, and its radius in km.
     public var circle: (latitude: Double, longitude: Double, kilometres: Double) {
         let middle = Self.vector(start.latitude, start.longitude) + Self.vector(end.latitude, end.longitude)
         let latitude = atan2(middle.z, (middle.x * middle.x + middle.y * middle.y).squareRoot())

@@ -2,16 +2,16 @@ import CCurl
 import Glibc
 import Synchronization
 
-/// libcurl's handles for one transfer, and what it has received. Only one thread at a time may use them. Waking up is
-/// the exception: any thread may do that.
+/// libcurl's handles for one transfer, and the bytes that it has received. Only one thread at a time may use it, but any thread
+/// may call `curl_multi_wakeup`.
 ///
-/// A transfer does not depend on the process's environment, on a `.netrc` file or on earlier transfers. It follows no
-/// redirect, and goes through no proxy unless one is set.
+/// A transfer does not depend on the process's environment, on a `.netrc` file or on earlier transfers. It does not follow
+/// redirects, and uses a proxy only if one is set.
 package final class CurlHandle {
     package var bytes: [UInt8] = []
     /// Such as `HTTP/1.1 200 OK`.
     package private(set) var statusLine = ""
-    /// Whether the final head has arrived. Anything later that looks like one is a trailer.
+    /// Whether the final head has arrived. Later header lines are trailers.
     package private(set) var hasHead = false
     /// nil while the transfer lasts.
     package private(set) var result: CURLcode?
@@ -19,12 +19,12 @@ package final class CurlHandle {
     package private(set) var wasRefusedAddress = false
 
     package let multi: UnsafeMutableRawPointer
-    /// Ends the transfer of a mail, also where libcurl blocks: it waits for the reply to a mail's end in `perform`.
+    /// Ends the transfer of a mail, even while `perform` blocks in libcurl to wait for the reply to the end of the mail.
     package let abortion = Abortion()
     private let easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
-    /// What is sent as a mail, from `position` on.
+    /// The mail to send. The bytes from `position` have not been sent.
     private var mail: [UInt8] = []
     private var position = 0
 
@@ -32,16 +32,16 @@ package final class CurlHandle {
 
     package init() {
         Self.isReady
-        // libcurl fails here only if there is no memory left.
+        // These calls fail only if there is no memory left.
         easy = curl_easy_init()!
         multi = curl_multi_init()!
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         set(CURLOPT_NOSIGNAL, 1)
-        // A name lookup that is still under way when the time is up must not hold the thread.
+        // Does not wait for the thread of a name lookup that is still running when the time is up.
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // Empty rather than unset: otherwise libcurl would read the process's environment.
+        // If these were unset instead of empty, libcurl would read them from the environment.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_NOPROXY, "")
         ccurl_set_pointer(easy, CURLOPT_WRITEDATA, this)
@@ -97,18 +97,18 @@ package final class CurlHandle {
         if let list { lists.append(list) }
     }
 
-    /// In milliseconds, at least one: 0 would mean libcurl's own limit.
+    /// Sets milliseconds, at least one, because 0 would mean libcurl's default.
     package func set(_ option: CURLoption, _ value: Duration) {
         set(option, max(1, Int((value / .milliseconds(1)).rounded(.up))))
     }
 
-    /// The body of a POST.
+    /// Sets the body of a POST request. libcurl copies it.
     package func set(body: [UInt8]) {
         set(CURLOPT_POSTFIELDSIZE, body.count)
         body.withUnsafeBytes { _ = ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
     }
 
-    /// A mail, in lines that end in CRLF. libcurl doubles the dots with which lines begin.
+    /// Sets the mail to send, in lines that end in CRLF. libcurl doubles the dots at the start of lines.
     package func set(mail: [UInt8]) {
         self.mail = mail
         set(CURLOPT_UPLOAD, 1)
@@ -135,7 +135,7 @@ package final class CurlHandle {
         fileprivate var isAsked: Bool { flag.load(ordering: .relaxed) }
     }
 
-    /// Connects to no address that is not public.
+    /// Refuses to connect to addresses that are not public.
     package func refusePrivateAddresses() {
         ccurl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, this)
         ccurl_set_open_socket(easy) { this, purpose, address in
@@ -155,8 +155,8 @@ package final class CurlHandle {
 
     package func start() { curl_multi_add_handle(multi, easy) }
 
-    /// Works without waiting, until a good piece of the body has arrived. One call of libcurl fills its buffer of 16 KB up to a
-    /// hundred times.
+    /// Transfers without waiting, until 256 KiB of the body have arrived or no more bytes are available. One call of libcurl
+    /// fills its buffer of 16 KB up to a hundred times.
     package func perform() {
         var count: Int32 = 0
         var before = 0
@@ -185,7 +185,7 @@ package final class CurlHandle {
         return text.isEmpty ? String(cString: curl_easy_strerror(result ?? CURLE_OK)) : text
     }
 
-    /// The fields of the final head, without those of earlier heads, of trailers and of a proxy's answer.
+    /// The fields of the final head, without those of earlier heads, trailers and a proxy's response.
     package var fields: [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         var field: UnsafeMutablePointer<curl_header>?
@@ -197,7 +197,8 @@ package final class CurlHandle {
     }
 }
 
-/// OpenSSL writes to closed connections without asking for silence, and the signal would end the process.
+/// Blocks SIGPIPE while `body` runs: OpenSSL writes to closed connections without suppressing this signal, which would end the
+/// process.
 private func withoutBrokenPipes(_ body: () -> Void) {
     var (pipe, before) = (sigset_t(), sigset_t())
     sigemptyset(&pipe)

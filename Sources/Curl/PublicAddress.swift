@@ -1,7 +1,7 @@
 import Glibc
 
-/// Whether an address is one of the public internet: none of this machine, of a private network, of a cloud's metadata
-/// service, and none that is reserved (IANA's special-purpose registries, RFC 6890).
+/// Whether an address belongs to the public internet, and not to this machine, a private network, a cloud's metadata service or a
+/// reserved range (IANA's special-purpose registries, RFC 6890).
 ///
 /// - Parameter address: a `sockaddr_in` or `sockaddr_in6`.
 package func isPublicAddress(_ address: UnsafeRawPointer) -> Bool {
@@ -26,9 +26,9 @@ private func isPublic(v4 address: UInt32) -> Bool {
 
 private func isPublic(v6 address: UInt128) -> Bool {
     let embedded = UInt32(truncatingIfNeeded: address)
-    // IPv4 in IPv6: mapped (::ffff:0:0/96) and translated (64:ff9b::/96, RFC 6052).
+    // IPv4 addresses within IPv6 are mapped (::ffff:0:0/96) or translated (64:ff9b::/96, RFC 6052).
     if address >> 32 == 0xffff || address >> 32 == 0x64_ff9b << 64 { return isPublic(v4: embedded) }
-    // Global unicast only (2000::/3), without documentation, Teredo, ORCHID and 6to4.
+    // Only global unicast addresses (2000::/3) are public, without the ranges for documentation, Teredo, ORCHID and 6to4.
     guard address >> 125 == 1 else { return false }
     let isSpecial =
         address >> 105 == 0x2001_0000 >> 9 || address >> 96 == 0x2001_0db8 || address >> 112 == 0x2002

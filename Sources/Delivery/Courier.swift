@@ -2,29 +2,30 @@ import Alerts
 import Feed
 import Foundation
 
-/// Hands messages over: one attempt for each call.
+/// Delivers messages. Each call is one attempt.
 ///
-/// A message can arrive twice: when the receiver took it, but its answer got lost. It has the same id then.
+/// A message can arrive twice, with the same id, if the receiver accepted it but its response was lost.
 public struct Courier: Sendable {
     public struct Options: Sendable {
         /// A PEM file of certificate authorities to trust in addition to the system's.
         public var authorities: String?
-        /// Whether webhooks and ntfy are refused at addresses of this machine and of private networks, for rules that
-        /// strangers may write. The address that is connected to decides, not the name.
+        /// Whether webhooks and ntfy servers on this machine and in private networks are refused. Set it if strangers may write
+        /// rules. The check uses the address of the connection, not the host name.
         public var publicWebhooksOnly = false
         /// The project's version, for the User-Agent.
         public var version: String?
-        /// The time until a connection is ready for use, TLS included.
+        /// The time limit for making a connection, including TLS.
         public var connectTimeout = Duration.seconds(15)
-        /// The time that a webhook or ntfy may take (Standard Webhooks: 15 to 30 s).
+        /// The time limit for a webhook or ntfy (Standard Webhooks: 15 to 30 s).
         public var webhookTimeout = Duration.seconds(20)
-        /// How long a mail server may take for an answer. RFC 5321, section 4.5.3.2.6, asks for 10 minutes: who gives up
-        /// earlier sends many a mail twice.
+        /// How long a mail server may take for a reply. RFC 5321, section 4.5.3.2.6, asks for 10 minutes: a client that gives up
+        /// earlier often sends a mail twice.
         public var mailTimeout = Duration.seconds(600)
-        /// Where secrets of the kind `environment` are found, and what commands get of `PATH`, `HOME`, `LANG` and `TZ`.
+        /// The environment from which secrets of the kind `environment` are read, and from which commands get `PATH`, `HOME`,
+        /// `LANG` and `TZ`.
         public var environment = ProcessInfo.processInfo.environment
 
-        /// The time of an attempt, for signatures and the mail's date.
+        /// The current time, for signatures and the date of mails.
         package var now: @Sendable () -> Instant = {
             Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
         }
@@ -40,7 +41,7 @@ public struct Courier: Sendable {
         self.options = options
     }
 
-    /// Hands over a message.
+    /// Delivers a message in one attempt.
     ///
     /// - Throws: `DeliveryFailure`; `CancellationError` if the task is cancelled, which also kills a command.
     public func deliver(_ message: Message, to receiver: Receiver) async throws {
@@ -55,7 +56,7 @@ public struct Courier: Sendable {
     }
 }
 
-/// The environment holds secrets.
+/// Descriptions and dumps show no values, because the environment contains secrets.
 extension Courier.Options: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "Courier.Options" }
     public var debugDescription: String { description }
@@ -88,7 +89,7 @@ extension Courier {
         }
     }
 
-    /// A secret without the white space around it. It is read for each attempt, so it may be changed while alerts run.
+    /// Reads a secret and trims the white space around it. Each attempt reads it again, so it can be changed while alerts run.
     func read(_ secret: Secret) throws(DeliveryFailure) -> String {
         let (text, place): (String?, String)
         switch secret {

@@ -4,7 +4,7 @@ import QueueExecutor
 
 /// One request over a separate connection, on a separate thread.
 ///
-/// Cancelling the task ends it at once; a mail that waits for its reply, within a second.
+/// Cancelling the task ends the request at once, or within a second if a mail waits for the server's reply.
 actor CurlTransfer {
     private let executor = QueueExecutor(label: "delivery.transfer")
     private let handle = CurlHandle()
@@ -14,7 +14,7 @@ actor CurlTransfer {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// - Parameter endsAtHead: whether the head of an HTTP response is all that counts.
+    /// - Parameter endsAtHead: whether the request is complete when the head of the HTTP response has arrived.
     init(endsAtHead: Bool = false, _ configure: (CurlHandle) -> Void) {
         self.endsAtHead = endsAtHead
         (multi, abortion) = (handle.multi, handle.abortion)
@@ -22,7 +22,7 @@ actor CurlTransfer {
         handle.start()
     }
 
-    /// Isolated, because closing a TLS connection writes to the network.
+    /// The deinitializer is isolated, because closing a TLS connection writes to the network.
     isolated deinit {}
 
     struct Outcome: Sendable {
@@ -31,7 +31,7 @@ actor CurlTransfer {
         let status: Int
         let retryAfter: Duration?
         let wasRefusedAddress: Bool
-        /// What OpenSSL says, if TLS failed.
+        /// OpenSSL's result of verifying the certificate.
         let trust: Int
     }
 

@@ -3,7 +3,7 @@ import Glibc
 
 /// The few file operations that a cluster needs. Their errors name the operation and the path.
 package enum FileSystem {
-    /// Throws what the last system call reported, unless it succeeded.
+    /// Throws the error of the last system call, unless it succeeded.
     static func check(
         _ succeeded: Bool, _ operation: String, _ path: String
     ) throws(LocalPostgresError) {
@@ -15,7 +15,8 @@ package enum FileSystem {
         let isDirectory: Bool
     }
 
-    /// nil when there is nothing at `path`. For a symbolic link, this describes the link, not what it points to.
+    /// The owner and kind of the file at `path`; nil if there is none. For a symbolic link, this describes the link, not its
+    /// target.
     static func entry(_ path: String) throws(LocalPostgresError) -> Entry? {
         var status = stat()
         if lstat(path, &status) != 0 {
@@ -86,7 +87,7 @@ package enum FileSystem {
         try check(fsync(descriptor) == 0, "write", path)
     }
 
-    /// The file's bytes from `offset` to the end, at most the last 64 KiB of them. nil when there is no such file.
+    /// The file's text from `offset` to the end, but at most its last 64 KiB; nil if there is no such file.
     static func read(_ path: String, from offset: Int = 0) throws(LocalPostgresError) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 {
@@ -108,7 +109,7 @@ package enum FileSystem {
         return stat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// Removes the file or directory, with everything below it. Not an error when there is nothing.
+    /// Removes the file or directory, with everything below it, if it exists.
     static func removeTree(_ path: String) throws(LocalPostgresError) {
         guard try entry(path) != nil else { return }
         do {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The lock that lets one process at a time create, start or stop a cluster: flock(2) on `<home>/lock`.
+/// The lock with which only one process at a time creates, starts or stops a cluster: flock(2) on `<home>/lock`.
 ///
-/// The kernel releases it when its last holder ends, even by a crash.
+/// The kernel releases it when its last holder ends or crashes.
 package struct HomeLock: Sendable {
-    /// Close-on-exec, so another program holds the lock only if it is given the descriptor on purpose.
+    /// The descriptor is close-on-exec, so another program holds the lock only if it gets the descriptor on purpose.
     package let descriptor: Int32
 
     /// Runs `body` while holding the lock. Waits up to `limit` for the current holder.

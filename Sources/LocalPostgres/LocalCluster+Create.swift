@@ -1,15 +1,15 @@
 import Glibc
 
 extension LocalCluster {
-    /// Creates the cluster in a sibling of `data`, and renames it into place once it is complete with settings, role
-    /// and database. If it is killed before that, it leaves the sibling, which the next creation removes.
+    /// Creates the cluster in a directory next to `data`, and renames that directory to `data` once settings, role and database
+    /// are complete. If this process is killed before that, the next creation removes the directory.
     func create(with tools: ServerTools) async throws {
         let unfinished = "\(home)/data.new"
         try FileSystem.removeTree(unfinished)
         do {
             try FileSystem.createPrivateDirectory(unfinished, for: tools.account)
             try await initialize(unfinished, with: tools)
-            // Of a setting that stands there twice, the last one counts.
+            // If a setting occurs twice, the last one counts.
             try FileSystem.append(
                 configuration + "listen_addresses = ''\n", to: "\(unfinished)/quakes.conf",
                 for: tools.account)
@@ -19,13 +19,13 @@ extension LocalCluster {
             try await createDatabase(in: unfinished, with: tools)
             try FileSystem.check(rename(unfinished, data) == 0, "put the new cluster in place as", data)
         } catch {
-            // The next creation removes it, or says why it cannot.
+            // If this fails, the next creation removes the directory or reports why it cannot.
             do { try FileSystem.removeTree(unfinished) } catch {}
             throw error
         }
     }
 
-    /// On every machine, rows are sorted by bytes and texts are UTF-8, so that two clusters give the same answers.
+    /// Every cluster sorts rows by bytes and stores texts in UTF-8, so that all machines give the same results.
     private func initialize(_ directory: String, with tools: ServerTools) async throws {
         var arguments = [
             "-D", directory, "-U", Self.role, "-A", "trust", "-E", "UTF8",
@@ -35,8 +35,8 @@ extension LocalCluster {
         try await run("\(tools.binaries.directory)/initdb", arguments, with: tools, named: "initdb")
     }
 
-    /// Runs in single-user mode, before anyone can connect. This mode reads the configuration as the server will, so a
-    /// setting that PostgreSQL refuses fails here and is named.
+    /// Creates the database in single-user mode, before anyone can connect. This mode reads the same configuration as the server,
+    /// so a setting that PostgreSQL refuses fails here, with its name in the output.
     private func createDatabase(in directory: String, with tools: ServerTools) async throws {
         // The shell's standard input is the lock. The shell keeps it while postgres reads the statement.
         let script = #"echo 'CREATE DATABASE \#(Self.role)' | "$@""#
@@ -56,10 +56,10 @@ extension LocalCluster {
         }
     }
 
-    /// Without fsync, a cluster can be lost anyway, so its creation need not wait for the disk.
+    /// A cluster without fsync can be lost at any time, so its creation does not need to wait for the disk.
     private var isDisposable: Bool { configuration.contains("fsync = 'off'\n") }
 
-    /// C.UTF-8, which knows upper and lower case beyond ASCII, or C if the system lacks it.
+    /// C.UTF-8, which has upper and lower case beyond ASCII, or C if the system does not have that locale.
     private static var locale: String {
         guard let locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil) else { return "C" }
         freelocale(locale)

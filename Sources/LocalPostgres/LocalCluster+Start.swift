@@ -1,6 +1,6 @@
 import Glibc
 
-/// What makes and starts a server: its programs, the user that they run as, and the lock that they hold.
+/// What is needed to create and start a server: its programs, the user that they run as, and the lock that they hold.
 struct ServerTools: Sendable {
     let binaries: PostgresBinaries
     let account: ServerAccount
@@ -8,7 +8,7 @@ struct ServerTools: Sendable {
 }
 
 extension LocalCluster {
-    /// What `start` had to do.
+    /// What `start` did.
     public enum Start: Sendable {
         /// The server was already accepting connections, or another process had just started it.
         case alreadyRunning
@@ -34,7 +34,8 @@ extension LocalCluster {
         let account = try ServerAccount.current()
         try checkOwner(account)
         if try accepts() { return .alreadyRunning }
-        // When root is the caller, root keeps the home itself; only what the server writes belongs to the server's user.
+        // If the caller is root, the home directory belongs to root, and only the files that the server writes belong to the
+        // server's user.
         try FileSystem.createDirectories(
             home, mode: account.isAnother ? 0o711 : 0o700, parents: account.isAnother ? 0o755 : 0o700)
         return try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit * 2) { lock in
@@ -91,8 +92,8 @@ extension LocalCluster {
     }
 
     private func runServer(with tools: ServerTools) async throws -> ServerProgram.Outcome {
-        // The command line says where the server listens, because it overrides every configuration file and `trust`
-        // depends on it. pg_ctl passes this line to a shell. The paths that pg_ctl would not quote are relative.
+        // The address is on the command line, because that overrides every configuration file, and `trust` is safe only at this
+        // address. pg_ctl passes these options to a shell. The paths that pg_ctl would not quote are relative.
         let options =
             "-D \(Self.shellQuoted(data)) -k \(Self.shellQuoted(socketDirectory)) -h ''"
             + " -p \(ServerSocket.port)"
@@ -102,7 +103,7 @@ extension LocalCluster {
             ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: tools.account)
         pgCtl.workingDirectory = home
         pgCtl.environment = ["PGDATA": data]
-        // Must not be interrupted: if pg_ctl is killed, the server still starts, unnoticed.
+        // This must not be interrupted: if pg_ctl is killed, the server still starts, but this process would not know.
         return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: tools.lock) }
     }
 

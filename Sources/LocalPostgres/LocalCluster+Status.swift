@@ -8,7 +8,7 @@ extension LocalCluster {
         case running(pid: pid_t, majorVersion: Int)
     }
 
-    /// Looks without changing anything. It costs a few system calls.
+    /// Reads the status with a few system calls, and changes nothing.
     ///
     /// - Throws: `LocalPostgresError` when the folder belongs to another user or is not a cluster.
     public func status() async throws -> Status {

@@ -1,13 +1,13 @@
 import Glibc
 
 extension LocalCluster {
-    /// Stops the server and returns once its process has ended. Returns false when none was running.
+    /// Stops the server and returns once its process has ended. Returns false if no server was running.
     ///
     /// SIGINT rolls back open transactions and disconnects the clients. SIGTERM waits until every client has disconnected.
-    /// SIGQUIT aborts: the next start recovers from the log, as after a crash, and nothing committed is lost. Source:
-    /// PostgreSQL, Server Setup and Operation, "Shutting Down the Server".
+    /// SIGQUIT aborts: the next start recovers from the write-ahead log, as after a crash, and committed transactions are not
+    /// lost. Source: PostgreSQL, Server Setup and Operation, "Shutting Down the Server".
     ///
-    /// A cancelled call ends at once, but a server that was asked to stop continues to do so.
+    /// A cancelled call ends at once, but a server that has received the signal still stops.
     ///
     /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s.
     @discardableResult

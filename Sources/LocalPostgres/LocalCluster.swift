@@ -10,7 +10,7 @@ import Glibc
 /// `home` contains `data` (the cluster, PGDATA), `log` (the server's messages) and `lock`. It also contains `run`, with
 /// the socket, if its path is short enough for a Unix socket.
 public struct LocalCluster: Sendable {
-    /// Absolute path, symbolic links resolved.
+    /// An absolute path without symbolic links.
     public let home: String
     /// Lines for PostgreSQL's configuration. They are written when the cluster is created, and do not change an existing
     /// cluster. They cannot change where the server listens.
@@ -21,7 +21,7 @@ public struct LocalCluster: Sendable {
     /// How long a server may take to start or to stop before that is an error.
     package static let serverTimeLimit: Duration = .seconds(60)
 
-    /// Superuser of the cluster, and the name of its database.
+    /// The name of the cluster's superuser, and of its database.
     package static let role = "quakes"
 
     public init(home: String, configuration: String = "") {
@@ -72,7 +72,7 @@ public struct LocalCluster: Sendable {
         return version
     }
 
-    /// Refuses data whose files this user's server could not read.
+    /// Throws if the data belong to another user than `account`, whose server could not read them.
     func checkOwner(_ account: ServerAccount) throws(LocalPostgresError) {
         guard let entry = try FileSystem.entry(data), entry.owner != account.userID else { return }
         throw .foreignOwner(path: data, owner: entry.owner, expected: account.userID)

@@ -2,7 +2,8 @@ import Glibc
 
 /// Why a private cluster could not be found, created, started or stopped.
 ///
-/// Every text names the operation, its subject and a remedy. None contains a secret: the cluster has no password.
+/// Every description names the operation, its subject and a remedy. Descriptions contain no secrets, because the cluster has no
+/// password.
 public enum LocalPostgresError: Error, Sendable, Equatable {
     /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the one that made the data.
     case noBinaries(wanted: Int?, lookedIn: [String])
@@ -13,7 +14,7 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
     case foreignOwner(path: String, owner: uid_t, expected: uid_t)
     /// The directory exists but does not say which version made it. It was not touched.
     case notACluster(data: String)
-    /// `initdb` or the first statement failed. Nothing is left of the attempt, unless the clean-up failed too.
+    /// `initdb` or the first statement failed. The attempt leaves nothing behind, unless the clean-up failed, too.
     case creationFailed(home: String, program: String, output: String)
     case startFailed(home: String, output: String, log: [String])
     case unreachable(data: String, pid: pid_t, socketDirectory: String)

@@ -10,7 +10,7 @@ public struct PostgresBinaries: Sendable, Equatable {
     /// The major versions this project works with.
     static let supported = 15...18
 
-    /// Finds an installed version. With `majorVersion`, only that one counts.
+    /// Finds an installed version. If `majorVersion` is given, only that version counts.
     ///
     /// If QUAKES_POSTGRES is set, looks only in that directory. Otherwise looks first in the directory that
     /// `pg_config --bindir` names, then in the folders of Debian's and Red Hat's packages, highest version first, and
@@ -83,7 +83,7 @@ public struct PostgresBinaries: Sendable, Equatable {
     /// The first line that a program prints. nil when the program cannot run, which only rules out the candidate.
     private static func answer(of program: String, _ argument: String) async -> String? {
         do {
-            // Must not be interrupted: a cancelled search would report that nothing is installed.
+            // This must not be interrupted: a cancelled search would report that nothing is installed.
             let outcome = try await uncancelled {
                 try await ServerProgram(program, [argument]).run()
             }

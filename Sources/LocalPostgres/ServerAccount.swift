@@ -21,15 +21,15 @@ package struct ServerAccount: Sendable, Equatable {
         return account
     }
 
-    /// Whether the caller is root, and has to become this user.
+    /// Whether programs must change from the caller's user, which is root, to this one.
     var isAnother: Bool { userID != geteuid() }
 
     /// The command line that runs a program as this user.
     ///
-    /// For root, the program is run through setpriv(1), which becomes the user and then the program. That is the same
-    /// process, without PAM or a terminal. Subprocess's `userID` would not do: swift-subprocess 1.0.2 forks with a bare
-    /// clone3 and then calls setgroups and setuid. For these, glibc stops every thread that it knows of. If the parent
-    /// was just creating a thread, the child waits for it for ever. Our tests showed this within a minute.
+    /// If the caller is root, setpriv(1) changes to the user and then runs the program in the same process, without PAM or a
+    /// terminal. Subprocess's `userID` does not work: swift-subprocess 1.0.2 forks with a bare clone3 and then calls setgroups
+    /// and setuid, for which glibc stops every thread that it knows of. If the parent was just creating a thread, the child waits
+    /// for that thread for ever. Tests showed this within a minute.
     func command(_ program: String, _ arguments: [String]) -> (path: String, arguments: [String]) {
         guard isAnother else { return (program, arguments) }
         let identity = ["--reuid", "\(userID)", "--regid", "\(groupID)", "--init-groups", "--"]

@@ -37,7 +37,7 @@ package struct ServerProgram: Sendable {
         var options = PlatformOptions()
         // Its own session keeps the terminal's signals away from the program.
         options.createSession = true
-        // Everything that a cancelled program leaves is thrown away, so it may be killed outright.
+        // A cancelled program can be killed at once, because everything that it leaves behind is discarded.
         options.teardownSequence = [
             .send(signal: .kill, toProcessGroup: true, allowedDurationToNextStep: .milliseconds(100))
         ]

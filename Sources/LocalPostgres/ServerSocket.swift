@@ -26,7 +26,7 @@ package struct ServerSocket: Sendable, Equatable {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
     }
 
-    /// True when a server is listening. A full queue of connections counts too, because then a server is there.
+    /// Whether a server is listening. A full queue of connections also means that a server is listening.
     func accepts() -> Bool {
         let descriptor = socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -45,6 +45,6 @@ package struct ServerSocket: Sendable, Equatable {
 }
 
 extension Character {
-    /// In ASCII.
+    /// Whether the character is an ASCII letter or digit.
     var isAlphanumeric: Bool { isASCII && (isLetter || isNumber) }
 }

@@ -19,7 +19,7 @@ public struct BinaryRows: Sendable {
     /// Appends one row.
     ///
     /// - Parameters:
-    ///   - capacity: at least the size of the values in bytes, and four more for each value. Traps if too small.
+    ///   - capacity: at least the size of the values in bytes, and four more bytes for each value. Traps if it is too small.
     ///   - body: appends exactly one value for each column, in the columns' order and of their types. The format
     ///     carries no types: the server reports a wrong length as an error, but stores a wrong type of the right length
     ///     as a wrong value.
@@ -101,8 +101,8 @@ public struct RowWriter {
         appendBytes([1] + Array(text))  // the version of jsonb's binary form
     }
 
-    /// A one-dimensional `text[]` without nulls: `body` appends each element with `appendBytes` and returns their
-    /// number. The array takes 20 bytes, and for each element its own bytes and four more.
+    /// A one-dimensional `text[]` without nulls: `body` appends each element with `appendBytes` and returns their number. The
+    /// array takes 20 bytes and, for each element, four bytes and the element's size.
     @inlinable
     public mutating func appendTextArray(_ body: (inout RowWriter) -> Int) {
         let start = position
@@ -114,7 +114,7 @@ public struct RowWriter {
         append(Int32(1))  // lower bound
         let count = body(&self)
         if count == 0 {
-            // An empty array has no dimension at all.
+            // An empty array has zero dimensions, and neither a length nor a lower bound.
             position -= 8
             set(Int32(0), at: start + 4)
         } else {

@@ -9,7 +9,7 @@ public protocol BindableElement: Bindable {
     static var arrayType: UInt32 { get }
 }
 
-/// One bound value, in the binary form of its type, so that nothing is cut off at a NUL and nothing is rounded.
+/// One bound value, in the binary form of its type, so that text is not cut off at a NUL and numbers are not rounded.
 public struct Parameter: Sendable {
     let type: UInt32
     /// nil means SQL's null.

@@ -2,8 +2,8 @@
 public struct BoundArray<Element: BindableElement>: Bindable {
     public static var sqlType: UInt32 { Element.arrayType }
     private var bytes: [UInt8] = []
-    /// The size of the head: the dimensions, a flag for nulls, the elements' type, their number and the lower bound,
-    /// as `array_recv` takes them.
+    /// The size of the head: the number of dimensions, a flag for nulls, the element type, the number of elements and the lower
+    /// bound, as `array_recv` reads them.
     static var headSize: Int { 20 }
 
     /// - Parameter count: how many elements will be appended; with another number, the server refuses the statement.

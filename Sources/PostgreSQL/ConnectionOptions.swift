@@ -9,10 +9,11 @@ import CPostgreSQL
 public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     private var keywords: [String: String] = [:]
 
-    /// Whether sessions leave out of their `search_path` the schemas in which anyone may create functions, as in the schema
-    /// `public` of databases made before PostgreSQL 15. There, `format(text, text)` of another login would run with this one's
-    /// rights, because PostgreSQL's own function of that name takes its arguments less exactly
-    /// (https://www.postgresql.org/docs/current/typeconv-func.html). Statements then name the schema of every table.
+    /// Whether a session sets its `search_path` to `pg_catalog, pg_temp` if the path contains a schema in which anyone may create
+    /// functions, such as `public` in a database that was created before PostgreSQL 15. Another login could create `format(text,
+    /// text)` there, and it would run with this session's rights, because it matches a call more exactly than PostgreSQL's own
+    /// `format(text, variadic "any")` (https://www.postgresql.org/docs/current/typeconv-func.html). Statements must then name the
+    /// schema of every table.
     public var avoidsOpenSchemas = false
 
     /// Takes everything from the environment.
@@ -20,8 +21,8 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
 
     /// Reads a URL (`postgresql://user@host/database?…`) or a `keyword=value …` string.
     ///
-    /// - Throws: `PostgresError` when libpq does not accept it, or would mistake part of the password for the host or
-    ///   the database. The error never quotes the input, which may contain a password.
+    /// - Throws: `PostgresError` when libpq does not accept it, or would read part of the password as the host or the database.
+    ///   The error never quotes the input, which may contain a password.
     public init(_ conninfo: String) throws(PostgresError) {
         let scheme = ["postgresql://", "postgres://"].first { conninfo.utf8.starts(with: $0.utf8) }
         if let scheme, Self.hasBarePasswordCharacters(conninfo.unicodeScalars.dropFirst(scheme.count)) {
@@ -29,7 +30,7 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
                 "the user or the password contains an @ or a / that is not percent-encoded",
                 remedy: "write %40 for @ and %2F for /")
         }
-        // Of a URL of another kind, libpq says that it misses an equals sign.
+        // For a URL with another scheme, libpq's own message would ask for an equals sign.
         if scheme == nil,
             !conninfo.contains("=") || conninfo.prefixMatch(of: #/[A-Za-z][A-Za-z0-9+.-]*:/#) != nil
         {
@@ -49,8 +50,8 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
         }
     }
 
-    /// libpq ends the credentials of a URL at the first @ before the first /. A later @, before the parameters, was
-    /// meant to be that end.
+    /// libpq ends the credentials of a URL at the first @ before the first /. If another @ follows before the parameters, that
+    /// one was probably meant, and the user or the password contains the earlier @ or /.
     private static func hasBarePasswordCharacters(_ rest: Substring.UnicodeScalarView) -> Bool {
         var rest = rest
         if let end = rest.firstIndex(where: { $0 == "@" || $0 == "/" }), rest[end] == "@" {
@@ -71,8 +72,8 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
         set { keywords[keyword] = newValue }
     }
 
-    /// The keywords that are passed to libpq: those that were given, and defaults for the rest. The defaults keep a
-    /// scheduled run from hanging for hours on a network path that swallows packets.
+    /// The keywords that are passed to libpq: the given ones, and defaults for keepalives and timeouts. The defaults keep a
+    /// scheduled run from hanging for hours when the network drops all packets.
     var effective: [String: String] {
         var all = [
             "fallback_application_name": "quakes",
@@ -82,7 +83,7 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
             "tcp_user_timeout": "60000",
         ]
         all.merge(keywords) { _, given in given }
-        // Not configurable: this module decodes text as UTF-8.
+        // This is not configurable, because this module decodes text as UTF-8.
         all["client_encoding"] = "UTF8"
         return all
     }
@@ -95,6 +96,6 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
             ? "the server given by the PG environment variables" : shown.joined(separator: " ")
     }
 
-    /// Empty, so that a dump shows no password either.
+    /// The mirror is empty, so that `dump` does not show the password.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

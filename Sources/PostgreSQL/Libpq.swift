@@ -2,23 +2,23 @@ import CPostgreSQL
 import Glibc
 import Logging
 
-// The corners of libpq's C interface that would clutter the connection.
+// Wrappers of libpq's C interface that keep C out of `Connection`.
 
-/// Waits until a socket can be read (POLLIN) or written (POLLOUT), for at most a tenth of a second, so that the caller can
-/// check deadlines and cancellation in between.
+/// Waits until a socket can be read (POLLIN) or written (POLLOUT); false if it could not within a tenth of a second. The caller
+/// checks deadlines and cancellation between two calls.
 func waitForSocket(_ socket: Int32, for events: Int32) -> Bool {
     var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
     return poll(&descriptor, 1, 100) > 0
 }
 
-/// libpq's messages span lines and end in a newline; a log line does not.
+/// Joins the lines of a libpq message, because a log message has only one line.
 func oneLine(_ message: UnsafePointer<CChar>?) -> String {
     guard let message else { return "unknown error" }
     let lines = String(cString: message).split(whereSeparator: \.isNewline)
     return lines.map { $0.trimmingPrefix(while: \.isWhitespace) }.joined(separator: " ")
 }
 
-/// PQsendQueryParams with the statement's values in binary; the results come in binary, too.
+/// Calls PQsendQueryParams. Parameters and results are in the binary format.
 func sendParameters(_ parameters: [Parameter], of statement: String, _ handle: OpaquePointer) -> Int32 {
     withValues(of: parameters) { values, lengths, formats in
         PQsendQueryParams(
@@ -60,7 +60,7 @@ func withCStrings<Result>(
     return body(names.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil])
 }
 
-/// The keywords that have a value in a list that libpq has made, which is freed.
+/// The keywords that have a value in a list from libpq. Frees the list.
 func takeKeywords(of options: UnsafeMutablePointer<PQconninfoOption>) -> [String: String] {
     defer { PQconninfoFree(options) }
     var keywords: [String: String] = [:]
@@ -72,10 +72,10 @@ func takeKeywords(of options: UnsafeMutablePointer<PQconninfoOption>) -> [String
     return keywords
 }
 
-/// The fields of an error or a notice (libpq's PG_DIAG_…, character constants that Swift does not import).
+/// The fields of an error or a notice (libpq's PG_DIAG_… constants: they are characters, which Swift does not import).
 enum DiagnosticField: Unicode.Scalar {
     case sqlState = "C"
-    /// In English, also if the messages are not.
+    /// The severity is in English even if the messages are not.
     case severity = "V"
     case message = "M"
 }
@@ -85,8 +85,8 @@ func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {
     return oneLine(text)
 }
 
-/// Removes the value from the message about a refused value: everything in quotes, in any language of the server's
-/// messages, and bytes in hexadecimal.
+/// Removes the value from the server's message about a refused value: everything between quotation marks, in all languages of the
+/// server's messages, and bytes in hexadecimal.
 func withoutValues(_ message: String) -> String {
     // Reads scalars, because a value may start with a combining character that joins the quote.
     let text = message.unicodeScalars
@@ -99,7 +99,7 @@ func withoutValues(_ message: String) -> String {
     return shown.replacing(/0x[0-9a-f]{2}( 0x[0-9a-f]{2})*/, with: "…")
 }
 
-/// Logs a connection's notices, which libpq would print to standard error.
+/// Logs a connection's notices, which libpq would otherwise print to standard error.
 final class NoticeLog: Sendable {
     let logger: Logger
 
@@ -107,7 +107,7 @@ final class NoticeLog: Sendable {
         self.logger = logger
     }
 
-    /// The log must live as long as the connection, which holds it.
+    /// `handle` keeps an unowned pointer to this log, so the log must outlive it. `Connection` holds both.
     func install(on handle: OpaquePointer) {
         let log = Unmanaged.passUnretained(self).toOpaque()
         PQsetNoticeReceiver(

@@ -1,4 +1,4 @@
-/// What went wrong between this process and the server.
+/// A failed operation on a server: an error from the server, or from libpq.
 ///
 /// The description is one line with the operation, the server's message, the SQLSTATE and, if there is one, the remedy.
 /// It contains no bound value, no row and no password: the server's DETAIL and CONTEXT, which quote rows, are left out.
@@ -10,7 +10,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     public var message: String
     public var remedy: String?
     public var connectionLost: Bool
-    /// Whether it was the COMMIT that failed: no single value is at fault then.
+    /// Whether the COMMIT failed. Then the error is not about a single value.
     public var isOfCommit = false
     /// A second failure during the clean-up, such as that of the rollback.
     public var alsoFailed: String?
@@ -27,11 +27,11 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         if quotesValue { self.message = withoutValues(message) }
     }
 
-    /// A deadlock, a serialisation failure, or a lock that did not come free in time: the same transaction may succeed when
-    /// it is repeated.
+    /// A deadlock, a serialisation failure, or a lock that was not released in time: the same transaction may succeed when it is
+    /// repeated.
     public var isRetryable: Bool { ["40P01", "40001", "55P03"].contains(sqlState) }
 
-    /// The server was not reachable, or took no connections: a later attempt or another server may succeed.
+    /// The server was not reachable, or did not accept connections: a later attempt or another server may succeed.
     public var isOutage: Bool {
         connectionLost
             && (sqlState.map { state in ["08", "53", "57", "58"].contains { state.hasPrefix($0) } } ?? true)
@@ -46,10 +46,10 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
 
     public var isNotNullViolation: Bool { sqlState == "23502" }
 
-    /// The server's queue of notifications is full: it refuses any commit that notifies.
+    /// The server's notification queue is full. The server then refuses every COMMIT that sends notifications.
     public var isFullQueue: Bool { isOfCommit && sqlState == "54000" }
 
-    /// The message may quote the value that the server refused. That of a check constraint names only the constraint.
+    /// The message may quote the value that the server refused. The message about a check constraint names only the constraint.
     var quotesValue: Bool {
         sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
@@ -61,8 +61,8 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         sqlState.map { ["42P01", "42703", "42883", "3F000"].contains($0) } ?? false
     }
 
-    /// A prepared query's columns, or their types, are no longer what they were (0A000, feature not supported: "cached plan
-    /// must not change result type").
+    /// The columns of a prepared query, or their types, have changed since it was prepared (0A000, feature not supported: "cached
+    /// plan must not change result type").
     public var hasChangedShape: Bool { sqlState == "0A000" }
 
     private static func remedy(sqlState: String, _ message: String) -> String? {

@@ -1,7 +1,7 @@
 /// A statement with its bound values.
 ///
-/// Written as a string literal; each interpolated value becomes a parameter (`$1`, `$2`, …) and is never
-/// spliced into the text:
+/// Write a query as a string literal. Each interpolated value becomes a parameter (`$1`, `$2`, …) and is never inserted into the
+/// text:
 ///
 ///     let query: Query = "select place from quake where code = \(code)"
 ///
@@ -68,13 +68,13 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
             pieces.append(.value(value?.parameter ?? Parameter(type: Value.sqlType, bytes: nil)))
         }
 
-        /// Splices another statement, together with its bound values.
+        /// Inserts another statement, together with its bound values.
         public mutating func appendInterpolation(_ query: Query) {
             pieces += query.pieces
         }
 
-        /// Splices SQL text as it is. Only for text from this program, such as a list of column names, and never for
-        /// anything that came from outside.
+        /// Inserts SQL text as it is. Use it only for text from this program, such as a list of column names, never for text from
+        /// outside.
         public mutating func appendInterpolation(unescaped sql: String) {
             pieces.append(.sql(sql))
         }
@@ -82,7 +82,7 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
 }
 
 extension [Query] {
-    /// All of them, with this text in between, which is used as it is.
+    /// One query of all elements, with `separator`, which is SQL text, between them.
     public func joined(by separator: String) -> Query {
         dropFirst().reduce(first ?? "") { "\($0)\(unescaped: separator)\($1)" }
     }

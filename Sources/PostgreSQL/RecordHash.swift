@@ -1,9 +1,9 @@
-/// The number that PostgreSQL's `hash_record_extended(row(…), seed)` computes from a row, so that a client and the server
-/// can find out whether they have the same row without sending it.
+/// The number that PostgreSQL's `hash_record_extended(row(…), seed)` computes from a row, so that a client and the server can
+/// find out whether their rows are equal without sending a row.
 ///
-/// Append the row's values in the order of its columns. Hash partitions depend on these functions, so every version of
-/// PostgreSQL since 14 computes the same on a machine of the same byte order: this is the number of a little-endian server.
-/// Nothing in the documentation promises that, so ask the server for the number of a known row first.
+/// Append the row's values in the order of its columns. Hash partitions depend on these functions, so every version of PostgreSQL
+/// since 14 computes the same number on machines with the same byte order. This type computes the number of a little-endian
+/// server. The documentation does not promise that, so first compare the number of a known row with the server's.
 ///
 /// Two different rows have the same number with a probability of about 1 in 2⁶⁴, if the seed is random. There is one
 /// exception: the server folds an `int8` or a `timestamptz` into 32 bits before it hashes them, with any seed. Where that
@@ -88,7 +88,7 @@ public struct RecordHash {
         if rest >= 8 {
             state.a &+= bytes.word(at: start)
             state.b &+= bytes.word(at: start + 4)
-            // The lowest byte is the length's.
+            // The lowest byte is reserved for the length.
             state.c &+= bytes.word(at: start + 8, count: rest - 8) << 8
         } else if rest >= 4 {
             state.a &+= bytes.word(at: start)
@@ -154,13 +154,13 @@ extension UInt32 {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Four bytes, the first one the lowest.
+    /// Four bytes in little-endian order.
     @inline(__always)
     fileprivate func word(at start: Int) -> UInt32 {
         UInt32(littleEndian: loadUnaligned(fromByteOffset: start, as: UInt32.self))
     }
 
-    /// At most three bytes.
+    /// `count` bytes, at most three, in little-endian order.
     @inline(__always)
     fileprivate func word(at start: Int, count: Int) -> UInt32 {
         var word: UInt32 = 0

@@ -1,22 +1,22 @@
 import CPostgreSQL
 import Glibc
 
-/// One row, in the server's binary form. Read it one column after another, in the query's order, or decode columns by name.
+/// One row, in the server's binary form. Read its columns one after another, in the query's order, or decode them by name.
 ///
-/// A row of a result lives for as long as one likes. One of a COPY has no names, and its bytes are valid only until the
-/// closure that was given the row returns.
+/// A row of a query's result stays valid as long as it is held. A row of a COPY has no column names, and its bytes are valid only
+/// until the closure that received the row returns.
 ///
-/// - Throws: reading the next column throws `RowError` when there is none, or it has a size that the type does not have. Its
-///   type is not looked at: a COPY has none.
+/// - Throws: reading the next column throws `RowError` when there is none, or when its size does not fit the requested type. The
+///   SQL type is not checked, because a COPY does not send types.
 public struct Row: @unchecked Sendable {
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// The result that the row is in, which no longer changes; nil for a row of a COPY.
+    /// The result that contains the row and never changes; nil for a row of a COPY.
     private let result: QueryResult?
     private let row: Int32
     private var column: Int32 = 0
 
-    /// nil for the trailer. The backend sends one message per row (PostgreSQL's manual, "COPY Operations" of the
-    /// protocol). The first message begins with the header.
+    /// Reads a row of a COPY; nil for the trailer. The server sends one message per row (PostgreSQL's manual, "COPY Operations"
+    /// of the protocol). The first message begins with the header.
     init?(message: UnsafeMutableRawBufferPointer) {
         rest = UnsafeRawBufferPointer(message)
         if rest.starts(with: BinaryRows.header) {
@@ -142,8 +142,8 @@ public struct Row: @unchecked Sendable {
         return try forEachText { texts.append(String(decoding: $0, as: UTF8.self)) } ? texts : nil
     }
 
-    /// Hands over each text of the same
-    /// (`array_send` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/arrayfuncs.c).
+    /// Calls `body` with the bytes of each element of a `text[]` of at most one dimension, without nulls (`array_send` in
+    /// https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/arrayfuncs.c).
     ///
     /// - Returns: false for null.
     public mutating func forEachText(_ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
@@ -157,7 +157,8 @@ public struct Row: @unchecked Sendable {
             guard dimensions == 0 else { throw RowError.other }
             return true
         }
-        // The flag for nulls, the elements' type, the length and the lower bound come before the elements.
+        // Four bytes each: the number of dimensions, the flag for nulls, the element type, the length, the lower bound. Then come
+        // the elements.
         guard try number(at: 16) == 1 else { throw RowError.other }
         var offset = 20
         for _ in 0..<(try number(at: 12)) {
@@ -173,7 +174,7 @@ public struct Row: @unchecked Sendable {
 
 /// A column does not hold what the code expects. The error names the column, never the value.
 public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// nil for one that was read in its order.
+    /// nil if the column was read in order.
     public let column: String?
     public let problem: String
 
@@ -188,7 +189,7 @@ public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String { column.map { "column \"\($0)\" \(problem)" } ?? problem }
 }
 
-/// What libpq has read of the server's answer to a statement.
+/// A result of a statement, or one of its rows in single-row mode, as libpq has read it.
 final class QueryResult: @unchecked Sendable {
     let pointer: OpaquePointer
 

@@ -1,12 +1,12 @@
-/// A type that values of some of PostgreSQL's types can be read as.
+/// A Swift type that a column of certain PostgreSQL types can be decoded as.
 public protocol RowDecodable {
     static var sqlTypes: [UInt32] { get }
-    /// Reads the row's next column, of one of these types.
+    /// Reads the row's next column, which has one of `sqlTypes`; nil for null.
     static func next(in row: inout Row) throws -> Self?
 }
 
 extension String: RowDecodable {
-    /// char, name, text, json, unknown, character, character varying; uuid; jsonb.
+    /// The types char, name, text, json, unknown, character, character varying, uuid and jsonb, by their object identifiers.
     public static let sqlTypes: [UInt32] = [18, 19, 25, 114, 705, 1042, 1043, 2950, 3802]
 
     public static func next(in row: inout Row) throws -> String? {
@@ -25,7 +25,7 @@ extension String: RowDecodable {
 }
 
 extension FixedWidthInteger where Self: RowDecodable {
-    /// bigint, smallint, integer.
+    /// The types bigint, smallint and integer.
     public static var sqlTypes: [UInt32] { [20, 21, 23] }
 
     public static func next(in row: inout Row) throws -> Self? {
@@ -41,7 +41,7 @@ extension Int64: RowDecodable {}
 extension Int32: RowDecodable {}
 
 extension Double: RowDecodable {
-    /// real, double precision.
+    /// The types real and double precision.
     public static let sqlTypes: [UInt32] = [700, 701]
 
     public static func next(in row: inout Row) throws -> Double? { try row.nextDouble() }
@@ -53,13 +53,13 @@ extension Bool: RowDecodable {
     public static func next(in row: inout Row) throws -> Bool? { try row.nextBool() }
 }
 
-/// An `interval` of days of 24 hours, and without months: such as one time less another.
+/// An `interval` without months, such as the difference of two times. Each of its days counts as 24 hours.
 extension Duration: RowDecodable {
     public static let sqlTypes: [UInt32] = [1186]
 
     public static func next(in row: inout Row) throws -> Duration? {
         guard let bytes = try row.nextBytes() else { return nil }
-        // Microseconds, days, months.
+        // The bytes are the microseconds (8), the days (4) and the months (4).
         guard bytes.count == 16, bytes.loadUnaligned(fromByteOffset: 12, as: Int32.self) == 0 else {
             throw RowError.other
         }
@@ -68,7 +68,7 @@ extension Duration: RowDecodable {
     }
 }
 
-/// `bytea`, or an array of texts or names.
+/// `bytea` as `[UInt8]`; `text[]` or `name[]` as `[String]`.
 extension Array: RowDecodable where Element: RowElement {
     public static var sqlTypes: [UInt32] { Element.arrayTypes }
 

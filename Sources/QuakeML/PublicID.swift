@@ -1,10 +1,11 @@
 import Feed
 
 extension [UInt8] {
-    /// Such as `smi:earthquake.usgs.gov/fdsnws/event/1/query?eventid=us7000abcd`: the service is the host of the event's page.
+    /// Appends an identifier such as `smi:earthquake.usgs.gov/fdsnws/event/1/query?eventid=us7000abcd`. The service is the host
+    /// of the event's page, or else `local`.
     ///
-    /// An identifier has no other characters than those of the schema's `ResourceIdentifier`. Another byte is written as `~`
-    /// and two hexadecimal digits, and so is `~` itself, so that two codes never have one identifier.
+    /// An identifier contains only characters of the schema's `ResourceIdentifier`. Any other byte is written as `~` and two
+    /// hexadecimal digits, and so is `~` itself, so that two codes never have the same identifier.
     package mutating func append(publicIDOf code: UnsafeRawBufferPointer, at url: UnsafeRawBufferPointer?) {
         append(text: "smi:")
         if let host = url.flatMap({ FeedIdentity.host(in: $0) }), (3...60).contains(host.count),
@@ -18,7 +19,8 @@ extension [UInt8] {
         append(escaped: code, by: "~", keeping: "-._")
     }
 
-    /// Kilometres in metres, with the same digits: 28.9 km is 28900 m, where a multiplication may give 28900.000000000004.
+    /// Appends a length in metres, with the digits that it has in kilometres: 28.9 km is 28900 m, but a multiplication may give
+    /// 28900.000000000004.
     mutating func append(metres kilometres: Double) {
         let start = count
         append(decimal: kilometres)
@@ -28,7 +30,7 @@ extension [UInt8] {
             removeSubrange(start...)
             return append(decimal: kilometres * 1000)
         }
-        // The point moves by three digits. There may be too few of them, and one has to follow it.
+        // The point moves by three digits. If there are too few digits, zeros are appended, so that one digit follows the point.
         remove(at: point)
         while count < point + 4 { append(UInt8(ascii: "0")) }
         insert(UInt8(ascii: "."), at: point + 3)

@@ -1,8 +1,8 @@
 import Feed
 
 extension QuakeML {
-    /// What an event has of an earthquake that several agencies report: the preferred origin and the magnitude that was chosen, or
-    /// those of all agencies.
+    /// Which origins and magnitudes are written for an earthquake that several agencies report: only the preferred origin and the
+    /// chosen magnitude, or those of all agencies.
     package struct Solutions: Sendable {
         package var hasAllOrigins: Bool
         package var hasAllMagnitudes: Bool
@@ -12,8 +12,8 @@ extension QuakeML {
         }
     }
 
-    /// Writes earthquakes from their solutions. An event has the identifier of its preferred solution; origins and magnitudes
-    /// have those that they have in the events of their agencies.
+    /// Writes earthquakes from their solutions. An event has the identifier of its preferred solution. Origins and magnitudes
+    /// have the same identifiers as in the events of their agencies.
     package struct EarthquakeWriter: Sendable {
         private let solutions: Solutions
         private var parts: Parts?
@@ -33,8 +33,8 @@ extension QuakeML {
         package init(_ solutions: Solutions) { self.solutions = solutions }
 
         /// - Parameters:
-        ///   - isPreferred: whether it is the one to show, with which an earthquake begins.
-        ///   - givesMagnitude: whether the earthquake's magnitude is its.
+        ///   - isPreferred: whether the event is the preferred solution. Each earthquake has to begin with it.
+        ///   - givesMagnitude: whether the earthquake has the magnitude of this event.
         package mutating func append(
             _ event: Event, isPreferred: Bool, givesMagnitude: Bool, to bytes: inout [UInt8]
         ) {

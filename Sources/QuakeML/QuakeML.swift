@@ -5,9 +5,9 @@ import XML
 /// `tail`, so it can be written event by event.
 ///
 /// An event has one origin and, if its magnitude is known, one magnitude; both are the preferred ones. An earthquake that several
-/// agencies report may have those of all (`EarthquakeWriter`). Numbers have the digits
-/// that the table has, with the depth in metres. What a summary feed has and QuakeML has not, such as felt reports and alerts,
-/// is left out, and so is a text that is longer than the schema allows. An event of an agency says in a comment whose data it is.
+/// agencies report may have the origins and magnitudes of all of them (`EarthquakeWriter`). Numbers have the same digits as in
+/// the table; the depth is in metres. Properties that QuakeML does not have, such as felt reports and alerts, are left out, and
+/// so are texts that are longer than the schema allows. An event of an agency has a comment that says whose data it is.
 public enum QuakeML {
     public static let head = """
         <?xml version="1.0" encoding="UTF-8"?>
@@ -22,7 +22,8 @@ public enum QuakeML {
 
         """
 
-    /// Whose data an event is, and under which terms, as a comment. ComCat's are in the public domain, and need none.
+    /// The comment that says whose data an event is, and under which terms, for each agency. Events of ComCat's networks need
+    /// none, because they are in the public domain.
     private static let credits: [(net: [UInt8], comment: [UInt8])] = Agency.known.map { agency in
         var comment: [UInt8] = []
         comment.append(text: "<comment><text>data: ")
@@ -31,7 +32,7 @@ public enum QuakeML {
         return (Array(agency.name.utf8), comment)
     }
 
-    /// One event, which ends with a line feed.
+    /// The XML of one event, with a line feed at its end.
     public static func event(_ quake: Quake) -> String {
         var bytes: [UInt8] = []
         Event.with(quake) { append($0, to: &bytes) }
@@ -63,7 +64,7 @@ public enum QuakeML {
 }
 
 extension [UInt8] {
-    /// Who made it, and when.
+    /// Creates the element `creationInfo`: which agency the event is from, and when it was last revised.
     init(infoOf event: QuakeML.Event) {
         self = []
         element("creationInfo") {
@@ -74,7 +75,8 @@ extension [UInt8] {
 
     mutating func append(headOf event: QuakeML.Event) {
         if let type = event.type { append(type: type) }
-        // Also without a place: QQuake reads the first description of each event, and fails where there is none.
+        // The description is written even without a place: QQuake reads the first description of each event, and fails if there
+        // is none.
         element("description") {
             if let place = event.place {
                 $0.element("text", escaped: place)
@@ -100,7 +102,7 @@ extension [UInt8] {
         append(text: "</origin>")
     }
 
-    /// - Parameter namesOrigin: whether the document has the origin of the same event.
+    /// - Parameter namesOrigin: whether to refer to the event's origin, because the document has it.
     mutating func append(
         _ magnitude: Double, of event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8], namesOrigin: Bool = true
     ) {
@@ -113,7 +115,8 @@ extension [UInt8] {
         append(text: "</magnitude>")
     }
 
-    /// The number of stations, the residual, the largest gap and the nearest station.
+    /// Appends the element `quality`: the number of stations, the residual, the largest gap and the distance to the nearest
+    /// station.
     private mutating func append(qualityOf event: QuakeML.Event) {
         guard event.stations != nil || event.residual != nil || event.gap != nil || event.distance != nil
         else { return }
@@ -140,8 +143,8 @@ extension [UInt8] {
         }
     }
 
-    /// A type that the schema does not know is another event. Its name is in a comment, and so is that of one that the schema
-    /// knows by another name.
+    /// Appends the type. A type that the schema does not have becomes `other event`. If the type is not written as it is in the
+    /// table, a comment has the original.
     private mutating func append(type: UnsafeRawBufferPointer) {
         let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
         let name = EventType.synonyms[spaced] ?? spaced
@@ -180,12 +183,12 @@ extension [UInt8] {
 }
 
 extension UnsafeRawBufferPointer {
-    /// How many characters of Unicode the UTF-8 has.
+    /// The number of Unicode scalars in the UTF-8 text.
     fileprivate var characterCount: Int { reduce(0) { $0 + ($1 & 0xC0 == 0x80 ? 0 : 1) } }
 }
 
 private enum EventType {
-    /// What older feeds call them.
+    /// The schema's names for types that older feeds name differently.
     static let synonyms = [
         Array("quarry".utf8): Array("quarry blast".utf8), Array("rock slide".utf8): Array("rockslide".utf8),
     ]

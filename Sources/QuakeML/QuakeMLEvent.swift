@@ -1,7 +1,7 @@
 import Feed
 
 extension QuakeML {
-    /// The parts of an event that QuakeML has. The texts are UTF-8 in memory of the caller.
+    /// The properties of an event that QuakeML has. The texts are UTF-8 in the caller's memory.
     package struct Event {
         package var code: UnsafeRawBufferPointer
         package var net: UnsafeRawBufferPointer

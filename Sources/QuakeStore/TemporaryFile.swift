@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 
-/// A temporary file without a name, in `TMPDIR`, else in /var/tmp: on many systems, /tmp is in memory. It disappears with this
-/// object, and with the process.
+/// A temporary file without a name, in `TMPDIR`, else in /var/tmp, because on many systems /tmp is in memory. The file disappears
+/// with this object, or when the process ends.
 public final class TemporaryFile: Sendable {
     private let descriptor: Int32
 
@@ -22,7 +22,7 @@ public final class TemporaryFile: Sendable {
     }
 
     deinit {
-        // Not open if `init` failed. Freeing a large file is slow, so it is closed in the background.
+        // The file is not open if `init` failed. Freeing a large file is slow, so it is closed in the background.
         if descriptor >= 0 { DispatchQueue.global().async { [descriptor] in close(descriptor) } }
     }
 
@@ -33,7 +33,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// The bytes of a range, all of which was written.
+    /// The bytes of a range that was written completely.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ range: Range<Int>) throws -> [UInt8] {
@@ -43,7 +43,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Fills a buffer with the bytes from an offset on, all of which were written.
+    /// Fills a buffer with the bytes from an offset on, which must all have been written.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
@@ -52,7 +52,8 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Calls `next` with how many bytes are done until all are. It returns how many more it did, as a system call does.
+    /// Calls `next` with the number of bytes done, until all bytes are done. `next` returns how many more bytes it did, as a
+    /// system call does.
     private func transfer(_ count: Int, to operation: String, _ next: (Int) -> Int) throws {
         var done = 0
         while done < count {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Makes sure that only one process on a machine follows into a file. The lock ends with the process, however the
-/// process ends.
+/// Makes sure that only one process on a machine follows into a file. The lock ends with the process, even if the process is
+/// killed.
 ///
 /// The lock is on a second file beside the first. SQLite's locks on the first would be lost as soon as any descriptor
 /// of that file is closed (https://www.sqlite.org/howtocorrupt.html, 2.2).
@@ -36,13 +36,14 @@ public final class FollowerLock: Sendable {
     }
 
     deinit {
-        // Another thread may have just forked. Closing alone would leave the lock with its child until that runs a
-        // program.
+        // The lock is released explicitly, because another thread may have just forked: until the child runs a program, it also
+        // holds the descriptor, and with it the lock.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
-    /// The path without links. If the file does not exist yet, its folder is resolved, and so is a link to it.
+    /// The path with links resolved. If the file does not exist yet, its folder is resolved, and a link to the missing file is
+    /// followed.
     private static func resolved(_ path: String) -> String {
         func real(_ path: String) -> String? {
             guard let real = realpath(path, nil) else { return nil }

@@ -1,14 +1,14 @@
 import GRDB
 
-/// Takes the rows of a fresh snapshot in a table beside the old one, and then replaces the old one.
+/// Collects the rows of a fresh snapshot in a new table, which then replaces the old one.
 ///
-/// Until then, readers of the file see the old rows, or that there are none. So the rows need not be one transaction: they
-/// are committed step by step, and SQLite's log stays as small as a step, for any table. The indexes are
-/// made at the end, from sorted entries: rows come in any order, and an index that grows with them would be read and
-/// written all over again for every step as soon as it is larger than SQLite's cache.
+/// Until then, readers of the file see the old rows, or no rows. So the new rows need not be in one transaction: they are
+/// committed step by step, and SQLite's log stays as small as a step, for a table of any size. The indexes are created at the
+/// end, from sorted entries. The rows come in any order, so an index that grew with them would be read and written again in every
+/// step once it is larger than SQLite's cache.
 ///
-/// The old table's pages become free, and are used again. The file does not get smaller. Indexes and triggers that
-/// others have made on the old table go with it.
+/// The old table's pages become free, and are used again. The file does not become smaller. Indexes and triggers that other
+/// programs created on the old table are dropped with it.
 final class FreshTable {
     static let name = "quake_new"
     static let step = 20_000
@@ -29,13 +29,13 @@ final class FreshTable {
         try db.execute(sql: "drop table if exists \(name)")
     }
 
-    /// Whether the step is complete with one more row.
+    /// Counts one more row. Returns whether the step is now complete.
     func isFull() -> Bool {
         rows += 1
         return rows.isMultiple(of: Self.step)
     }
 
-    /// Ends a step. SQLite moves its log into the file, and restarts the log.
+    /// Commits a step. SQLite then moves its log into the file, and restarts the log.
     func save(_ db: Database) throws {
         try db.commit()
         try db.beginTransaction(.immediate)
@@ -44,7 +44,8 @@ final class FreshTable {
     /// Puts the table in place of the old one, in the transaction that also stores the position.
     func replaceTable(_ db: Database) throws {
         try save(db)
-        // A view that another program has made in the file names a table that is missing for a moment.
+        // Another program may have created a view in the file that uses the table, which is missing for a moment. The first
+        // pragma makes SQLite accept that.
         try db.execute(
             sql: """
                 pragma legacy_alter_table = on;

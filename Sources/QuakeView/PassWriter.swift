@@ -6,8 +6,8 @@ import QuakeStore
 /// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a separate table first:
 /// see `FreshTable`.
 ///
-/// Values go from the server's bytes to SQLite's without a String in between. Only the commit of a small pass goes through
-/// GRDB's queue.
+/// Values are passed from the server's bytes to SQLite without a String in between. In a small pass, only the commit uses GRDB's
+/// queue.
 ///
 /// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to
 /// hold values that are not Sendable.
@@ -16,15 +16,15 @@ final class PassWriter: @unchecked Sendable {
     private let queue: DatabaseQueue
     private let kinds: [ColumnKind]
     private let begin: Statement
-    /// Those that need the view's tables; nil before they are needed.
+    /// The statements on the view's tables; nil until they are first needed.
     private var rows: RowStatements?
-    /// Takes the rows of a fresh start; nil when the pass changes those that there are.
+    /// The new table for the rows of a fresh snapshot; nil if the pass changes the existing rows.
     private var fresh: FreshTable?
     private var time: [UInt8] = []
 
     private struct RowStatements {
         let upsert: Statement
-        /// For a row whose time may have changed; nil if `upsert` writes every row.
+        /// For a row whose time has changed; nil if `upsert` writes every row.
         let retime: Statement?
         let delete: Statement
         let move: Statement
@@ -56,7 +56,7 @@ final class PassWriter: @unchecked Sendable {
         try run(begin)
     }
 
-    /// A removed file can still be written, but no longer read.
+    /// Throws if the file was removed or replaced. It could still be written, but no other program could read it.
     private func checkIsThere() throws {
         var hasMoved: CInt = 0
         sqlite3_file_control(connection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)
@@ -106,13 +106,14 @@ final class PassWriter: @unchecked Sendable {
             try bind(position.nonce, at: 4, of: rows.move)
             try bind(shape, at: 5, of: rows.move)
             try run(rows.move)
-            // A statement of our own would fail once more the next time: it is reset only then.
+            // GRDB commits here. A prepared commit statement of our own, once failed, would fail again at its next use, because
+            // it is reset only then.
             try db.commit()
             (self.rows, fresh) = (rows, nil)
         }
     }
 
-    /// After some errors, such as a full disk, SQLite has already rolled back.
+    /// Rolls back the pass. After some errors, such as a full disk, SQLite has already done so.
     func rollBack() {
         queue.writeWithoutTransaction { db in
             // Even if this fails, the rows stay as they were, because the transaction is never committed.

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 
 extension Row {
-    /// - Throws: `DatabaseError` when the column is missing, or holds something other than expected.
+    /// - Throws: `DatabaseError` when the column is missing, or contains an unexpected value.
     func value(of property: Property) throws -> Quake.Value {
         let column = property.column
         guard hasColumn(column) else { throw Self.unreadable(column) }

@@ -4,17 +4,18 @@ import QuakeStore
 
 struct SQLiteTable: Sendable {
     let columns: [ViewColumn]
-    /// The statement that makes the table, as SQLite keeps its text: a file that has it has these columns.
+    /// The statement that creates the table, with the text that SQLite stores for it. A file with the same statement has the same
+    /// columns.
     let definition: String
     let declarations: String
     let indexes: String
-    /// Writes a row. If there is already one with the same code and the same time, that row is updated. Unlike
-    /// `insert or replace`, this keeps the row in its place and the indexes untouched: SQLite rewrites the entries in an
-    /// index for each column that a statement sets, even if its value stays. So half as many pages have to be written.
+    /// Writes a row. If there is already a row with the same code and the same time, that row is updated. Unlike
+    /// `insert or replace`, this neither moves the row nor touches the indexes: SQLite rewrites an index entry if a statement
+    /// sets one of its columns, even if the value stays the same. So only half as many pages have to be written.
     ///
-    /// If there is a row with the same code and another time, nothing is changed, and `retime` has to do it.
+    /// A row with the same code and another time is not changed; `retime` has to update it.
     let upsert: String
-    /// The same, also for a row with another time; nil if the table has no time.
+    /// Like `upsert`, but also updates a row with another time; nil if the table has no time.
     let retime: String?
 
     init(_ columns: [ViewColumn]) {
@@ -25,7 +26,7 @@ struct SQLiteTable: Sendable {
         declarations = zip(names, columns).map { name, column in
             "\(name) \(column.sqliteType)\(column.name == "code" ? " not null" : "")"
         }.joined(separator: ", ")
-        // The quotation marks are those of `alter table rename`.
+        // The name is in quotation marks because `alter table rename` writes it so.
         definition = "CREATE TABLE \"quake\" (\(declarations))"
 
         let marks = columns.map { _ in "?" }.joined(separator: ", ")
@@ -46,8 +47,9 @@ struct SQLiteTable: Sendable {
 
     /// The names of the columns in the file, in their order.
     ///
-    /// To SQLite, `Place` and `place` are one name, of which a table has only one; other letters than ASCII's have no case.
-    /// Those in lower case keep theirs, as all columns of Quakes are; others get a number behind them.
+    /// SQLite ignores the case of ASCII letters in names, so a table cannot have both `Place` and `place`. Names in lower case
+    /// stay as they are, and all columns of Quakes have such names. Any other name gets a number behind it if it is already
+    /// taken.
     private static func names(of columns: [ViewColumn]) -> [String] {
         var taken: Set<ExactText> = []
         var names: [Int: String] = [:]

@@ -4,12 +4,12 @@ import Glibc
 import QuakeStore
 
 extension SQLiteView {
-    /// Whether the file is a view; false if there is no file, or an empty one. Looks at it without leaving a trace.
+    /// Whether the file is a view; false if there is no file, or if it is empty. The file and its log are not changed.
     ///
-    /// If a program was killed, SQLite may move that program's log into the database when it reads it. If we opened the
+    /// After a program was killed, SQLite may move that program's log into the database when it reads the file. If we opened the
     /// file ourselves, closing it would release the locks of all connections that this process has to the file
-    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite opens the file, but only its header is read. The rest
-    /// of the file may be inconsistent if a checkpoint was interrupted.
+    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite opens the file, but only its header is read. The rest of the
+    /// file may be inconsistent if a checkpoint was interrupted.
     ///
     /// - Throws: `FileError`; `ViewError` when the file belongs to another program.
     static func isView(at path: String) throws -> Bool {
@@ -32,7 +32,7 @@ extension SQLiteView {
         return true
     }
 
-    /// The application's ID in the header; nil when it is not a database
+    /// The application's ID in the header; nil when the file is not a database
     /// (https://www.sqlite.org/fileformat2.html#the_database_header).
     private static func storedID(of path: String) -> Int? {
         var connection: OpaquePointer?

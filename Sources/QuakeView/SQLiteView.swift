@@ -3,38 +3,38 @@ import GRDBSQLite
 import QuakeStore
 import Synchronization
 
-/// The earthquakes in a SQLite file of the reader's own. Other programs can read the file while it is kept up to date
-/// (WAL mode).
+/// A view that keeps the earthquakes in a SQLite file. Other programs can read the file while it is kept up to date (WAL mode).
 ///
-/// A crash of the machine can take rows and position back to an earlier state, because commits do not wait for the disk
+/// After a crash of the machine, the rows and the position may be in an earlier state, because commits do not wait for the disk
 /// (`synchronous = normal`). Following then continues from that state.
 ///
-/// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601
-/// text in UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position`
-/// has one row, which says up to where the rows are current, and of which shape of the server's table they are. Both tables change in one SQLite transaction: kill the
-/// process at any moment, and it resumes exactly. A third table, `quake_new`, is there while a fresh snapshot is taken.
+/// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
+/// UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position` has one row: the
+/// position up to which the rows are current, and the shape of the server's table from which they come. Both tables change in one
+/// SQLite transaction, so a process that is killed at any moment later resumes exactly where it was. A third table, `quake_new`,
+/// exists while a fresh snapshot is taken.
 public final class SQLiteView: ReaderView {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
-    /// The version of the file's form. A view of another form is rebuilt.
+    /// The version of the file's schema. A view with another version is rebuilt.
     static let version = 3
 
     private let path: String
     let queue: DatabaseQueue
     private let lock: FollowerLock
     private let writer = Mutex<PassWriter?>(nil)
-    /// nil while there are no rows.
+    /// nil until the file has rows.
     private let source: Mutex<Source?>
 
-    /// The table that rows are of: the statement that made the file's own, and the shape of the server's.
+    /// The two tables of the rows: the statement that created the file's table, and the shape of the server's table.
     private struct Source: Equatable {
         let definition: String
         let shape: String
     }
 
     /// - Parameter patience: how long to wait for another program that keeps the file locked.
-    /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a
-    ///   view; `ViewBusy`.
+    /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a view;
+    ///   `ViewBusy` when another program keeps it locked.
     public init(_ path: String, patience: Duration = .seconds(10)) throws {
         self.path = path
         _ = try Self.isView(at: path)
@@ -58,22 +58,24 @@ public final class SQLiteView: ReaderView {
         var configuration = Configuration()
         configuration.journalMode = .wal
         configuration.busyMode = .timeout(patience / .seconds(1))
-        // The transaction of a pass lasts over many accesses.
+        // The transaction of a pass spans several accesses to the queue.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { db in
-            // This comes first, so that it is in the file itself and not only in its log. `isView` looks in the file.
+            // The ID is set first, so that it is in the file itself and not only in the log. `isView` reads only the file.
             if try Int.fetchOne(db, sql: "pragma application_id") == 0 {
                 try db.execute(sql: "pragma application_id = \(applicationID)")
             }
             try db.execute(sql: "pragma synchronous = normal")
-            // Moving the log into the file costs as much as many small passes, so it waits for some 16 MB rather than 4. Many
-            // views of one server get the same commits: at one size, all of them would do it at the same commit.
+            // A checkpoint, which moves the log into the file, takes as long as many small passes. So it waits until the log has
+            // about 16 MB rather than 4. The size is random because many views of one server get the same commits: with one size,
+            // all of them would start a checkpoint at the same commit.
             try db.execute(sql: "pragma wal_autocheckpoint = \(Int.random(in: 3000...5000))")
-            // Keeps a long pass from leaving a log of the same size.
+            // Without a limit, the log would keep the size of the longest pass.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
-            // The rows are no secret. To overwrite those that go, all their pages would have to be written.
+            // The rows are not secret. Overwriting deleted rows would mean writing all of their pages.
             try db.execute(sql: "pragma secure_delete = off")
-            // The empty log stays. Programs that may only read need it (https://www.sqlite.org/wal.html#readonly).
+            // Keeps the log file even when the log is empty, because programs that may only read need it
+            // (https://www.sqlite.org/wal.html#readonly).
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
@@ -127,14 +129,14 @@ public final class SQLiteView: ReaderView {
 }
 
 extension Position {
-    /// nil when the file holds no position, or has another form.
+    /// nil if the file contains no position, or has another version.
     ///
     /// - Throws: `DatabaseError`, also when the position is damaged.
     init?(_ db: Database) throws {
         guard try Int.fetchOne(db, sql: "pragma user_version") == SQLiteView.version,
             let row = try Row.fetchOne(db, sql: "select store, token, committed_at, nonce from position")
         else { return nil }
-        // Another program may have written anything there.
+        // Another program may have written any values there.
         let (store, token, committedAt, nonce): (DatabaseValue, DatabaseValue, DatabaseValue, DatabaseValue) =
             (
                 row["store"], row["token"], row["committed_at"], row["nonce"]

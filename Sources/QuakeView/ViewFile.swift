@@ -24,8 +24,8 @@ public struct ViewFile: Sendable {
         }
     }
 
-    /// Calls `body` with each selected earthquake, in the selection's order. All of them are as of one position, which is
-    /// returned. `asOf` is not looked at, because a view has no past; nor are `isReversed` and `offset`.
+    /// Calls `body` with each selected earthquake, in the selection's order. All earthquakes are as of one position, which is
+    /// returned. The selection's `asOf` is ignored, because a view has no past; `isReversed` and `offset` are ignored, too.
     ///
     /// - Throws: `ViewError`, or what `body` throws.
     public func forEach(
@@ -59,8 +59,8 @@ public struct ViewFile: Sendable {
 }
 
 extension QuakeSelection {
-    /// Chosen by time, magnitude and code only. Where nothing else chooses among the rows, SQLite keeps only as many as are asked
-    /// for.
+    /// The rows that match the selected times, magnitudes and code, in the selection's order. If the selection has no other
+    /// conditions, SQLite returns no more rows than its `limit`.
     fileprivate func rows(in db: Database) throws -> RowCursor {
         if let near {
             db.add(
@@ -83,7 +83,7 @@ extension QuakeSelection {
         choose("magnitude >=", "minimum", minimumMagnitude)
         choose("magnitude <=", "maximum", maximumMagnitude)
         choose("code =", "code", code)
-        // The rest is chosen row by row, afterwards.
+        // The other conditions are checked afterwards, row by row.
         let isAll =
             types == nil && place == nil && near == nil && box == nil && updatedAfter == nil && ranges.isEmpty
             && values.isEmpty && contributors == nil
@@ -96,8 +96,8 @@ extension QuakeSelection {
             arguments: StatementArguments(arguments))
     }
 
-    /// A text that comes where the time does among those in the file, whose years have four digits: see the table's
-    /// constraint quake_times.
+    /// A text that sorts among the times in the file as the time itself would. Years in the file have four digits: see the
+    /// table's constraint quake_times.
     private static func text(_ time: Instant) -> String {
         let text = time.description
         return text.utf8.count == 24 ? text : text.hasPrefix("-") ? "" : ":"

@@ -2,9 +2,9 @@ import Dispatch
 
 /// Runs an actor's jobs on a separate serial dispatch queue.
 ///
-/// Calls of libpq and libcurl block, and so does reading from a pipe. Swift's cooperative pool has only as many threads
-/// as the machine has cores: a few slow calls would stop every other task of the process. With one queue per actor, any
-/// number of actors can block side by side.
+/// Calls of libpq and libcurl block, and so does reading from a pipe. Swift's cooperative pool has only as many threads as the
+/// machine has cores: a few slow calls would stop every other task of the process. With one queue per actor, any number of actors
+/// can block at the same time.
 package final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 

@@ -1,16 +1,16 @@
-/// The invented world. Events cluster along arcs, around towns that get uneven shares of them.
+/// The invented world of the sample feed. Events cluster along arcs, around towns with different numbers of events.
 ///
-/// Positions and magnitudes use only + − × ÷ and √, which IEEE 754 defines to the last bit. `log` and `cos` differ
-/// from one libm to another.
+/// Positions and magnitudes use only + − × ÷ and √, whose results IEEE 754 defines exactly. The results of `log` and `cos` differ
+/// between versions of libm.
 struct SampleCatalogue: Sendable {
     static let shared = SampleCatalogue()
 
     struct Arc {
         let network: Int
-        let longitude, latitude: (Double, Double, Double)  // control points; may pass 180
+        let longitude, latitude: (Double, Double, Double)  // control points, which may be beyond 180°
         let scatter: Double  // degrees
         let deepest: Int  // hundredths of a km
-        let isArea: Bool  // the places are the names alone, without a distance
+        let isArea: Bool  // places are named without a distance
         let names: [String]
         var firstTown = 0
 
@@ -38,11 +38,12 @@ struct SampleCatalogue: Sendable {
         }
     }
 
-    /// The names of the towns as the content of a JSON string: as they are, and escaped wherever JSON allows it.
+    /// The names of the towns as the contents of JSON strings: with only the necessary escapes, and with all escapes that JSON
+    /// allows.
     let raw, escaped: [[UInt8]]
     private let arcs: [[Arc]]  // by network
     private let networks: [Int]  // by percent
-    private let fractions: [Double]  // the probability that a magnitude's fraction is below 1/100, 2/100, … 1
+    private let fractions: [Double]  // the probabilities that a magnitude's fraction is below 1/100, 2/100, … 1
 
     private init() {
         var arcs: [[Arc]] = Array(repeating: [], count: 10)
@@ -67,7 +68,8 @@ struct SampleCatalogue: Sendable {
 
     func network(_ percent: Int) -> Int { networks[percent] }
 
-    /// By how much a magnitude exceeds the smallest one, in hundredths. Each further unit is a tenth as likely (b = 1).
+    /// A random difference between a magnitude and the smallest one, in hundredths. Each further unit is a tenth as likely (b =
+    /// 1).
     func exceedance(_ random: inout SplitMix64) -> Int {
         var size = 0
         while random.chance(1, in: 10) { size += 100 }

@@ -1,8 +1,8 @@
-/// The values that are drawn for one event. All are integers, in the smallest unit that the feed prints.
+/// The random values of one event. All are integers, in the smallest unit that the feed prints.
 struct SampleEvent {
     struct Place {
         let town: Int
-        let distance: Int  // km; 0 when the name alone is the place
+        let distance: Int  // km; 0 if the place is only the name
         let direction: StaticString
     }
 
@@ -11,7 +11,7 @@ struct SampleEvent {
 
     enum Kind: Int { case earthquake, quarryBlast, explosion, iceQuake }
 
-    /// Counts back from 2026-01-01. Later events have negative numbers.
+    /// The event's number, counted back in time from 2026-01-01. Later events have negative numbers.
     let index: Int
     let network: Int
     let place: Place
@@ -25,7 +25,7 @@ struct SampleEvent {
     let tsunami: Bool
     let dmin, gap: Int?  // 1e-4 degrees; hundredths of a degree
     let rms: Int?  // hundredths of a second
-    let draw: UInt64  // a bit field for what is decided when the event is written
+    let draw: UInt64  // random bits for decisions when the event is written
 
     var magnitude: Int?  // hundredths
     var depth: Int?  // hundredths of a km
@@ -33,7 +33,7 @@ struct SampleEvent {
     var updated: Int
     var reviewed: Bool
 
-    /// - Parameter generated: when the document without revisions is made, in ms.
+    /// - Parameter generated: when the document without revisions was made, in ms.
     init(index: Int, seed: UInt64, generated: Int, catalogue: SampleCatalogue) {
         var random = SplitMix64(seed: seed, stream: UInt64(bitPattern: Int64(index)))
         self.index = index
@@ -92,19 +92,20 @@ struct SampleEvent {
 
         alternates = random.chance(worldwide ? 30 : 6, in: 100) ? 1 + random.below(8) / 7 : 0
         reviewed = random.chance(worldwide ? 92 : 58, in: 100)
-        // Minutes if automatic, up to weeks if an analyst has reviewed it; never later than the document.
+        // The time until the last update: minutes for automatic events, up to weeks for reviewed ones, but never after the
+        // document was made.
         let lag = (90_000 + random.below(90_000)) << random.below(reviewed ? 16 : 5)
         let soonest = time + 60_000
-        // What an event is must not depend on where the feed ends. So its numbers are drawn as for the standard end.
+        // An event must not depend on the feed's end, so the same number of random values is used as with the standard end.
         var late = random
         if time + lag >= Self.end + 600_000 { _ = random.next() }
         updated = time + lag < generated ? time + lag : soonest + late.below(generated - soonest)
         draw = random.next()
     }
 
-    /// Uses a separate random stream, so that nothing else in the event changes.
+    /// Makes a later version of the event. It uses a separate random stream, so that no other value of the event changes.
     ///
-    /// - Parameter times: when the document without revisions and the one with them are made, in ms.
+    /// - Parameter times: when the documents without and with revisions were made, in ms.
     mutating func revise(seed: UInt64, between times: Range<Int>) {
         var random = SplitMix64(seed: ~seed, stream: UInt64(bitPattern: Int64(index)))
         updated = times.lowerBound + 1 + random.below(times.count - 1)

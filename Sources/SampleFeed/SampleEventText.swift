@@ -20,7 +20,7 @@ extension SampleEvent {
         """
     }
 
-    /// Roughly as ANSS computes it, from the magnitude and from how much was felt.
+    /// Approximately as the ANSS computes it, from the magnitude and the felt reports.
     /// https://earthquake.usgs.gov/data/comcat/index.php#sig
     private var significance: Int {
         let size = magnitude ?? 0
@@ -28,7 +28,7 @@ extension SampleEvent {
     }
 
     private func place(_ catalogue: SampleCatalogue) -> SampleText {
-        // One place in sixteen is escaped wherever JSON allows it.
+        // One place in sixteen has all escapes that JSON allows.
         let town = draw & 15 == 0 ? catalogue.escaped[place.town] : catalogue.raw[place.town]
         guard place.distance > 0 else { return "\(bytes: town)" }
         return """
@@ -36,7 +36,7 @@ extension SampleEvent {
             """
     }
 
-    /// Like real titles, with one decimal, or "?" if there is none.
+    /// The magnitude as in real titles, with one decimal, or "?" if it is unknown.
     private var titleMagnitude: SampleText {
         guard let magnitude else { return "?" }
         let tenths = (magnitude + 2_005) / 10 - 200
@@ -56,14 +56,14 @@ extension SampleEvent {
 
     private func identifier(of network: Int) -> SampleText { "q\(network)\(code(of: network))" }
 
-    /// A code in the form that such a network uses. Within a network, every index has its own code. Across networks,
-    /// the same code occurs for different events, as in real feeds.
+    /// A code in the form that a real network uses. Within a network, every index has a different code. Different networks may
+    /// use the same code for different events, as in real feeds.
     private func code(of network: Int) -> SampleText {
         let number = index + network
         switch network {
         case 0:  // 7000p3kz
             return "\(7_000 + number >> 20)\(number & 0xF_FFFF, radix: 32, width: 4)"
-        case 3, 5:  // 025cxvn1b: scattered over 36⁶; no two indices share one
+        case 3, 5:  // 025cxvn1b: scattered over 36⁶ numbers, unique for each index
             let (rounds, place) = number.divided(by: 2_176_782_336)
             let scattered: SampleText = "025\(place * 1_010_101_013 % 2_176_782_336, radix: 36, width: 6)"
             return rounds > 0 ? "\(scattered)\(rounds, radix: 36, width: 4)" : scattered
@@ -72,7 +72,7 @@ extension SampleEvent {
         case 6, 9:  // 2025aabc
             let place = number < 0 ? number.divided(by: 456_976).rest : number
             return "\(date.year)\(place, radix: 26, width: 4, from: 10)"
-        case 8:  // 2025364018: the day of the year and a number within it; a day has at most 361 indices
+        case 8:  // 2025364018: the day of the year and a number on that day; a day has at most 361 indices
             let date = date
             return "\(date.year)\(date.dayOfYear, width: 3)\(number.divided(by: 1_000).rest, width: 3)"
         default:  // 74000123
@@ -80,7 +80,7 @@ extension SampleEvent {
         }
     }
 
-    /// Those that located the event. The others come before or after the preferred one.
+    /// The networks that located the event. The preferred one is the first or the second.
     private var networks: some Sequence<Int> {
         let first = (network + 1 + Int(draw >> 8 & 3)) % 10
         let second = (network + 5 + Int(draw >> 10 & 3)) % 10

@@ -1,32 +1,32 @@
 import Feed
 
-/// A synthetic feed in the GeoJSON summary format, for trials and measurements without a network.
+/// A synthetic feed in the GeoJSON summary format, for trials and measurements without internet access.
 ///
-/// It can never be mistaken for a real feed: its networks are `q0` to `q9`, which no agency has, its places are
-/// invented, and its addresses are on example.org. It names no summary feed, so importing it never deletes events.
-/// It has what real feeds have and made-up ones forget: nulls, negative magnitudes and depths, several `ids`,
-/// raw codes that repeat across networks, quarry blasts, and place names in many scripts, both escaped and raw.
+/// It cannot be mistaken for a real feed: its networks are `q0` to `q9`, which no agency uses, its places are invented, and its
+/// addresses are on example.org. It does not name a summary feed, so importing it never deletes events. It has the features of
+/// real feeds that synthetic ones often lack: nulls, negative magnitudes and depths, several `ids`, raw codes that repeat across
+/// networks, quarry blasts, and place names in many scripts, both escaped and raw.
 ///
-/// The same `count`, `seed`, `revised` and `until` give the same bytes on every machine: no clock, no libm, no hash seed.
-/// Events are about four minutes apart; a million of them go back eight years. An event depends only on the seed and its
-/// place in time, so a shorter feed holds the newest events of a longer one, and a later feed continues an earlier one: what
-/// both have differs at most by `updated`.
-/// IDs are unique within a document. Documents with different seeds have different events, but may share a few IDs.
+/// The same `count`, `seed`, `revised` and `until` give the same bytes on every machine, because the feed uses neither a clock
+/// nor libm nor a hash seed. Events are about four minutes apart; a million of them span almost eight years. An event depends
+/// only on the seed and its number, so a shorter feed contains the newest events of a longer one, and a later feed continues an
+/// earlier one: common events differ at most in `updated`. IDs are unique within a document. Documents with different seeds have
+/// different events, but may share a few IDs.
 public struct SampleFeed: Sendable {
     let count: Int
     let seed: UInt64
     let revised: Double
     private let first: Int
 
-    /// Where a feed ends unless it is told otherwise: 2026-01-01T00:00:00Z.
+    /// The default end of a feed: 2026-01-01T00:00:00Z.
     public static let standardEnd = Instant(milliseconds: Int64(SampleEvent.end))
 
     /// - Parameters:
-    ///   - revised: the fraction, 0...1, of the events that differ from the same feed with `revised: 0`. They have a
-    ///     newer `updated`, a slightly different magnitude, depth and `nst`, and the status `reviewed`. The other
-    ///     features stay the same to the byte. A larger fraction contains the events of a smaller one, revised in the
-    ///     same way.
-    ///   - end: no event is later. The document was made ten minutes after that, or with revisions an hour later still.
+    ///   - revised: the fraction, 0...1, of the events that differ from the same feed with `revised: 0`. They have a newer
+    ///     `updated`, a slightly different magnitude, depth and `nst`, and the status `reviewed`. All other features are the
+    ///     same, byte by byte. A larger fraction includes the revised events of a smaller one, with the same revisions.
+    ///   - end: the end of the feed: no event is later. The document says that it was made ten minutes later, or seventy minutes
+    ///     later if it has revisions.
     public init(count: Int, seed: UInt64 = 1, revised: Double = 0, until end: Instant = standardEnd) {
         self.count = max(0, count)
         self.seed = seed
@@ -71,7 +71,8 @@ public struct SampleFeed: Sendable {
         "\(point.x, decimals: 4),\(point.y, decimals: 4),\(point.z, decimals: 2)"
     }
 
-    /// A golden-ratio sequence. It spreads revisions evenly over the document, and a larger fraction only adds events.
+    /// Uses a golden-ratio sequence: it spreads the revisions evenly over the document, and a larger fraction only adds revised
+    /// events.
     private func isRevised(_ index: Int) -> Bool {
         if revised >= 1 { return true }
         let position =

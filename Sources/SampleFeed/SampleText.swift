@@ -1,6 +1,6 @@
 import Feed
 
-/// A part of the document in bytes: a literal with values in it, without a String in between.
+/// A part of the document in bytes. It is built by string interpolation, but without a String in between.
 struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol {
     static let pieceSize = 65_536
     static let longestFeature = 2_048
@@ -23,7 +23,7 @@ struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol
 
     mutating func appendInterpolation(word: StaticString) { bytes.append(text: word) }
 
-    /// In quotes; null for nil.
+    /// The word in quotes; null for nil.
     mutating func appendInterpolation(quoted word: StaticString?) {
         guard let word else { return appendLiteral("null") }
         appendInterpolation("\"\(word: word)\"")
@@ -46,7 +46,7 @@ struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol
 
     private static let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// A number that is not negative, with at least `width` digits. Zero is the digit `first`: 10 for letters only.
+    /// A non-negative number with at least `width` digits. `first` is the index of the digit for zero: 10 gives only letters.
     mutating func appendInterpolation(_ number: Int, radix: Int = 10, width: Int, from first: Int = 0) {
         if width > 1 || number >= radix {
             appendInterpolation(number / radix, radix: radix, width: width - 1, from: first)

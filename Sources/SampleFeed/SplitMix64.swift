@@ -1,5 +1,5 @@
-/// SplitMix64 (Steele, Lea, Flood 2014): small, seeded, and the same on every machine. A stream gives each event its own
-/// random numbers.
+/// SplitMix64 (Steele, Lea, Flood 2014), a small, seeded generator that gives the same numbers on every machine. With a separate
+/// stream, each event has independent random numbers.
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
@@ -22,7 +22,7 @@ package struct SplitMix64: RandomNumberGenerator {
         Int(next().multipliedFullWidth(by: UInt64(bound)).high)
     }
 
-    /// True `part` times in `whole`.
+    /// True with a probability of `part` in `whole`.
     package mutating func chance(_ part: Int, in whole: Int) -> Bool { below(whole) < part }
 
     /// 0 ..< 1

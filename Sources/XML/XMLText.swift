@@ -1,7 +1,7 @@
-/// Text inside an XML 1.0 document: in an element, or in an attribute between double quotes.
+/// Escapes text for an element of an XML 1.0 document, or for an attribute in double quotes.
 ///
 /// A character that XML does not allow, such as most control characters, becomes U+FFFD: no escape can express it
-/// (https://www.w3.org/TR/xml/#charsets). Everything else is read back as it was, line ends included.
+/// (https://www.w3.org/TR/xml/#charsets). A parser reads everything else back unchanged, including line ends.
 public func xmlEscaped(_ text: String) -> String {
     var (text, result) = (text, [UInt8]())
     text.withUTF8 { result.append(xmlEscaped: UnsafeRawBufferPointer($0)) }
@@ -20,7 +20,7 @@ extension [UInt8] {
         append(contentsOf: text[start...])
     }
 
-    /// What a character becomes; nil for one that stays.
+    /// The escape for the character that starts at `index`; nil if it stays as it is.
     private static func escape(_ byte: UInt8, at index: Int, of text: UnsafeRawBufferPointer) -> StaticString?
     {
         switch byte {
@@ -28,7 +28,7 @@ extension [UInt8] {
         case UInt8(ascii: "<"): "&lt;"
         case UInt8(ascii: ">"): "&gt;"
         case UInt8(ascii: "\""): "&quot;"
-        // A parser would turn these into a space or a line feed.
+        // If these were not escaped, a parser could turn them into spaces or line feeds.
         case UInt8(ascii: "\t"): "&#9;"
         case UInt8(ascii: "\n"): "&#10;"
         case UInt8(ascii: "\r"): "&#13;"

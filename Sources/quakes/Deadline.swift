@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The end of the time that `--timeout` gives to a run.
+/// The time limit that `--timeout` sets for a run.
 final class Deadline: Sendable {
     private let limit: Duration
     private let hasPassed = Atomic(false)
@@ -12,10 +12,11 @@ final class Deadline: Sendable {
         hasPassed.load(ordering: .acquiring) ? TimedOut(limit: limit) : nil
     }
 
-    /// Runs `body`, and cancels it when the time is up. `body` can tell that from other cancellations, and record it.
+    /// Runs `body`, and cancels it when the time is up. With the deadline's `failure`, `body` can tell this from other
+    /// cancellations, and record it.
     ///
-    /// - Parameter limit: without one, `body` gets no deadline.
-    /// - Throws: `TimedOut` when `body` ends because of the limit; what else `body` throws.
+    /// - Parameter limit: the time limit. Without one, `body` gets no deadline.
+    /// - Throws: `TimedOut` when `body` ends because of the limit; any other error of `body`.
     static func run<Result: Sendable>(
         within limit: Duration?, _ body: @escaping @Sendable (Deadline?) async throws -> Result
     ) async throws -> Result {

@@ -32,17 +32,20 @@ struct Quakes: AsyncParsableCommand {
             SampleCommand.self,
         ])
 
-    /// Runs the command line. SIGINT and SIGTERM cancel it, and it then ends cleanly. A second one ends it at once.
+    /// Runs the command line. SIGINT and SIGTERM cancel the command, which then ends cleanly. A second signal ends the process at
+    /// once.
     static func main() async {
         StandardDescriptors.reserve()
-        // Only root may give threads the priorities that libdispatch wants, and each start would say so in the system's log.
+        // libdispatch wants to set priorities of threads, which only root may do. Without this setting, it would report the
+        // failure in the system's log at each start.
         setenv("LIBDISPATCH_LOG", "NO", 0)
-        // A large buffer goes back to the system as soon as it is freed. Otherwise glibc begins to keep buffers of the size of
-        // the largest one that was freed (mallopt(3), M_MMAP_THRESHOLD).
+        // A fixed threshold makes glibc return a large buffer to the system as soon as it is freed. By default, the threshold
+        // rises to the size of the largest buffer that was freed, and glibc keeps smaller buffers (mallopt(3), M_MMAP_THRESHOLD).
         mallopt(M_MMAP_THRESHOLD, 128 << 10)
-        // Memory that is free in one of glibc's arenas is not available to the others, and there are eight arenas for each core.
+        // By default, glibc has up to eight arenas for each core. Memory that is free in one arena is not available to the
+        // others.
         mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
-        // From here on they are caught: before the command does anything visible.
+        // The signals are caught from here on, before the command does anything visible.
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let command = Task { await runCommand() }
         Task { await cancel(command, at: signals) }
@@ -51,12 +54,14 @@ struct Quakes: AsyncParsableCommand {
         Glibc.exit(signal.withLock { $0.map { 128 + $0.rawValue } } ?? ExitStatus.interrupted)
     }
 
-    /// The first one that came.
+    /// The first signal that arrived.
     private static let signal = Mutex<UnixSignal?>(nil)
 
-    /// What the first signal cancels may take its time; the second one ends the process, as a crash would.
+    /// Cancels the command at the first signal; the command may take its time to end. A second signal ends the process as a crash
+    /// would.
     ///
-    /// Two within a moment are one: timeout(1) sends a signal to its child, and then to all of their group.
+    /// Two signals within 100 ms count as one, because timeout(1) sends a signal first to its child and then to their whole
+    /// group.
     private static func cancel(_ command: Task<Int32?, Never>, at signals: UnixSignalsSequence) async {
         var first: ContinuousClock.Instant?
         for await received in signals {
@@ -89,7 +94,7 @@ struct Quakes: AsyncParsableCommand {
         } catch let code as ExitCode {
             return code.rawValue
         } catch {
-            // A request for help, or wrong usage that shows only during the run.
+            // A request for help, or wrong usage that is detected only while the command runs.
             if [.success, .validationFailure].contains(exitCode(for: error)) {
                 return end(error, of: type(of: command))
             }
@@ -100,7 +105,7 @@ struct Quakes: AsyncParsableCommand {
 
     /// Answers a request for help or for the version, or explains wrong usage.
     ///
-    /// - Parameter command: the command that is to blame, if it was understood so far.
+    /// - Parameter command: the command that was used wrongly, if the arguments named one.
     private static func end(_ error: any Error, of command: (any ParsableCommand.Type)? = nil) -> Int32 {
         let code = exitCode(for: error)
         if code == .success { exit(withError: error) }

@@ -5,13 +5,14 @@ import QuakeStore
 /// Decides when a daemon imports a source next. Time and randomness come from the caller.
 struct Schedule {
     let every: Duration
-    /// Runs begin up to this much later, at random, so that the daemons of many people do not all ask at once.
+    /// The limit of a random delay before each run. It keeps the daemons of many people from asking a service at the same moment.
     let jitter: Duration
     private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
     private var reconnect = Backoff(from: Self.firstRetry / 4, to: .seconds(3))
 
     private static let firstRetry: Duration = .seconds(1)
-    /// A server may say for years that its feed will not change. Asking again costs it no more than a 304.
+    /// The longest time without a request to a server that says that its feed will not change. Some servers say so for years, and
+    /// another request costs them no more than a 304.
     private static let longestFreshness: Duration = .seconds(15 * 60)
     /// The longest wait that a server can ask for.
     private static let longestAbsence: Duration = .seconds(24 * 3600)
@@ -20,29 +21,30 @@ struct Schedule {
         (self.every, self.jitter) = (every, jitter)
     }
 
-    /// How a run ended, as far as it matters for the next one.
+    /// How a run ended, as far as that affects the next run.
     enum Ending: Equatable {
-        /// The feed was read, or is itself at fault: there is nothing new until its next version.
+        /// The feed was read, or it is broken. Only its next version can bring anything new.
         case done
         /// The feed was read, and its server says that it will not change for this long.
         case fresh(Duration)
         /// The server refused the request, and asked for this wait.
         case refused(Duration)
-        /// The database was away. Another server may take over any moment, and takes no longer to ask than this one.
+        /// The database could not be reached. Another server may take its place at any moment, so it is worth trying again very
+        /// soon.
         case unreached
-        /// The database was not fit: it is worth trying again soon.
+        /// The database was reached but could not be used, so it is worth trying again soon.
         case notRun
-        /// Another worker holds the source, for all that is known until it dies.
+        /// Another worker holds the source, possibly until that worker dies.
         case busy
     }
 
-    /// Runs begin at intervals of `every`, however long they take. If one takes longer than that, the next follows at
-    /// once. A run that was not possible is tried again after 1 s, 2 s, … 60 s; while the database is away, after 0.25 s … 3 s.
-    /// Each of these waits is random, between half of that time and all of it. It never lasts beyond the planned time, unless
-    /// that is less than 1 s away, or another worker holds the source.
+    /// Runs begin at intervals of `every`, however long they take. If a run takes longer than that, the next one follows at once.
+    /// A run that was not possible is repeated after 1 s, 2 s, … 60 s; while the database can't be reached, after 0.25 s … 3 s.
+    /// Each of these waits is random, between half of that time and all of it. A wait never ends after the planned time, unless
+    /// the planned time is less than 1 s away, or another worker holds the source.
     ///
-    /// What a server asks for is kept: up to 15 minutes if its feed will not change, up to a day if it wants to be left
-    /// alone.
+    /// Requests of a server are respected: for up to 15 minutes if its feed will not change, and for up to a day if it asks for a
+    /// wait.
     mutating func next(
         after ending: Ending, startedAt start: ContinuousClock.Instant, now: ContinuousClock.Instant,
         using random: inout some RandomNumberGenerator
@@ -67,8 +69,8 @@ struct Schedule {
         }
     }
 
-    /// What the log should say about the next run: that it waits for longer than the interval, or not
-    /// for as long as it would like.
+    /// The log's remark on the next run: that the wait is longer than the interval, or shorter than the server asks for; nil if
+    /// there is nothing to remark.
     func remark(on ending: Ending) -> String? {
         switch ending {
         case .fresh(let time) where time > max(every, Self.longestFreshness):

@@ -3,7 +3,7 @@ import Testing
 @testable import Alerts
 
 @Suite("Alerts: shaking") struct IntensityTests {
-    /// Computed from the numbers of Allen, Wald & Worden (2012) apart from this code.
+    /// The expected values were computed from the numbers of Allen, Wald & Worden (2012), independently of this code.
     @Test(arguments: [
         (4, 10, 4.567), (4, 50, 2.312), (4, 51, 2.286), (4, 100, 1.395), (5, 10, 5.974), (5, 20, 5.019),
         (5, 50, 3.739), (5, 51, 3.713), (5, 100, 2.822), (5, 300, 1.368), (6, 10, 7.249), (6, 50, 5.160),
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Near the hypocentre the formula would go to infinity for the smallest ones.
+    /// Near the hypocentre, the formula would tend to infinity even for the smallest magnitudes.
     @Test(arguments: [-2.0, 0, 2, 12]) func aValueIsOnTheScale(magnitude: Double) {
         for depth in [nil, -3, 0, 700.0] {
             #expect(
@@ -51,7 +51,7 @@ import Testing
         let tokyo = Point(latitude: 35.69, longitude: 139.75)
         #expect(abs(tokyo.distance(to: Point(latitude: 34.69, longitude: 135.5)) - 400.9) < 3)
         #expect(tokyo.distance(to: tokyo) == 0)
-        // Over the date line, and in both conventions for longitudes.
+        // The points lie on both sides of the date line, and use both conventions for longitudes.
         #expect(
             abs(
                 Point(latitude: 0, longitude: 179.9).distance(to: Point(latitude: 0, longitude: -179.9))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Alerts
 
-// What the tests' sentences are made of.
+// The building blocks of the tests.
 
 let home = Rule.Place("home", Point(latitude: 35.69, longitude: 139.75))
 let noon = at("2026-11-26T12:00:00Z")
@@ -38,15 +38,15 @@ func rule(_ name: String = "world", _ steps: Rule.Step..., change: (inout Rule) 
     return rule
 }
 
-/// Plays commits to rules, as a follower does, and keeps what it told.
+/// Lets rules decide on commits, as a follower does, and keeps the ledger.
 struct Stage {
     var rules: Rules
     var ledger = Ledger()
     var now = noon
-    /// The events as they are.
+    /// The current events by key.
     private(set) var events: [String: AlertEvent] = [:]
 
-    /// The first start is at noon, unless the rules are to meet what there is.
+    /// Alerts first run at noon. If `isStarted` is false, they have not run yet, and the first commit counts as already present.
     init(_ rules: Rule..., isStarted: Bool = true) {
         self.init(rules, isStarted: isStarted)
     }
@@ -58,7 +58,8 @@ struct Stage {
         if isStarted { _ = tick() }
     }
 
-    /// One commit, after a second unless another time is given. Keys without an event are deletions.
+    /// Commits changes after `wait`, decides on them after `delay`, and returns the messages. `deleted` and `superseded` have the
+    /// keys of rows that the commit deletes.
     mutating func commit(
         after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [String] = [],
         superseded: [String: String] = [:], _ changed: AlertEvent...
@@ -82,7 +83,7 @@ struct Stage {
         return rules.decide(changes, &ledger, now: now)
     }
 
-    /// Time passes.
+    /// Lets time pass, and returns the messages that are due then.
     mutating func tick(_ wait: Duration = .zero) -> [Message] {
         now = now + wait
         return rules.decide([], &ledger, now: now)
@@ -90,7 +91,7 @@ struct Stage {
 }
 
 extension [Message] {
-    /// The kinds of all earthquakes told, in order.
+    /// The kinds of all reports, in order.
     var kinds: [Kind] { flatMap { $0.earthquakes.map(\.kind) } }
     var codes: [String] { flatMap { $0.earthquakes.map(\.code) } }
 }

@@ -3,17 +3,17 @@ import Testing
 
 @testable import Association
 
-@Suite("Rows that are odd")
+@Suite("Unusual rows")
 struct BadInputTests {
     let association = Association()
 
-    @Test("An agency unknown to the parameters is like any other")
+    @Test("An agency unknown to the parameters is treated like any other")
     func unknownAgency() {
         #expect(association.groups(row("usgs:1"), row("nobody:1", seconds: 3)).count == 1)
         #expect(association.groups(row("nobody:1"), row("somebody:1", seconds: 3)).count == 1)
     }
 
-    @Test("Rows without a magnitude or a depth are compared by what they have")
+    @Test("Rows without a magnitude or a depth are compared by the values they have")
     func missingValues() {
         #expect(
             association.groups(row("usgs:1", magnitude: nil), row("gfz:1", seconds: 3, depth: 33)).count == 1)
@@ -21,7 +21,7 @@ struct BadInputTests {
             association.groups(
                 row("usgs:1", depth: 500, magnitude: nil), row("gfz:1", seconds: 3, magnitude: nil)
             ).count == 1)
-        // An event without a magnitude does not take the place of one that fits.
+        // A row without a magnitude does not displace a row that fits.
         let rows = [row("usgs:1"), row("gfz:1", seconds: 1), row("usgs:2", seconds: 1, magnitude: nil)]
         #expect(association.earthquakes(of: rows).earthquakes.count == 2)
     }
@@ -44,7 +44,7 @@ struct BadInputTests {
         #expect(association.groups(row("usgs:1", magnitude: -12), row("gfz:1", magnitude: -12)).count == 1)
     }
 
-    @Test("No number stops it")
+    @Test("Grouping accepts any number, even NaN and infinity")
     func wildNumbers() {
         var random = seededRandom()
         let numbers = [Double.nan, .infinity, -.infinity, 0, -0.0, 1e308, -1e308, 90, -90, 1000]
@@ -73,7 +73,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("Of two rows with one code, the later revision counts")
+    @Test("Of two rows with the same code, the later revision counts")
     func doubledCode() {
         var first = row("usgs:1")
         first.updated = 5
@@ -83,7 +83,7 @@ struct BadInputTests {
         #expect(association.group([second, first, first]).groups == [["usgs:1"]])
     }
 
-    @Test("No rows are no earthquakes")
+    @Test("An empty list of rows gives no earthquakes")
     func empty() {
         #expect(association.earthquakes(of: []) == Grouping())
         #expect(association.group([]) == Grouping())

@@ -2,11 +2,11 @@ import Testing
 
 @testable import Association
 
-@Suite("Which rows are one earthquake")
+@Suite("Grouping rows into earthquakes")
 struct GroupingTests {
     let association = Association()
 
-    @Test("Rows of two agencies that agree are one earthquake")
+    @Test("Rows of two agencies that agree are grouped into one earthquake")
     func pair() throws {
         let grouping = association.earthquakes(of: [
             row("usgs:1", firstSeen: 2), row("gfz:1", seconds: 2, 36.1, firstSeen: 1),
@@ -23,7 +23,7 @@ struct GroupingTests {
         #expect(member.difference?.magnitudes == 0)
     }
 
-    @Test("A pair may be 20 s, 120 km and 1.2 magnitudes apart, and no more")
+    @Test("Two rows pair up to 20 s, 120 km and 1.2 magnitudes apart")
     func windows() {
         var parameters = Parameters.shipped
         parameters.scatter.rows = [
@@ -45,13 +45,13 @@ struct GroupingTests {
         #expect(association.groups(first, row("gfz:1", magnitude: 5.21)).count == 2)
     }
 
-    @Test("A solution that is 60 km deeper is 7 s later and still the same")
+    @Test("A solution that is 60 km deeper may be 7 s later and still be the same earthquake")
     func depthTradesWithTime() {
         // RéNaSS and USGS: 182.3 km and 121.5 km, 7.2 s.
         #expect(
             association.groups(row("usgs:1", depth: 121.5), row("renass:1", seconds: 7.2, depth: 182.3)).count
                 == 1)
-        // 120 km explain 15 of 24 s.
+        // A difference of 120 km in depth explains 15 of 24 s.
         let shallow = row("usgs:1", depth: 10, magnitude: 6)
         #expect(association.groups(shallow, row("gfz:1", seconds: 24, depth: 131, magnitude: 6)).count == 1)
         #expect(association.groups(shallow, row("gfz:1", seconds: 24, depth: 11, magnitude: 6)).count == 2)
@@ -63,7 +63,7 @@ struct GroupingTests {
             "neither depth is free")
     }
 
-    @Test("Two events of one agency 0.1 s apart never merge")
+    @Test("Two events of one agency 0.1 s apart are never merged")
     func oneAgencyTwice() {
         let rows = [
             row("ci:38459127", magnitude: 3.44), row("ci:38459135", seconds: 0.11, 36.01, magnitude: 3.68),
@@ -75,7 +75,7 @@ struct GroupingTests {
         #expect(grouping.member("gfz:1")?.isDoubtful == true)
     }
 
-    @Test("An M 7 and its aftershock 20 s later stay two")
+    @Test("An M 7 and its aftershock 20 s later stay two earthquakes")
     func aftershock() {
         let rows = [
             row("usgs:1", magnitude: 7.1), row("gfz:1", seconds: 2, 36.1, magnitude: 6.9),
@@ -87,7 +87,7 @@ struct GroupingTests {
         #expect(association.groups(rows[0], rows[4]).count == 2, "also if no agency has both")
     }
 
-    @Test("A chain of pairs does not join what is out of the question")
+    @Test("A chain of pairs does not join rows that are too far apart")
     func chain() {
         let far = [
             row("usgs:1", 36), row("gfz:1", 36.6), row("emsc:1", 37.2), row("ingv:1", 37.8),
@@ -99,9 +99,9 @@ struct GroupingTests {
         }
     }
 
-    @Test("A solution that starts 1,500 km off and comes home leaves one group and joins another")
+    @Test("A solution that is revised by 1,500 km leaves one group and joins another")
     func comesHome() {
-        // GeoNet's 2026p741044 was first beside Taupo, 722 km deep, and at last beside Fiji, 80 s earlier.
+        // GeoNet's 2026p741044 was first located near Taupo, 722 km deep, and finally near Fiji, 80 s earlier.
         var table = FollowedTable()
         table.set(row("gfz:tgyq", seconds: 4.54, -24.629, 179.177, depth: 589.2, magnitude: 5.12))
         table.set(row("emsc:37", seconds: 5.12, -24.8026, 178.7983, depth: 545, magnitude: 5.1))
@@ -118,7 +118,7 @@ struct GroupingTests {
             ])
     }
 
-    @Test("The antimeridian, the poles and longitudes to 360 are not special")
+    @Test("Grouping works across the antimeridian, at the poles and with longitudes to 360")
     func globe() {
         #expect(association.groups(row("usgs:1", -17, 179.9), row("gfz:1", -17, -179.9)).count == 1)
         #expect(association.groups(row("usgs:1", -17, 179.9), row("gfz:1", -17, 180.1)).count == 1)
@@ -128,7 +128,7 @@ struct GroupingTests {
         #expect(association.groups(row("usgs:1", 89.8, 0), row("gfz:1", -89.8, 0)).count == 2)
     }
 
-    @Test("A published uncertainty widens a pair, never beyond half a window")
+    @Test("A published uncertainty widens a pair's limits, but never beyond half a window")
     func published() {
         let near = row("usgs:1", magnitude: 6)
         var far = row("gfz:1", seconds: 1, 37, magnitude: 6)
@@ -142,7 +142,7 @@ struct GroupingTests {
         #expect(association.groups(near, far).count == 2)
     }
 
-    @Test("An explanation names the pairs, what they cost and what came second")
+    @Test("An explanation names the pairs, their costs and the runners-up")
     func explanation() throws {
         let rows = [
             row("usgs:1"), row("usgs:2", seconds: 6, magnitude: 4.2), row("gfz:1", seconds: 1),

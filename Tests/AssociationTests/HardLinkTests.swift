@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Overrides and hard links")
 struct HardLinkTests {
-    @Test("A person joins what no rule joins, and is told that it is 1,000 km apart")
+    @Test("A person can join any two rows, and is told when they are 1,000 km apart")
     func joins() throws {
         let rows = [row("usgs:1"), row("gfz:1", seconds: 5000, 45), row("emsc:1", seconds: 5001, 45)]
         let grouping = Association(overrides: [.same("gfz:1", "usgs:1")]).earthquakes(of: rows)
@@ -20,14 +20,14 @@ struct HardLinkTests {
         #expect(seconds == 5000)
     }
 
-    @Test("A person joins two events of one agency")
+    @Test("A person can join two events of one agency")
     func joinsOneAgency() {
         let rows = [row("usgs:1"), row("usgs:2", seconds: 1), row("gfz:1", seconds: 0.5)]
         #expect(
             Association(overrides: [.same("usgs:1", "usgs:2")]).earthquakes(of: rows).earthquakes.count == 1)
     }
 
-    @Test("A person keeps apart what would be joined, over any chain")
+    @Test("A person can separate two rows, even if a chain would join them")
     func separates() {
         let rows = [row("usgs:1"), row("gfz:1"), row("emsc:1")]
         let grouping = Association(overrides: [.different("usgs:1", "gfz:1")]).earthquakes(of: rows)
@@ -36,7 +36,7 @@ struct HardLinkTests {
         #expect(grouping.findings.isEmpty)
     }
 
-    @Test("Contradicting overrides are reported, and different wins")
+    @Test("Contradicting overrides are reported, and `different` wins over `same`")
     func contradiction() {
         let rows = [row("usgs:1"), row("gfz:1"), row("emsc:1")]
         let overrides: [Override] = [
@@ -56,7 +56,7 @@ struct HardLinkTests {
         #expect(both.findings.count == 1)
     }
 
-    @Test("Overrides that name events which do not exist are reported, and have no effect")
+    @Test("Overrides that name missing events are reported and have no effect")
     func missing() {
         let overrides: [Override] = [
             .same("usgs:1", "gone:1"), .different("gone:2", "gone:3"), .preferred("gone:4"),
@@ -69,7 +69,7 @@ struct HardLinkTests {
         #expect(grouping.findings == Set((1...4).map { .missing("gone:\($0)") }))
     }
 
-    @Test("An event that ComCat lists among the ids of another one is the same event")
+    @Test("An event that ComCat lists among another event's ids is the same event")
     func ids() {
         var first = row("usgs:us1")
         first.ids = ["usgs:us1", "usgs:ci1", "usgs:at1"]

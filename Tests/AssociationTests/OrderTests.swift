@@ -4,7 +4,7 @@ import Testing
 
 @testable import Association
 
-@Suite("The order of things does not matter")
+@Suite("Results that do not depend on order")
 struct OrderTests {
     private func rows(_ random: inout SplitMix64, earthquakes: Int = 60) -> [Solution] {
         var world = RandomWorld()
@@ -18,7 +18,7 @@ struct OrderTests {
         }
     }
 
-    @Test("Rows in any order give the same groups, 200 times")
+    @Test("Rows in any order give the same groups (200 orders)")
     func shuffled() {
         var random = seededRandom()
         for _ in 0..<4 {
@@ -32,11 +32,11 @@ struct OrderTests {
         }
     }
 
-    @Test("Renamed codes change no group, unless costs are equal")
+    @Test("Renaming codes changes no group, unless costs are equal")
     func renamed() {
         var random = seededRandom()
         for _ in 0..<20 {
-            // Copies and fixed places would make ties.
+            // Copies and fixed places would make ties, so they are removed.
             let rows = rows(&random).map { row in
                 var row = row
                 row.author = nil
@@ -58,7 +58,7 @@ struct OrderTests {
         }
     }
 
-    @Test("What is followed change by change ends at what a rebuild gives")
+    @Test("Following single changes gives the same result as a rebuild")
     func followed() {
         var random = seededRandom()
         for _ in 0..<8 {
@@ -100,7 +100,7 @@ struct OrderTests {
         }
     }
 
-    @Test("Whatever came in between, 200 arrivals end with identical groups")
+    @Test("200 orders of arrival end with identical groups, even with revisions and withdrawals in between")
     func arrivals() {
         var random = seededRandom()
         var world = RandomWorld()
@@ -112,7 +112,7 @@ struct OrderTests {
         for _ in 0..<200 {
             var table = FollowedTable()
             var pending = final.shuffled(using: &random).flatMap { row in
-                // Some come in an earlier version first, and some are withdrawn and come back.
+                // Some rows arrive in an earlier version first, and some are withdrawn and come back.
                 random.chance(0.3) ? [world.revised(row, &random), row] : [row]
             }
             var latest: [String: Int] = [:]
@@ -132,7 +132,7 @@ struct OrderTests {
         }
     }
 
-    @Test("A change touches its component and no more")
+    @Test("A change touches only its component")
     func touched() {
         var table = FollowedTable()
         for number in 0..<50 {
@@ -149,7 +149,7 @@ struct OrderTests {
         #expect(table.earthquakes == table.rebuilt)
     }
 
-    @Test("A component is what links connect, wherever the stream is cut")
+    @Test("A component is the set of rows that links connect, wherever the stream is cut")
     func components() {
         var random = seededRandom()
         for _ in 0..<20 {
@@ -164,7 +164,7 @@ struct OrderTests {
         }
     }
 
-    /// Components by comparing each row with each.
+    /// Finds the components by comparing every pair of rows.
     private func linked(_ rows: [Solution], _ overrides: [Override], _ association: Association) -> Set<
         Set<String>
     > {
@@ -187,7 +187,7 @@ struct OrderTests {
         return Set(sets.members.filter { !$0.isEmpty }.map { Set($0.map { rows[Int($0)].code }) })
     }
 
-    @Test("A crowd is grouped alike in any order")
+    @Test("A crowd of rows is grouped the same way in any order")
     func crowd() {
         var random = seededRandom()
         var rows: [Solution] = []
@@ -212,7 +212,7 @@ struct OrderTests {
         #expect(table.earthquakes == table.rebuilt)
     }
 
-    @Test("Pairs that were dropped early in a crowd are those that would be dropped at its end")
+    @Test("Pairs dropped early in a crowd are the same as the pairs dropped at its end")
     func droppedPairs() {
         var random = seededRandom()
         let rows = (0..<600).map { number in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Parameters")
 struct ParameterTests {
-    @Test("The shipped file has what the program has without it")
+    @Test("The shipped file has the values that the program uses without it")
     func shipped() throws {
         let parameters = Parameters.shipped
         var plain = try Parameters(text: "version 1")
@@ -19,7 +19,7 @@ struct ParameterTests {
         #expect(parameters.network(ofAuthor: "INGV") == "ingv")
     }
 
-    @Test("A printed table is read back")
+    @Test("A printed table of scatter is read back unchanged")
     func printed() throws {
         var parameters = Parameters.shipped
         parameters.scatter.rows["emsc"] = [
@@ -33,7 +33,7 @@ struct ParameterTests {
     }
 
     @Test(
-        "A line that cannot be understood is named",
+        "An error names the line that cannot be understood",
         arguments: [
             ("version 1\nseconds x", 2), ("seconds 20", 1), ("version 1\n\nkm -5 # km", 3),
             ("version 1\nwindow 3", 2),
@@ -44,7 +44,7 @@ struct ParameterTests {
         #expect { try Parameters(text: text) } throws: { ($0 as? Parameters.InvalidLine)?.line == line }
     }
 
-    @Test("The scatter is that of the author, the network, the agency or any, by size")
+    @Test("The scatter comes from the author, the network, the agency or the default row, by magnitude")
     func scatter() {
         var table = ScatterTable()
         func rows(_ seconds: Double) -> [ScatterTable.Row] {
@@ -71,7 +71,7 @@ struct ParameterTests {
         #expect(ScatterTable().scatter(of: solution, author: nil).seconds > 0)
     }
 
-    @Test("The fit finds the scatter of agencies from linked rows, a few of them bad")
+    @Test("The fit finds the agencies' scatter from linked rows, even if a few rows are bad")
     func fit() throws {
         var random = seededRandom()
         let real: [String: Scatter] = [
@@ -91,7 +91,7 @@ struct ParameterTests {
         }
         let table = ScatterFit(links, .shipped).table(replacing: Parameters.shipped.scatter)
         for (name, scatter) in real {
-            // A small share beside large ones is uncertain.
+            // The estimate of a small scatter is uncertain when the others are large.
             for found in try #require(table.rows[name]) where found.pairs > 300 {
                 #expect(
                     abs(found.scatter.seconds - scatter.seconds) < 0.15 * scatter.seconds + 0.35,
@@ -105,7 +105,7 @@ struct ParameterTests {
         #expect(table.rows["*"] == Parameters.shipped.scatter.rows["*"])
     }
 
-    @Test("Copies and lone rows tell nothing about scatter")
+    @Test("Copies and single rows do not contribute to the scatter")
     func nothingToFit() {
         var copy = row("emsc:1")
         copy.author = "gfz"

@@ -2,15 +2,15 @@ import Testing
 
 @testable import Association
 
-@Suite("Which solution to show")
+@Suite("Choice of the preferred solution")
 struct PreferenceTests {
     private func preferred(_ rows: [Solution], _ overrides: [Override] = []) -> String? {
         Association(overrides: overrides).earthquakes(of: rows).earthquakes.first?.preferred
     }
 
-    @Test("A person's word, then the authoritative agency, then a reviewed solution, then the agency's rank")
+    @Test("An override comes first, then the authoritative agency, a reviewed solution and the agency's rank")
     func order() {
-        // In Italy.
+        // All three rows are in Italy.
         var usgs = row("usgs:1", 43, 13)
         var gfz = row("gfz:1", 43, 13)
         let ingv = row("ingv:1", 43, 13)
@@ -22,7 +22,7 @@ struct PreferenceTests {
         #expect(preferred([usgs, gfz, ingv], [.preferred("usgs:1")]) == "usgs:1")
     }
 
-    @Test("Stations, gap, the later revision and the code decide between equals")
+    @Test("Between equals, the stations, the gap, the later revision and the code decide")
     func equals() {
         var a = row("x:1")
         var b = row("y:1")
@@ -38,7 +38,7 @@ struct PreferenceTests {
         #expect(preferred([a, b]) == "y:1")
     }
 
-    @Test("Two preferred members are reported")
+    @Test("Two members marked as preferred are reported")
     func severalPreferred() {
         let grouping = Association(overrides: [.preferred("gfz:1"), .preferred("usgs:1")]).earthquakes(of: [
             row("usgs:1"), row("gfz:1"),
@@ -47,7 +47,7 @@ struct PreferenceTests {
         #expect(grouping.findings == [.severalPreferred(earthquake: "gfz:1", codes: ["gfz:1", "usgs:1"])])
     }
 
-    @Test("The magnitude is an Mw where there is one, else the preferred solution's, else any")
+    @Test("The magnitude is an Mw if there is one, else the preferred solution's, else any")
     func magnitude() {
         func from(_ rows: [Solution]) -> String? {
             Association().earthquakes(of: rows).earthquakes.first?.magnitudeFrom
@@ -66,7 +66,7 @@ struct PreferenceTests {
         #expect(from([usgs, gfz]) == "gfz:1")
     }
 
-    @Test("Regions are those of the ANSS, and boxes elsewhere")
+    @Test("Authoritative regions are the ANSS's regions, and boxes elsewhere")
     func regions() {
         func isAuthoritative(_ network: String, _ latitude: Double, _ longitude: Double) -> Bool {
             Region.isAuthoritative(network, agency: "", at: row("x:1", latitude, longitude))

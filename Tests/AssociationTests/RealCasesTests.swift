@@ -7,7 +7,7 @@ import Testing
 struct RealCasesTests {
     let association = Association()
 
-    @Test("The first solutions of the Loyalty M 7 are one, with one of them 114 km deep and 62 km away")
+    @Test("The first solutions of the Loyalty M 7 are one earthquake, though one is 114 km deep and 62 km away")
     func loyalty() {
         var pacific = row("usgs:pt26268000", seconds: 5, -21.246, 168.453, depth: 17.1, magnitude: 7)
         pacific.network = "pt"
@@ -24,7 +24,7 @@ struct RealCasesTests {
     }
 
     @Test(
-        "The solutions of a South Sandwich Islands M 6 are one, EMSC's as a copy of GFZ's and then of the NEIC's"
+        "The solutions of a South Sandwich Islands M 6 are one; EMSC copies first GFZ and then the NEIC"
     )
     func southSandwich() throws {
         var emsc = row("emsc:170", seconds: 13.03, -60.292, -28.958, depth: 10, magnitude: 5.8)
@@ -48,7 +48,7 @@ struct RealCasesTests {
         #expect(association.earthquakes(of: rows + [emsc]).member("emsc:170")?.partner == "usgs:us6000tk74")
     }
 
-    @Test("EMSC's copy of the second of two events 15.7 s apart joins the second")
+    @Test("EMSC's copy of the second of two events 15.7 s apart joins the second event")
     func anza() {
         var first = row(
             "usgs:ci41339663", seconds: 69.74, 33.4796666666667, -116.483, depth: 13.86, magnitude: 1.6)
@@ -63,7 +63,7 @@ struct RealCasesTests {
         #expect(grouping.member("emsc:34")?.rule == .copy)
     }
 
-    @Test("EMSC's copy of a time in whole seconds is recognised")
+    @Test("EMSC's copy of a row whose time is in whole seconds is recognised as a copy")
     func wholeSeconds() {
         var emsc = row("emsc:267", seconds: 41.99, 37.1107, -3.5342, depth: 7.3, magnitude: 1.5)
         emsc.author = "IGN"

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Association
 
-@Suite("What is written after a change, and why")
+@Suite("Earthquakes written after a change, and their reasons")
 struct RevisionTests {
-    /// What follows from a change of rows to what was written before.
+    /// The revision that follows when the rows change from `before` to `after`.
     private func revision(_ before: [Solution], _ after: [Solution]) -> Revision {
         let association = Association()
         return Revision(
@@ -22,7 +22,7 @@ struct RevisionTests {
         return far
     }
 
-    @Test("A row of another agency makes an earthquake of two, named after the row that was here first")
+    @Test("A row of another agency makes an earthquake of two, named after the row that was seen first")
     func reported() {
         let revision = revision([usgs], [usgs, gfz])
         #expect(revision.updates.map(\.earthquake.code) == ["usgs:1"])
@@ -31,7 +31,7 @@ struct RevisionTests {
         #expect(revision.removals.isEmpty && revision.departures.isEmpty)
     }
 
-    @Test("Of an earthquake that a third agency reports, only what differs is written")
+    @Test("When a third agency joins an earthquake, only the differences are written")
     func joined() {
         let revision = revision([usgs, gfz], [usgs, gfz, emsc])
         #expect(revision.updates.map(\.reason) == ["joined"])
@@ -39,7 +39,7 @@ struct RevisionTests {
         #expect(revision.updates.first?.members.map(\.code).contains("usgs:1") == false)
     }
 
-    @Test("Two earthquakes merge, and the later one leads to the earlier one")
+    @Test("When two earthquakes merge, the later one is superseded by the earlier one")
     func merge() {
         let other = row("ingv:1", seconds: 901, firstSeen: 4)
         let revision = revision(
@@ -50,7 +50,7 @@ struct RevisionTests {
         #expect(revision.departures.isEmpty)
     }
 
-    @Test("A row that leaves an earthquake of three says so; the last two that part say split")
+    @Test("A row that leaves an earthquake of three is recorded; the last two rows that part are recorded as split")
     func split() {
         let left = revision([usgs, gfz, emsc], [usgs, gfz, later(emsc)])
         #expect(left.updates.map(\.reason) == ["left"])
@@ -61,7 +61,7 @@ struct RevisionTests {
         #expect(parted.departures.map(\.code) == ["gfz:1", "usgs:1"])
     }
 
-    @Test("Two rows that leave together make an earthquake that says where it comes from")
+    @Test("Two rows that leave together make an earthquake that names its origin")
     func splitTogether() {
         let fourth = row("ingv:1", seconds: 2, firstSeen: 4)
         let revision = revision(
@@ -69,7 +69,7 @@ struct RevisionTests {
         #expect(revision.updates.map(\.reason) == ["split from usgs:1", "left"])
     }
 
-    @Test("An earthquake whose first row was withdrawn goes to the row that came next")
+    @Test("When an earthquake's first row is withdrawn, the next row supersedes it")
     func firstWithdrawn() {
         let pair = revision([usgs, gfz], [gfz])
         #expect(pair.updates.isEmpty)
@@ -83,14 +83,14 @@ struct RevisionTests {
         #expect(three.removals.map(\.reason) == ["superseded by gfz:1"])
     }
 
-    @Test("A withdrawn earthquake has no successor, and what is equal is not written")
+    @Test("A withdrawn earthquake has no successor, and equal groups are not written")
     func withdrawn() {
         #expect(revision([usgs, gfz], []).removals.map(\.reason) == ["withdrawn"])
         #expect(revision([usgs, gfz], [gfz, usgs]).isEmpty)
         #expect(revision([usgs], [usgs]).isEmpty)
     }
 
-    @Test("A new preferred solution is said")
+    @Test("A new preferred solution is recorded as the reason")
     func preferred() {
         var reviewed = gfz
         reviewed.review = .reviewed

@@ -13,7 +13,7 @@ extension SplitMix64 {
     }
 }
 
-/// A row of an agency that is the beginning of its code: `gfz:1`.
+/// A row whose agency is the first part of its code, such as `gfz:1`.
 func row(
     _ code: String, seconds: Double = 0, _ latitude: Double = 36, _ longitude: Double = -117,
     depth: Double? = nil,
@@ -40,14 +40,14 @@ extension Association {
     func groups(_ rows: Solution...) -> Set<Set<String>> { earthquakes(of: rows).groups }
 }
 
-/// A table whose groups a follower keeps up to date, in memory.
+/// A table in memory, whose groups are kept up to date change by change.
 struct FollowedTable {
     private(set) var rows: [String: Solution] = [:]
     private(set) var overrides: Set<Override> = []
     let parameters: Parameters
-    /// Earthquakes as they were written, by code.
+    /// The earthquakes that were written, by code.
     private(set) var earthquakes: [String: Earthquake] = [:]
-    /// The rows of the last pass that were grouped again.
+    /// How many rows the last pass grouped again.
     private(set) var touched = 0
     private var before: [String: Solution?] = [:]
     private var changedOverrides: [Override] = []
@@ -70,7 +70,7 @@ struct FollowedTable {
         changedOverrides.append(override)
     }
 
-    /// Writes the groups that the changes since the last pass touch.
+    /// Groups the rows again that are affected by changes since the last pass, and writes the groups.
     mutating func follow() {
         let changes = before.map { SolutionChange(before: $0.value, after: rows[$0.key]) }
         let association = association
@@ -94,14 +94,14 @@ struct FollowedTable {
         }
     }
 
-    /// What a rebuild gives.
+    /// The earthquakes that a rebuild gives, by code.
     var rebuilt: [String: Earthquake] {
         let all = association.earthquakes(of: Array(rows.values)).earthquakes
         return Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
     }
 }
 
-/// Rows of four agencies in a dense sequence, some of which list, repeat or resemble others.
+/// Rows of four agencies in a dense sequence. Some rows list, copy or resemble other rows.
 struct RandomWorld {
     static let agencies = ["usgs", "emsc", "gfz", "ingv"]
     /// Seconds over which the earthquakes are spread.
@@ -144,7 +144,7 @@ struct RandomWorld {
         return copy
     }
 
-    /// A later version of a row: nearly the same, or somewhere else.
+    /// A later version of a row: nearly the same place, or a different one.
     func revised(_ row: Solution, _ random: inout SplitMix64) -> Solution {
         var row = row
         row.updated += 1

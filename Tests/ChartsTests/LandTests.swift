@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Coastlines")
 struct LandTests {
-    @Test("Rings are closed and lie on the globe")
+    @Test("Rings are closed and are on the globe")
     func rings() {
         #expect(Land.rings.count > 100)
         for ring in Land.rings {
@@ -20,7 +20,7 @@ struct LandTests {
             (-80, 0, true), (37.3, -119.5, true), (0, -150, false), (35, -40, false), (42.5, 50.5, false),
         ])
     func places(latitude: Double, longitude: Double, isLand: Bool) {
-        // How many edges lie east of the point, of rings that may lie a turn further east or west.
+        // Counts the edges to the east of the point, for rings that may be a full turn further east or west.
         var crossings = 0
         for ring in Land.rings {
             for turn in [-360.0, 0, 360] {

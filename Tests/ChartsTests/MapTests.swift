@@ -10,7 +10,7 @@ import Testing
 struct MapTests {
     private let caption = Caption(title: "Earthquakes", lines: ["Data: somewhere"])
 
-    @Test("On a map of a region an event lies where its share of the region says")
+    @Test("On a map of a region, an event is at its relative position within the region")
     func region() throws {
         let region = Region(south: 30, west: 170, north: 50, width: 30)
         let places: [(Double, Double)] = [
@@ -20,12 +20,12 @@ struct MapTests {
 
         let picture = try #require(Picture(QuakeMap.svg(events, region: region, caption: caption)))
 
-        // The frame, from its path.
+        // The frame is taken from its path.
         let frame = try #require(picture.elements.first { $0.attributes["class"] == "sea" }?.attributes["d"])
         let numbers = frame.split { "MLZ ".contains($0) }.compactMap { Double($0) }
         let (left, right) = (numbers[0], numbers[4])
         let (bottom, top) = (numbers[1], numbers[3])
-        // True to scale along the middle parallel: 30 degrees of longitude are 30 cos 40° degrees of latitude.
+        // The scale is true along the middle parallel: 30 degrees of longitude equal 30 cos 40° degrees of latitude.
         #expect(abs((right - left) / (bottom - top) - 30 * cos(40 * Double.pi / 180) / 20) < 0.01)
         let expected: Set<[Int]> = Set(
             places.map { latitude, longitude in
@@ -40,7 +40,7 @@ struct MapTests {
                 == expected)
     }
 
-    @Test("On the map of the world areas are kept, and the middle meridian is straight")
+    @Test("The map of the world preserves areas, and its middle meridian is straight")
     func world() {
         let projection = Projection(
             .world, origin: .init(x: 0, y: 0), maximumWidth: 1000, maximumHeight: 1000)
@@ -48,7 +48,7 @@ struct MapTests {
         for latitude in stride(from: -80.0, through: 80, by: 20) {
             #expect(abs(projection.point(latitude: latitude, longitude: 150).x - 500) < 1e-9)
         }
-        /// The area of a small cell around a point, by the area of the same cell on the sphere.
+        /// The area of a small cell on the map, relative to its area on the sphere.
         func enlargement(_ latitude: Double, _ longitude: Double) -> Double {
             func at(_ north: Double, _ east: Double) -> SVG.Point {
                 projection.point(latitude: latitude + north, longitude: longitude + east)
@@ -63,7 +63,7 @@ struct MapTests {
         }
     }
 
-    @Test("A region that fits events goes over the date line where that is shorter")
+    @Test("A region that fits events crosses the antimeridian where that is shorter")
     func fitting() throws {
         let region = try #require(Region(fitting: [event(-10, 179), event(-20, -178), event(-15, 181.5)]))
         #expect(region == Region(south: -20, west: 179, north: -10, width: 3))
@@ -72,11 +72,11 @@ struct MapTests {
         #expect(one.width > 0.1 && one.north > one.south)
     }
 
-    @Test("A region around a circle has all of the circle, also at a pole")
+    @Test("A region around a circle contains the whole circle, even near a pole")
     func circle() {
         let region = Region(around: 60, 179, kilometres: 500)
         for bearing in stride(from: 0.0, to: 360, by: 5) {
-            // The point 500 km away in this direction.
+            // The point at a distance of 500 km in this direction.
             let (angle, course) = (500 / 6371.0, bearing * .pi / 180)
             let start = 60 * Double.pi / 180
             let latitude = asin(sin(start) * cos(angle) + cos(start) * sin(angle) * cos(course))
@@ -87,7 +87,7 @@ struct MapTests {
         #expect(Region(around: 89, 0, kilometres: 500).width == 360)
     }
 
-    @Test("Deeper is darker, larger is larger, and the small lie above the large")
+    @Test("Deeper events are darker, larger ones are larger, and small ones are drawn above large ones")
     func symbols() throws {
         let events = [
             event(0, 0, magnitude: 5, depth: 10), event(10, 0, magnitude: 7, depth: 600),
@@ -106,7 +106,7 @@ struct MapTests {
         for (lighter, darker) in zip(lightness, lightness.dropFirst()) { #expect(lighter - darker > 15) }
     }
 
-    @Test("Coasts do not cross the map, and no map has the South Pole as a coast")
+    @Test("Coastlines do not cross the map, and the South Pole is never drawn as a coastline")
     func coasts() {
         for region in [Region.world, Region(south: -85, west: 100, north: 80, width: 160)] {
             let projection = Projection(
@@ -124,7 +124,7 @@ struct MapTests {
         }
     }
 
-    @Test("The picture is well-formed with any title, and shows it")
+    @Test("The picture is well-formed and shows its title, with any characters in it")
     func escaping() throws {
         let title = "<b>&\"'\u{1}]]> Ōmori"
         let picture = try #require(
@@ -132,7 +132,7 @@ struct MapTests {
         #expect(picture.texts.count { $0 == title.replacing("\u{1}", with: "\u{FFFD}") } == 2)
     }
 
-    @Test("A hundred thousand events make a picture of a few megabytes")
+    @Test("A picture of a hundred thousand events has a few megabytes")
     func many() throws {
         var random = SplitMix64(seed: 1)
         let events = (0..<100_000).map { _ in

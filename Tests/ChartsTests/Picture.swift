@@ -1,7 +1,7 @@
 import Foundation
 import FoundationXML
 
-/// What a program that draws an SVG document sees in it.
+/// The elements of an SVG document, as a program that draws it would read them.
 final class Picture: NSObject, XMLParserDelegate {
     struct Element {
         let name: String
@@ -14,7 +14,7 @@ final class Picture: NSObject, XMLParserDelegate {
     private(set) var elements: [Element] = []
     private var open: [Int] = []
 
-    /// nil when the document is not well-formed.
+    /// Fails if the document is not well-formed.
     init?(_ svg: String) {
         super.init()
         let parser = XMLParser(data: Data(svg.utf8))
@@ -24,7 +24,7 @@ final class Picture: NSObject, XMLParserDelegate {
 
     var texts: [String] { elements.filter { $0.name == "text" }.map(\.text) }
 
-    /// Circles with one of the classes of depth; those of the legend have another class too.
+    /// The circles whose only class is a class of depth; circles in the legend also have another class.
     var events: [Element] {
         elements.filter {
             $0.name == "circle" && $0.attributes["class"]?.wholeMatch(of: /d\d/) != nil

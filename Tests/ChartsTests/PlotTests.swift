@@ -10,7 +10,7 @@ import Testing
 struct PlotTests {
     private let caption = Caption(title: "Plot", lines: [])
 
-    @Test("Magnitudes over time lie where the axes say")
+    @Test("Events are drawn at the time and magnitude that the axes give")
     func time() throws {
         let events = (0...10).map { hour in
             ChartEvent(
@@ -27,7 +27,7 @@ struct PlotTests {
             #expect(abs(right.x - left.x - (circles[10].x - circles[0].x) / 10) < 0.2)
             #expect(abs(left.y - right.y - (circles[0].y - circles[10].y) / 10) < 0.2)
         }
-        // The grid line of magnitude 5 goes through the event of magnitude 5, the fifth.
+        // The grid line of magnitude 5 goes through the fifth event, whose magnitude is 5.
         let label = try #require(
             picture.elements.first {
                 $0.name == "text" && $0.text == "5.0" && $0.attributes["text-anchor"] == "end"
@@ -36,7 +36,7 @@ struct PlotTests {
         #expect(picture.texts.contains("Origin time (UTC), 31 Dec 1969 – 1 Jan 1970"))
     }
 
-    @Test("The line of the cumulative number ends at the number of events, in any order")
+    @Test("The line of the cumulative number ends at the number of events, even if they are not in order")
     func cumulative() throws {
         let events = (0..<5000).map {
             ChartEvent(time: Instant(milliseconds: Int64($0 * 7919 % 5000) * 60_000))
@@ -61,7 +61,7 @@ struct PlotTests {
         let events = magnitudes.map { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
         let picture = try #require(Picture(Plot.magnitudes(GutenbergRichter(events), caption: caption)))
 
-        // Bins 2.0, 2.1, 2.5, 3.0 and 4.0, and one mark of each kind in the legend.
+        // The bins are 2.0, 2.1, 2.5, 3.0 and 4.0. The legend has one further mark of each kind.
         #expect(picture.elements.count { $0.attributes["class"] == "full" } == 6)
         #expect(picture.elements.count { $0.attributes["class"] == "hollow" } == 6)
         #expect(
@@ -73,14 +73,14 @@ struct PlotTests {
             })
     }
 
-    /// A hundred years of a catalogue from 4 on, with a week of one from 1 on added to it.
+    /// 1000 events from magnitude 4 on, as from a long catalogue, and 2000 from magnitude 1 on, as from a short one.
     private static let mixed = (0..<3000).map { index in
         let share = (Double(index % 1000) + 0.5) / 1000
         return ChartEvent(
             time: Instant(milliseconds: 0), magnitude: (index < 2000 ? 1 : 4) - 0.05 - log10(share))
     }
 
-    @Test("A poor fit is called that and drawn as such, with a good one from a larger magnitude beside it")
+    @Test("A poor fit is labelled and drawn as poor, next to a good fit from a larger magnitude on")
     func poorFit() throws {
         let relation = GutenbergRichter(Self.mixed)
         let poor = try #require(relation.fit)
@@ -98,8 +98,8 @@ struct PlotTests {
         #expect(known.fit?.from == 40 && known.fit?.isGood == true && known.other == nil)
     }
 
-    /// In 2000 of a catalogue with b = 1, the few from 3.5 on are half as many as they should be: two in a hundred of all.
-    @Test("A fit is poor whose points bend away from the line, however few those are")
+    /// In a catalogue of 2000 events with b = 1, half of the events from magnitude 3.5 on are missing: two percent of all events.
+    @Test("A fit is poor if its points bend away from the line, even if only a few do")
     func bend() throws {
         let magnitudes = (0..<2000).map { 1.95 - log10((Double($0) + 0.5) / 2000) }
         let event = { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
@@ -117,7 +117,7 @@ struct PlotTests {
         #expect(picture.texts.contains { $0.hasPrefix("good: the line explains at least 90 %") })
     }
 
-    @Test("What is not held is shaded, and the cumulative line is broken there")
+    @Test("Periods that the catalogue does not hold are shaded, and interrupt the cumulative line")
     func gaps() throws {
         func day(_ number: Int) -> Instant { Instant(milliseconds: Int64(number) * 86_400_000) }
         let events = [1, 2, 3, 4, 40, 41, 42].map { ChartEvent(time: day($0), magnitude: 5) }
@@ -132,7 +132,7 @@ struct PlotTests {
         #expect(whole.elements.allSatisfy { $0.attributes["class"] != "gap" })
         let lines = broken.elements.filter { $0.attributes["class"] == "line" }
         #expect(lines.count == 2)
-        // One gap, and its key below the axes.
+        // There is one gap; the second element is its key below the axes.
         let gaps = broken.elements.filter { $0.attributes["class"] == "gap" }
         try #require(gaps.count == 2)
         let (left, width) = try (#require(gaps[0].number("x")), #require(gaps[0].number("width")))
@@ -143,12 +143,12 @@ struct PlotTests {
         }
         #expect(abs(ends[0].last! - left) < 0.2 && abs(ends[1].first! - left - width) < 0.2)
 
-        // Held from 2.5 on everywhere, nothing is shaded.
+        // A catalogue that holds everything from 2.5 on has no shading.
         let alike = Coverage([.init(from: day(-9), until: day(50), minimumMagnitude: 2.5)])
         let even = try #require(Picture(Plot.cumulative(events, coverage: alike, caption: caption)))
         #expect(even.elements.allSatisfy { $0.attributes["class"] != "gap" })
 
-        // Below 4.5, the second part is a gap, too: on a plot of magnitudes, below 4.5 only.
+        // The second period is also a gap, but only below magnitude 4.5; a plot of magnitudes shades only that part.
         let time = try #require(Picture(Plot.time(events, coverage: coverage, caption: caption)))
         let shades = time.elements.filter { $0.attributes["class"] == "gap" }
         #expect(shades.count >= 2 && time.texts.contains("not held by the catalogue"))
@@ -163,7 +163,7 @@ struct PlotTests {
 
     @Test("A cross-section shows the events of its strip by their distance along it and their depth")
     func section() throws {
-        // Along the equator, 10 degrees long.
+        // The section runs along the equator and is 10 degrees long.
         let section = try #require(Section(from: (0, 175), to: (0, -175), width: 100))
         #expect(abs(section.length - 6371 * .pi / 18) < 1e-6)
         func event(_ latitude: Double, _ longitude: Double, _ depth: Double?) -> ChartEvent {
@@ -173,7 +173,7 @@ struct PlotTests {
         }
         let events = [
             event(0, 175, 0), event(0.4, 180, 300), event(-0.4, -175, 600),
-            // Too far aside, before the start, behind the end, on the other side of the earth, and without a depth.
+            // Too far from the line, before its start, after its end, on the other side of the earth, and without a depth.
             event(0.5, 180, 10), event(0, 174.9, 10), event(0, -174.9, 10), event(0, 0, 10),
             event(0, 180, nil),
         ]
@@ -192,7 +192,7 @@ struct PlotTests {
         #expect(Section(from: (10, 20), to: (-10, -160), width: 1) == nil)
     }
 
-    @Test("The histogram of depths has a bar for each depth that occurs, as long as there are events")
+    @Test("The histogram of depths has a bar for each depth with events, whose length is their number")
     func depths() throws {
         let events = [1.0, 2, 3, 33, 33, 610, nil].map {
             ChartEvent(time: Instant(milliseconds: 0), depth: $0, magnitude: 5)
@@ -207,7 +207,7 @@ struct PlotTests {
     }
 
     @Test(
-        "The legend tells sizes by at least two magnitudes, unless all are the same",
+        "The legend shows sizes for at least two magnitudes, unless all events have the same",
         arguments: [([4.0, 4.9], 2), ([4.3, 4.6], 2), ([4.3, 4.3], 1), ([2.5, 7.1], 5), ([4.1, 5.9], 3)])
     func sizes(magnitudes: [Double], count: Int) throws {
         let events = magnitudes.map { ChartEvent(time: Instant(milliseconds: 0), depth: 1, magnitude: $0) }
@@ -215,7 +215,7 @@ struct PlotTests {
         #expect(picture.elements.count { $0.attributes["class"] == "hollow" } == count)
     }
 
-    @Test("Numbers that no earthquake has are left out", arguments: [1e300, -.infinity, .infinity, .nan])
+    @Test("Impossible numbers are left out", arguments: [1e300, -.infinity, .infinity, .nan])
     func absurd(number: Double) throws {
         let quake = try Quake { property in
             switch property {
@@ -236,9 +236,9 @@ struct PlotTests {
         }
     }
 
-    @Test("Omori's law may name a rate of any size a day after the mainshock")
+    @Test("The rate in Omori's law at one day after the mainshock may be of any size")
     func steep() {
-        // All within an hour, a hundred days later.
+        // All aftershocks are within an hour, a hundred days after the mainshock.
         let rate = AftershockRate((0..<50).map { 100 + Double($0 * $0) / 60_000 }, observed: 1000)
         #expect((rate.omori?.k ?? 0) > 1e18)
         #expect(Picture(Plot.aftershocks(rate, caption: caption)) != nil)
@@ -247,7 +247,7 @@ struct PlotTests {
         }
     }
 
-    @Test("Without events every plot is a picture of its axes")
+    @Test("Without events, every plot shows its empty axes")
     func empty() {
         let none = AftershockRate([], observed: 0)
         for svg in [
@@ -259,7 +259,7 @@ struct PlotTests {
     }
 
     @Test(
-        "Ticks are round numbers, and the axis has all values",
+        "Ticks are round numbers, and the axis includes all values",
         arguments: [0.0...1, -1.2...6.9, 0...100_000, 2.5...2.5, 3.04...3.07])
     func linear(range: ClosedRange<Double>) {
         let axis = Axis.linear("", range)
@@ -273,7 +273,7 @@ struct PlotTests {
     }
 
     @Test(
-        "A time axis has some ticks for any length, and each label once",
+        "A time axis of any length has some ticks, and no two equal labels",
         arguments: [60_000.0, 3.6e6, 5e7, 86_400_000, 6e8, 3e9, 9e9, 4e10, 3e11, 3e12, 6e13])
     func times(length: Double) {
         for start in [-6e13, 0, 1.4e12] {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Fits")
 struct StatisticsTests {
-    @Test("The Gutenberg–Richter relation is that of the report, for any catalogue")
+    @Test("The Gutenberg–Richter relation equals that of the report, for any catalogue")
     func gutenbergRichter() async throws {
         var random = seededRandom()
         try await TestServer.shared.withDatabase { database in
@@ -40,7 +40,7 @@ struct StatisticsTests {
 
                 let completeness: Double? = try row.decodeIfPresent("completeness")
                 #expect(relation.completeness.map { Double($0) / 10 } == completeness)
-                // The report gives a for one earthquake too, which tells nothing.
+                // The report also gives `a` for a single earthquake, which has no meaning.
                 if let fit = relation.fit {
                     #expect(fit.count == (try row.decode("earthquakes", as: Int.self)))
                     for (value, column) in [
@@ -60,7 +60,7 @@ struct StatisticsTests {
         }
     }
 
-    @Test("The rate of aftershocks has the bins and counts of the report")
+    @Test("The aftershock rate has the bins and counts of the report")
     func rate() async throws {
         var random = seededRandom()
         try await TestServer.shared.withDatabase { database in
@@ -96,10 +96,10 @@ struct StatisticsTests {
         }
     }
 
-    @Test("Omori's law is found again in aftershocks that follow it", arguments: [0.7, 1.0, 1.3])
+    @Test("Omori's law is recovered from aftershocks that follow it", arguments: [0.7, 1.0, 1.3])
     func omori(p: Double) throws {
         var random = SplitMix64(seed: 7)
-        // Between 0.01 and 100 days, by inverting the distribution.
+        // Times between 0.01 and 100 days, by inverting the distribution function.
         let (from, to) = (0.01, 100.0)
         let days = (0..<4000).map { _ in
             let share = Double.random(in: 0..<1, using: &random)

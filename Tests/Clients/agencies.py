@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares what Quakes imported from QuakeML and FDSN text with what ObsPy reads from the same documents.
 
-    Tests/Clients/agencies.py --list                     # ObsPy's own QuakeML, which comes with it
-    Tests/Clients/agencies.py DOCUMENT NDJSON …          # pairs: a document, and the rows that it became
+    Tests/Clients/agencies.py --list                     # the QuakeML samples that ObsPy includes
+    Tests/Clients/agencies.py DOCUMENT NDJSON …          # pairs: a document, and the rows that Quakes imported from it
 
-Every event that has an origin with a time and a place has to be a row, with exactly its time (to the millisecond), place,
-depth and magnitude. What differs is printed, and ends it with 1.
+Every event whose origin has a time and a place must be a row, with exactly its time (to the millisecond), place, depth and
+magnitude. Differences are printed, and make it end with 1.
 """
 
 import json
@@ -32,7 +32,7 @@ def main():
         events = [event for event in read_events(document) if has_place(event)]
         name = pathlib.Path(document).name
         count += len(events)
-        # ObsPy leaves out an event that stands behind the document's creationInfo.
+        # ObsPy skips events that come after the document's creationInfo.
         with open(document, "rb") as file:
             most = max(len(events), file.read().count(b"</event>"))
         if not len(events) <= len(rows) <= most:
@@ -76,7 +76,7 @@ def compare(event, row):
         return ["no row"]
     origin = origin_of(event)
     magnitude = magnitude_of(event, origin)
-    # IRIS's first service wrote kilometres. ObsPy takes them for metres.
+    # IRIS's first service wrote kilometres, which ObsPy reads as metres.
     unit = 1 if "www.iris.edu/ws/" in str(event.resource_id) else 1000
     depth = None if origin.depth is None else float(Decimal(str(origin.depth)) / unit)
     pairs = {

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Asks an event service by ObsPy's client, and compares what comes with the service's own text.
+"""Queries an event service with ObsPy's client, and compares the results with the service's own text.
 
     Tests/Clients/fdsnevent.py URL
 
-Every parameter that ObsPy knows is used. The event q0gone was there and was deleted. What differs is printed, and ends it
-with 1.
+It uses every parameter that ObsPy knows. The event q0gone is a deleted one. Differences are printed, and make it end with 1.
 """
 
 import io
@@ -63,7 +62,7 @@ def main():
 
 
 def ids(base, request):
-    """The ids of the service's own text, in its order."""
+    """The ids in the service's own text, in the same order."""
     values = {name: str(value) for name, value in request.items()}
     for name, value in request.items():
         if isinstance(value, UTCDateTime):
@@ -75,7 +74,7 @@ def ids(base, request):
 
 
 def file_problems(client):
-    """A file is valid by the schema, and is read as the same catalogue."""
+    """Problems of a downloaded file, which must be valid by the schema and contain the same catalogue."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
         client.get_events(filename=file.name)
         file.seek(0)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads the forms of the USGS's feeds by programs that know them, and compares them with the GeoJSON.
+"""Reads each form of the USGS's feeds with programs for that form, and compares the events with the GeoJSON.
 
     Tests/Clients/feeds.py URL
 
-Atom by feedparser and by GDAL, QuakeML by ObsPy and its schema, KML by GDAL, and JSONP. What differs is printed, and ends it
-with 1.
+feedparser and GDAL read Atom, ObsPy and the schema check QuakeML, GDAL reads KML, and the script itself reads JSONP.
+Differences are printed, and make it end with 1.
 """
 
 import datetime
@@ -85,7 +85,7 @@ def kml(url, features, is_animated, colors):
     with tempfile.NamedTemporaryFile(suffix=".kml") as file:
         file.write(document)
         file.flush()
-        # A folder is a layer.
+        # Each folder of the KML is a layer.
         for name in fiona.listlayers(file.name):
             with fiona.open(file.name, layer=name, allow_unsupported_drivers=True) as layer:
                 found += [(row["properties"]["Name"], row["geometry"]["coordinates"][:2]) for row in layer]

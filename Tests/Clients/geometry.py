@@ -1,4 +1,4 @@
-"""Reads report.event_geometry by geopandas, as docs/reporting.md says: Tests/Clients/geometry.py URL"""
+"""Reads report.event_geometry with geopandas, as docs/reporting.md shows: Tests/Clients/geometry.py URL"""
 
 import sys
 

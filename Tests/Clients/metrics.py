@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads metrics by Prometheus's own parser, which refuses what the format does not allow.
+"""Reads metrics with Prometheus's own parser, which refuses malformed ones.
 
     Tests/Clients/metrics.py FILE
 
-Prints how many families there are.
+Prints the number of metric families.
 """
 
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads a catalogue page by page, by the function in docs/obspy.md: Tests/Clients/pages.py URL
+"""Reads a catalogue page by page, with the function in docs/obspy.md: Tests/Clients/pages.py URL
 
-Prints how many events there were. An event that is lost or comes twice ends it with 1.
+Prints the number of events. It ends with 1 if an event is missing or comes twice.
 """
 
 import re
@@ -21,7 +21,7 @@ try:
     sys.exit("the service gives everything at once")
 except FDSNRequestTooLargeException:
     pass
-# The last page is full, so that another one has to be asked for.
+# The last page is full, so the function must request another one.
 found = [event.resource_id.id for event in events(client, page=20, starttime=UTCDateTime(1900, 1, 1))]
 assert len(found) == len(set(found)), "an event came twice"
 print(f"{len(found)} events")

@@ -1,8 +1,9 @@
-"""Opens report.event_geometry as a layer of QGIS that refreshes on notification, as docs/reporting.md says.
+"""Opens report.event_geometry as a layer of QGIS that refreshes on notification, as docs/reporting.md shows.
 
-    Tests/Clients/qgis_layer.py URL         (by the Python that Debian's python3-qgis belongs to)
+    Tests/Clients/qgis_layer.py URL         (with the Python for which Debian's python3-qgis is installed)
 
-Prints how many features the layer has, then commits a new event, and prints what the layer has once QGIS has refreshed it.
+Prints the number of features in the layer, commits a new event, and prints that event from the layer once QGIS has
+refreshed it.
 """
 
 import os
@@ -28,7 +29,7 @@ assert layer.isValid(), layer.error().message()
 print(f"{layer.featureCount()} features, {layer.crs().authid()}, a layer of points: {layer.geometryType() == 0}", flush=True)
 
 loop = QEventLoop()
-layer.setRefreshOnNofifyMessage("quake")  # so it is spelt in QGIS
+layer.setRefreshOnNofifyMessage("quake")  # QGIS spells the name this way
 layer.setRefreshOnNotifyEnabled(True)
 layer.repaintRequested.connect(loop.quit)
 database = psycopg2.connect(url)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Asks an event service as QQuake does, the plugin of QGIS (https://github.com/INGV/qquake), and reads the answers so.
+"""Queries an event service as QQuake does, a plugin of QGIS (https://github.com/INGV/qquake), and reads the answers in its way.
 
     Tests/Clients/qquake.py URL
 
-QQuake runs in QGIS only. What follows does as its fetcher.py, wadl.py, basic_text_parser.py and quakeml/ do, at the places
-where an answer can break them. What differs is printed, and ends it with 1.
+QQuake runs only in QGIS. This script does the same as its fetcher.py, wadl.py, basic_text_parser.py and quakeml/, where an
+answer could break them. It stops at the first difference.
 """
 
 import json
@@ -17,7 +17,7 @@ from xml.dom import minidom
 
 BASE = sys.argv[1]
 HEADERS = "EventID Time Latitude Longitude DepthKm Author Catalog Contributor ContributorID MagType Magnitude MagAuthor EventLocationName EventType".split()
-# What QQuake looks for in the description of a service, and the part of its form that each of them opens.
+# What QQuake looks for in the description of a service. Each of them enables a part of its form.
 PARTS = {
     "eventid", "mindepth", "maxdepth", "includeallorigins", "includeallmagnitudes", "updatedafter", "catalog", "eventtype",
     "includearrivals", "minradius", "maxradius", "minradiuskm", "maxradiuskm", "text", "geojson",
@@ -33,13 +33,13 @@ REQUESTS = [
 
 
 def get(url):
-    # Qt encodes what a URL may not have, and no more.
+    # Qt encodes only characters that a URL must not contain.
     with urllib.request.urlopen(urllib.parse.quote(url, safe=":/?&=%,+")) as answer:
         return answer.read().decode()
 
 
 def endpoint():
-    """The address of queries, from the service's description."""
+    """The URL for queries, from the service's description."""
     url = f"{BASE}/fdsnws/event/1/query?"
     url = url[:-1][: url.rindex("/")] + "/application.wadl"
     (resources,) = minidom.parseString(get(url)).getElementsByTagName("resources")
@@ -62,7 +62,7 @@ def children(element, name):
 
 
 def text(element, *path):
-    """The text of an element's descendant; None if it is not there."""
+    """The text of an element's descendant; None if there is no such element."""
     for name in path:
         element = next(iter(children(element, name)), None)
         if element is None:
@@ -71,7 +71,7 @@ def text(element, *path):
 
 
 def basic(content):
-    """Each event of the standard's text, by its id."""
+    """The events in the standard's text, by id."""
     events = {}
     for line in content.split("\n")[1:]:
         if not line:
@@ -86,7 +86,7 @@ def basic(content):
 
 
 def extended(content):
-    """Each event of a QuakeML document, by its id."""
+    """The events in a QuakeML document, by id."""
     events = {}
     for event in minidom.parseString(content).getElementsByTagName("event") if content else []:
         origins = {origin.getAttribute("publicID"): origin for origin in event.getElementsByTagName("origin")}
@@ -96,7 +96,7 @@ def extended(content):
             assert text(magnitude, "originID") in origins
             assert magnitude.getAttribute("publicID") == text(event, "preferredMagnitudeID")
             number = float(text(magnitude, "mag", "value"))
-        # It takes the first description, and does not ask whether there is one.
+        # QQuake takes the first description without checking that one exists.
         event.getElementsByTagName("description")[0]
         time = datetime.strptime(text(origin, "time", "value").rstrip("Z"), "%Y-%m-%dT%H:%M:%S.%f")
         values = [text(origin, name, "value") for name in ("longitude", "latitude", "depth")]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads what `quakes list` writes as QuakeML by ObsPy, and compares it with the same list as NDJSON.
+"""Reads the QuakeML of `quakes list` with ObsPy, and compares it with the same list as NDJSON.
 
     Tests/Clients/quakeml.py QUAKEML NDJSON
 
-The document has to be valid by the schema of QuakeML 1.2, and every value has to be exactly the table's. What differs is
-printed, and ends it with 1.
+The document must be valid by the schema of QuakeML 1.2, and every value must be exactly the table's. Differences are printed, and make it end
+with 1.
 """
 
 import json
@@ -15,7 +15,7 @@ from decimal import Decimal
 from obspy import UTCDateTime, read_events
 from obspy.io.quakeml.core import _validate
 
-# What older feeds call them.
+# Older feeds use these names.
 TYPES = {"quarry": "quarry blast", "quarry_blast": "quarry blast"}
 MODES = {"automatic": ("automatic", "preliminary"), "reviewed": ("manual", "reviewed")}
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads a server by programs that know only the USGS's, and compares what they get with its own answers.
+"""Reads a server with programs that know only the USGS's, and compares their results with the server's own answers.
 
     Tests/Clients/usgs.py URL CLIENT
 
-CLIENT is libcomcat, quakefeeds, homeassistant or gdal. Only the host in their URLs is changed. The catalogue follows the
-USGS's all_day feed; its event usgone was there and was deleted. What differs is printed, and ends it with 1.
+CLIENT is libcomcat, quakefeeds, homeassistant or gdal. Only the host in their URLs is replaced. The catalogue follows the
+USGS's all_day feed; the event usgone is a deleted one. Differences are printed, and make it end with 1.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ def get(path):
 
 
 def moved(url):
-    """A URL of the USGS's, at the server."""
+    """A URL of the USGS, with the server's address instead."""
     for host in (f"https://{USGS}", f"http://{USGS}", "https://[HOST]"):
         url = url.replace(host, BASE)
     return url

@@ -70,14 +70,14 @@ import Testing
             ])
     }
 
-    /// The clock of the limit is the test's: it runs out once the command has begun.
+    /// The test replaces the clock, so the time limit runs out once the command has started.
     @Test func aCommandThatHangsIsKilledWithAllThatItStarted() async throws {
         try await withFolder { folder in
             let fifo = folder.appending(path: "started").path()
             #expect(mkfifo(fifo, 0o600) == 0)
             var options = Courier.Options()
             options.sleep = { _ in
-                // The reader's open waits for the writers'.
+                // Opening the FIFO for reading blocks until the command opens it for writing.
                 await withCheckedContinuation { continuation in
                     DispatchQueue.global().async {
                         let file = open(fifo, O_RDONLY)
@@ -89,7 +89,7 @@ import Testing
                 }
             }
             let courier = Courier(options: options)
-            // Its child has ignored the terminal, and keeps the pipe open.
+            // The command and its child ignore SIGTERM, and the child keeps the pipe open.
             let receiver = shell(
                 "trap '' TERM; (echo $$ > \"$1\"; exec sleep 1000) & wait", fifo, limit: .seconds(5))
             let failure = try await failure { try await courier.deliver(message(), to: receiver) }

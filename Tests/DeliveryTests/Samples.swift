@@ -5,9 +5,9 @@ import Testing
 
 @testable import Delivery
 
-/// A certificate for `localhost`, which is its own authority.
+/// A self-signed certificate for `localhost`.
 struct TestCertificate {
-    /// The certificate and its key.
+    /// The path of a file with the certificate and its key.
     let path: String
 
     static let shared = Result { try TestCertificate() }
@@ -34,7 +34,7 @@ struct TestCertificate {
     }
 }
 
-/// A message with these words. Only rules make messages, and their JSON is the way around that.
+/// A message with these texts. Only rules can create a message, so this one is decoded from JSON.
 func message(
     id: String = "me:us1:1-new", thread: String? = nil, title: String = "M 5.0 earthquake",
     text: String = "It shook.",

@@ -27,7 +27,7 @@ import Testing
         return Courier(options: options)
     }
 
-    /// The vector of the standard's own libraries.
+    /// Uses the test vector of the standard's libraries.
     @Test func aSignatureIsThatOfTheStandard() throws {
         let key = try courier().webhookKey(Self.secret)
         let signature = webhookSignature(
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// The head says that the message was taken. What follows it does not matter.
+    /// The response head says that the message was accepted. The body does not matter.
     @Test func aBodyWithoutEndIsNotWaitedFor() async throws {
         try await PythonReceiver.run("webhook.py", ["endless"]) { python in
             try await courier { $0.webhookTimeout = .seconds(60) }.deliver(
@@ -199,7 +199,7 @@ import Testing
             #expect(
                 refused?.reason.hasSuffix("its address is not public, and --public-webhooks-only is set")
                     == true, "\(refused as Any)")
-            // No request has come before this one.
+            // No request has arrived before this one.
             try await courier().deliver(message(), to: self.receiver(python.port, path: "after"))
             #expect(try await python.next()["path"] as? String == "/after")
         }

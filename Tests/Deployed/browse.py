@@ -1,6 +1,6 @@
-"""browse.py COUNT URL ADDRESS: loads the live page in so many browsers at once, and loads each again.
+"""browse.py COUNT URL ADDRESS: loads the live page in this many browsers at the same time, and reloads it in each.
 
-Every page must become live, with no answer of 400 and more, and with the borders on its map. Prints what each one found."""
+Every page must become live, without an answer of 400 or more, and with the borders on its map. Prints the result of each."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ def visit(number, session):
             except OSError:
                 seen = {}  # the page is being replaced
             took = time.monotonic() - begin
-            # A request that is refused and repeated is not good enough: the limits are to let all of them pass.
+            # A refused request that is repeated counts as a failure: the limits must let all requests pass.
             is_good = seen.get("state") == "live" and seen["files"] == 4 and not seen["refused"]
             if took > 3 and (is_good or took > 120):
                 break

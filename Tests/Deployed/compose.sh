@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# docker-compose.yml under a real Docker Engine, which runs in one container, with its network and its rules.
+# Checks docker-compose.yml with a real Docker Engine, which runs in one container, with its network and its rules.
 
 engine() { podman exec -i --workdir "$work/project" engine "$@"; }
 compose() { engine docker compose -f docker-compose.yml -f "$work/override.yml" "$@"; }
@@ -32,7 +32,7 @@ start_engine() {
 check_compose() {
     section "Compose"
     project
-    # One more service is the USGS, and another one is told of alerts.
+    # One additional service takes the place of the USGS, and another one receives alerts.
     cat > "$work/override.yml" <<END
 services:
   usgs:
@@ -53,9 +53,9 @@ END
     must "again, it overwrites nothing" not engine sh -c "$header"
     must "the passwords are what they were" cmp "$work/env" "$work/project/.env"
     must "only their owner can read them" is 600 stat -c %a "$work/project/.env"
-    # A password may have anything in it.
+    # A password may contain any character.
     sed -i "s/^WORKER_PASSWORD=.*/WORKER_PASSWORD='a\"b\$c\\\\d:e@f'/" "$work/project/.env"
-    # The one line that says where alerts go.
+    # This line sets the receiver of alerts.
     sed -i 's,# webhook_configs:.*,webhook_configs: [{ url: "http://listener:8080/alerts" }],; s/group_wait: 30s/group_wait: 1s/' \
         "$work/project/deploy/prometheus/alertmanager.yml"
 
@@ -146,7 +146,7 @@ grafana_is_set_up() {
         ls provisioning/dashboards dashboards' > "$work/grafana" || return 1
     grep -qx "$(sed -n 's/^GRAFANA_PASSWORD=//p' "$work/project/.env")" "$work/grafana" && grep -qx service.json "$work/grafana"
 }
-# A feature that cannot be imported, once Prometheus has seen that there was none.
+# Imports a broken feature, after Prometheus has recorded that there were no rejects.
 reject() {
     sleep 20
     echo '{"type":"FeatureCollection","features":[{"type":"Feature","id":"x"}]}' | compose exec -T worker quakes import - > /dev/null 2>&1 || true

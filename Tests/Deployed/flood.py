@@ -1,4 +1,6 @@
-"""flood.py HOST PORT STREAMS CLIENTS: opens streams for so many clients, which X-Forwarded-For names. All must be answered 200."""
+"""flood.py HOST PORT STREAMS CLIENTS: opens streams for this many clients, which X-Forwarded-For names.
+
+Every stream must be answered with 200."""
 
 import collections
 import socket

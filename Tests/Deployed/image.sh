@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154,SC2317,SC2016 # scripts/deploy-check sets what is not set here
-# The image by itself, with as little as Kubernetes and Compose give it.
+# Checks the image alone, with no more than Kubernetes and Compose provide.
 
 check_image() {
     section "Image"

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# deploy/kubernetes: by the API's schemas, and then its pods under podman. Jobs and cron jobs are played as the pods they make.
+# Checks deploy/kubernetes: by the API's schemas, and then by running its pods under podman. Of jobs and cron jobs, it runs the
+# pods.
 
-# The database that the secrets lead to, on the network of the pods.
+# The database in the secrets, on the network of the pods.
 start_database() {
     podman run --detach --name database --network "$network" --ip "$database_address" --env POSTGRES_USER=owner --env POSTGRES_PASSWORD=owner --env POSTGRES_DB=quakes \
         docker.io/library/postgres:17 > /dev/null
@@ -9,7 +10,7 @@ start_database() {
 }
 database_sql() { podman exec -i database psql -h /var/run/postgresql -U owner -d quakes -XqAt; }
 
-# secret NAME KEY=VALUE...: a Secret of Kubernetes, as podman 4.3 keeps it.
+# secret NAME KEY=VALUE...: creates a Secret of Kubernetes, in the form that podman 4.3 stores.
 secret() {
     local name=$1
     shift
@@ -19,8 +20,9 @@ print(json.dumps({key: base64.b64encode(value.encode()).decode() for key, _, val
         podman secret create "$name" - > /dev/null
 }
 
-# pod FILE KIND NAME: the pod that an object of the file makes, as podman can play it: its secrets' environment, no volume claims of
-# a cluster, no ports of this machine. The stand-in for the USGS is known by its certificate.
+# pod FILE KIND NAME: prints the pod of an object in the file, in a form that podman can run: with the environment from its
+# secrets, without a cluster's volume claims and without ports on this machine. It trusts the certificate of the server that
+# replaces the USGS.
 pod() {
     "$kept/validate/bin/python" - "$1" "$2" "$3" "$kept/tls/ca.pem" "$quakes" "$database_address" "$usgs_address" <<'END'
 import sys
@@ -35,7 +37,7 @@ pod.pop("topologySpreadConstraints", None)
 for container in pod["containers"]:
     container["image"] = image
     container["imagePullPolicy"] = "Never"
-    # As a kubelet does, and podman 4.3 does not.
+    # A kubelet replaces these variables, but podman 4.3 does not.
     for variable, value in ("TRUSTED_PROXY", "10.0.0.0/8"), ("BASE_URL", "https://quakes.example.org"):
         container["args"] = [each.replace(f"$({variable})", value) for each in container["args"]]
     container.pop("ports", None)
@@ -49,7 +51,7 @@ metadata = {"name": name, "labels": {"app": name}}
 print(yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}))
 END
 }
-# The exec probes of a file, a command a line.
+# Prints the exec probes of a file, one command per line.
 probes() {
     "$kept/validate/bin/python" - "$1" <<'END'
 import json, sys, yaml
@@ -71,7 +73,7 @@ ended_well() { # ended_well NAME
     podman logs "$(container "$1")" 2>&1 | tail -n 5
     return 1
 }
-# writes NAME FOLDER...: exactly these folders can be written.
+# writes NAME FOLDER...: only these folders can be written to.
 writes() {
     local name=$1 folder can wanted
     shift

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# deploy/proxies in front of the page, with browsers, at the paths that the files' first lines name.
+# Checks deploy/proxies in front of the page, with browsers, at the paths that the first lines of the files name.
 
-# serve OPTION...: the service behind a proxy, by the variable of its environment file.
+# serve_with OPTION...: restarts the service behind a proxy, with these options in its environment file.
 serve_with() {
     on_sh "sed -i '/^SERVE_OPTIONS=/d' /etc/quakes-serve.env && echo 'SERVE_OPTIONS=$*' >> /etc/quakes-serve.env && systemctl restart quakes-serve.service"
     within 15 is 200 ask /health
@@ -28,7 +28,7 @@ start_proxy() {
     on systemctl stop nginx haproxy varnish
     on systemctl start "$proxy" && within 10 is 200 through /health
 }
-# What a cache keeps for all must not be what one client named.
+# A cached answer for all clients must not contain a host that one client has named.
 not_poisoned() {
     local port=80
     [ "$proxy" != varnish ] || port=6081
@@ -63,7 +63,7 @@ check_proxies() {
         for count in 1 6 12; do
             must "$proxy: $count visitors behind one address, first load and reload" python3 "$parts/browse.py" $count https://quakes.example.org/ "$address"
             note "$(tail -n 1 "$work/said")"
-            sleep 10 # until their requests count no more
+            sleep 10 # until the limits no longer count their requests
         done
     done
     must "the service, below a base path" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org/quakes
@@ -80,7 +80,7 @@ check_proxies() {
     on_sh 'systemctl stop nginx haproxy varnish; rm -rf /var/cache/nginx-quakes'
     podman rm --force --time 5 machine usgs > /dev/null 2>&1
 }
-# serves_as PROXY USER: so does the process that answers. The one that starts it stays root's.
+# serves_as PROXY USER: the process that answers runs as this user, although its parent process still runs as root.
 serves_as() {
     start_proxy "$1"
     on_sh "pid=\$(systemctl show --property MainPID --value $1); ps -o user:20= --ppid \$pid | sort -u | tr -d ' '" > "$work/users"

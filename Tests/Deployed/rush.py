@@ -1,4 +1,4 @@
-"""rush.py PORT COUNT: opens so many connections at once, and prints how many were made within half a second."""
+"""rush.py PORT COUNT: opens this many connections at the same time, and prints how many were made in half a second."""
 
 import select
 import socket

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# The package on a machine with systemd, by the three commands of docs/operating.md.
+# Checks the package on a machine with systemd, with the three commands in docs/operating.md.
 
 on() { podman exec -i --env DEBIAN_FRONTEND=noninteractive --env LC_ALL=C.UTF-8 machine "$@"; }
 on_sh() { on bash -c "$1"; }
@@ -16,7 +16,7 @@ make_package() {
         scripts/deb; cp .build/deb/quakes_*.deb $work/quakes.deb"
 }
 
-# The machine, with the package installed and its services enabled, once for this section and the next one.
+# Starts the machine with the package installed and its services enabled, once for this section and the next one.
 start_machine() {
     if podman container exists machine; then return; fi
     project
@@ -35,7 +35,7 @@ start_machine() {
     done <<< "$(sed -n '/^## Three commands/,/^## Secrets/s/^    \(sudo .*\)/\1/p' docs/operating.md)"
 }
 
-# hammer COUNT PATH: so many requests, one after the other; their statuses.
+# hammer COUNT PATH: makes this many requests, one after the other, and prints how often each status came.
 hammer() { for _ in $(seq "$1"); do ask "$2"; sleep 0.05; done | sort | uniq -c | sed 's/^ *//'; }
 over() { # over COUNT COMMAND...: answers while the command runs
     local count=$1 answers
@@ -49,7 +49,7 @@ over() { # over COUNT COMMAND...: answers while the command runs
 }
 journal() { on journalctl --quiet --no-pager --output cat --unit 'quakes*' "$@"; }
 complaints() { { journal --priority err; journal | grep -F -e Failed -e 'descriptor 3'; } || true; }
-# Each line of a unit that logs JSON, but for systemd's own.
+# Prints each line that a unit logs as JSON, without systemd's own lines.
 texts() { on journalctl --quiet --no-pager --output json --unit "$1" | python3 -c '
 import json, sys
 for line in sys.stdin:
@@ -147,7 +147,7 @@ may_not_write() {
     on_sh "sudo -u quakes-serve psql -Xq quakes -c 'delete from quake' 2>&1" > "$work/refused"
     grep 'permission denied' "$work/refused"
 }
-# By the package itself: a small Debian installs no documentation.
+# Lists the files of the package itself, because a small Debian does not install documentation.
 has_files() {
     local file
     on dpkg-deb --contents /root/quakes_check.deb > "$work/contents"

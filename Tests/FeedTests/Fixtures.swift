@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-/// A valid feature, except for what a test changes. Every part is JSON text; nil leaves the member out.
+/// A valid feature, with the changes of a test. Every part is JSON text; nil leaves the member out.
 func feature(
     id: String? = #""us7000abcd""#, net: String? = #""us""#, code: String? = #""7000abcd""#,
     time: String? = "1397564567000", updated: String? = "1397564600000",
@@ -18,7 +18,7 @@ func feature(
         + members + member("id", id) + #""version":1}"#
 }
 
-/// A document of these features, with further top-level members, each ending in a comma.
+/// A document with these features, and with further top-level members, each of which ends in a comma.
 func document(_ features: [String], members: String = "") -> [UInt8] {
     Array(
         (#"{"type":"FeatureCollection",\#(members)"features":["# + features.joined(separator: ",") + "]}")
@@ -32,7 +32,7 @@ func decode(_ feature: [UInt8]) throws(Rejection) -> Quake {
     return try ScanOutcome.Feature.decode(feature, with: &decoder).get()
 }
 
-/// Why the feature is rejected; nil when it is not.
+/// Why the feature is rejected; nil if it is accepted.
 func rejection(of feature: String) -> Rejection? { rejection(of: Array(feature.utf8)) }
 
 func rejection(of feature: [UInt8]) -> Rejection? {
@@ -50,7 +50,7 @@ func bytes(of feed: SampleFeed) -> [UInt8] {
     return bytes
 }
 
-/// The project's root, and the real feeds beside it.
+/// The project's root. The real feeds are next to it.
 let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
@@ -67,7 +67,7 @@ enum SharedFeeds {
     }
 }
 
-/// Gives a test a temporary folder, which is removed afterwards.
+/// Gives a test a temporary folder, and removes it afterwards.
 func withTemporaryFolder<Result>(
     isolation: isolated (any Actor)? = #isolation, _ body: (URL) async throws -> Result
 ) async throws -> Result {
@@ -78,7 +78,7 @@ func withTemporaryFolder<Result>(
 }
 
 extension FeedSource {
-    /// All of the feed's bytes, inflated.
+    /// All bytes of the feed, inflated.
     func contents(_ options: FetchOptions = .withoutWaiting()) async throws -> [UInt8] {
         var contents: [UInt8] = []
         try await read(options: options) { contents += $0 }
@@ -87,8 +87,8 @@ extension FeedSource {
 }
 
 extension FetchOptions {
-    /// Waits between attempts are recorded and end at once, and are not shortened at random. The environment's proxies
-    /// are ignored.
+    /// Options with which waits between attempts are recorded, end immediately, and are not shortened at random. The
+    /// environment's proxies are ignored.
     static func withoutWaiting(noting waits: Waits = Waits()) -> FetchOptions {
         var options = FetchOptions()
         options.proxies = ProxySettings(environment: [:])
@@ -110,7 +110,7 @@ final class Waits: Sendable {
     var all: [Duration] { asked.withLock { $0 } }
 }
 
-/// The error that `body` throws.
+/// The error that `body` throws; nil if it throws none.
 func failure(
     isolation: isolated (any Actor)? = #isolation, of body: () async throws -> Void
 ) async -> (any Error)? {

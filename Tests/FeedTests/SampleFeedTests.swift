@@ -5,7 +5,7 @@ import Testing
 @testable import Feed
 
 @Suite struct SampleFeedTests {
-    /// Large enough to contain rare cases, and parsed only once.
+    /// A feed that is large enough to contain rare cases, and is parsed only once.
     private static let large = Result { try document(of: SampleFeed(count: 8000)) }
 
     @Test func theSameFeedIsTheSameToTheByteOnEveryMachine() {
@@ -263,7 +263,7 @@ private func document(of feed: SampleFeed) throws -> Document {
 
 private func features(of feed: SampleFeed) throws -> [Feature] { try document(of: feed).features }
 
-/// One per feature, without the comma.
+/// One line per feature, without its comma.
 private func lines(of feed: SampleFeed) -> [String] {
     let lines = String(decoding: bytes(of: feed), as: UTF8.self).split(separator: "\n").dropFirst()
     return lines.map { line in
@@ -272,7 +272,7 @@ private func lines(of feed: SampleFeed) -> [String] {
     }
 }
 
-/// FNV-1a.
+/// The FNV-1a hash.
 private func hash(_ bytes: [UInt8]) -> UInt64 {
     bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
 }

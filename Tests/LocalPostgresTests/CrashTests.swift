@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Recovering after a kill")
 struct CrashTests {
-    @Test("After kill -9 of the server, the next start recovers it")
+    @Test("After kill -9 of the server, the next start recovers the cluster")
     func killedServer() async throws {
         try await withCluster(settings: ["synchronous_commit": "on"]) { cluster in
             try await cluster.start()
@@ -24,7 +24,7 @@ struct CrashTests {
         }
     }
 
-    /// After a reboot, or in a container, the number in postmaster.pid soon belongs to another process.
+    /// After a reboot, or in a container, the process id in postmaster.pid soon belongs to another process.
     @Test(
         "A stale pid file does not prevent a start, even if its number belongs to another process of the same user"
     )
@@ -59,9 +59,9 @@ struct CrashTests {
     }
 
     /// this process: start ─ initdb … kill -9
-    /// initdb:                        … writes on, holding the lock ─ ends
-    /// next start:                    waits for the lock ────────────── cleans up ─ creates
-    @Test("kill -9 in the middle of the creation leaves nothing that the next start trusts")
+    /// initdb:                        … continues to write, holding the lock ─ ends
+    /// next start:                    waits for the lock ───────────────────── cleans up ─ creates
+    @Test("After kill -9 during the creation, the next start discards everything that is incomplete")
     func killedCreation() async throws {
         try await withCluster { (cluster) async throws in
             await #expect(processExitsWith: .signal(SIGKILL)) { [home = cluster.home as String] in
@@ -85,7 +85,7 @@ struct CrashTests {
         }
     }
 
-    @Test("A creation that is cancelled leaves nothing behind, and the next one succeeds")
+    @Test("A cancelled creation leaves nothing behind, and the next one succeeds")
     func cancelledCreation() async throws {
         try await withCluster { (cluster) async throws in
             let start = Task { try await LocalCluster(home: cluster.home, configuration: stuck).start() }
@@ -105,16 +105,16 @@ struct CrashTests {
     }
 }
 
-/// A creation with this stays in the middle, where the database is made: the session sleeps before it begins.
+/// With this configuration, a creation stops where initdb has ended and the database is created: the session first sleeps.
 private let stuck = TemporaryCluster.configuration + "post_auth_delay = '2000'\n"
 
-/// initdb has ended, and the process that makes the database has begun.
+/// Whether initdb has ended, and the process that creates the database has begun.
 private func isStuck(_ data: String) throws -> Bool {
     try exists("\(data)/quakes.conf") && singleUser(in: data) != nil
 }
 
-/// The process that makes the database before there is a server. The number has a minus sign (PostgreSQL's miscinit.c,
-/// CreateLockFile).
+/// The process that creates the database before the server exists. Its process id is negative in the file (PostgreSQL's
+/// miscinit.c, CreateLockFile).
 private func singleUser(in data: String) throws -> pid_t? {
     try FileSystem.read("\(data)/postmaster.pid")?.split(separator: "\n").first.flatMap { pid_t($0) }.map(abs)
 }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("Errors can be acted on at 3 a.m.")
+@Suite("Errors for an operator at 3 a.m.")
 struct ErrorTextTests {
     @Test(
-        "Every text names the subject and the remedy",
+        "Every error names the subject and the remedy",
         arguments: [
             (
                 .noBinaries(wanted: nil, lookedIn: ["/a/bin", "/b/bin"]),
@@ -50,7 +50,7 @@ struct ErrorTextTests {
         for part in parts { #expect("\(error)".contains(part), "\(error)") }
     }
 
-    @Test("A version that is not installed is not found, and the error says where it looked")
+    @Test("For a version that is not installed, the error names the folders that were searched")
     func noBinaries() async throws {
         let error = await #expect(throws: LocalPostgresError.self) {
             try await PostgresBinaries.find(majorVersion: 99, in: PostgresBinaries.candidates(named: nil))
@@ -63,7 +63,7 @@ struct ErrorTextTests {
         #expect(Set(lookedIn).count == lookedIn.count)
     }
 
-    @Test("A server that QUAKES_POSTGRES names is the only one that is looked at")
+    @Test("If QUAKES_POSTGRES names a server, only that server is considered")
     func namedServer() async throws {
         let binaries = try await PostgresBinaries.find()
         #expect(await PostgresBinaries.candidates(named: binaries.directory) == [binaries.directory])
@@ -84,7 +84,7 @@ struct ErrorTextTests {
     }
 
     @Test(
-        "The major version is read from what postgres says",
+        "The major version is read from the output of postgres --version",
         arguments: [
             ("postgres (PostgreSQL) 15.8 (Debian 15.8-0+deb12u1)\n", 15),
             ("postgres (PostgreSQL) 18beta1", 18), ("postgres (PostgreSQL) 16devel", 16),

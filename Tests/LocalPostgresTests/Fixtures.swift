@@ -4,8 +4,8 @@ import Testing
 
 @testable import LocalPostgres
 
-/// Runs `body` with a cluster that has yet to be created. The cluster's folder is removed afterwards, even if this
-/// process is killed. `subfolder` is where in that folder the home will be.
+/// Runs `body` with a cluster that has not been created yet. The cluster's folder is removed afterwards, even if this process is
+/// killed. `subfolder` is the path of the cluster's home in that folder.
 func withCluster(
     subfolder: String = "home", settings: [String: String] = [:],
     _ body: (LocalCluster) async throws -> Void
@@ -48,7 +48,7 @@ func exists(_ path: String) -> Bool {
     return lstat(path, &status) == 0
 }
 
-/// True while the process is more than a zombie.
+/// True if the process exists and is not a zombie.
 func lives(_ pid: pid_t) -> Bool {
     exists("/proc/\(pid)/cwd") && access("/proc/\(pid)/cwd", F_OK) == 0
 }

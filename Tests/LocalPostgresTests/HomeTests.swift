@@ -3,7 +3,7 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("Where a cluster lives")
+@Suite("The home of a cluster")
 struct HomeTests {
     @Test("QUAKES_HOME comes first, then /var/lib/quakes for root, then the user's data folder")
     func defaultHome() {
@@ -19,7 +19,7 @@ struct HomeTests {
         #expect(home(["HOME": ""], 1).hasSuffix("/.local/share/quakes"))
     }
 
-    @Test("The URL names the socket directory, percent-encoded, and the role")
+    @Test("The URL has the socket directory, percent-encoded, and the role")
     func url() {
         let cluster = LocalCluster(home: "/nowhere/a")
         #expect(
@@ -27,7 +27,7 @@ struct HomeTests {
         #expect(cluster.url(database: "a b").hasPrefix("postgresql:///a%20b?"))
     }
 
-    @Test("The socket path fits 107 bytes for any home, and is the same each time")
+    @Test("The socket path fits 107 bytes for any home, and never changes")
     func socketPath() {
         for home in ["/q", "/" + String(repeating: "long/", count: 40), "/a,b", "/sp ace", "/q\"uote"] {
             let socket = ServerSocket(home: home)
@@ -38,7 +38,7 @@ struct HomeTests {
         #expect(ServerSocket(home: "/a,b").directory != ServerSocket(home: "/a,c").directory)
     }
 
-    @Test("A folder reached through a symbolic link is the same cluster")
+    @Test("A home reached through a symbolic link is the same cluster")
     func symbolicLink() async throws {
         try await withCluster { cluster in
             try await cluster.start()
@@ -50,7 +50,7 @@ struct HomeTests {
     }
 
     @Test(
-        "Long and awkward paths work as a home",
+        "Long and unusual paths work as a home",
         arguments: [String(repeating: "long-folder/", count: 15) + "home", #"it's "a", $HOME `b`\"#])
     func oddHomes(_ subfolder: String) async throws {
         try await withCluster(subfolder: subfolder) { cluster in
@@ -64,7 +64,7 @@ struct HomeTests {
         }
     }
 
-    @Test("A socket directory that another user made is refused", .enabled(if: geteuid() == 0))
+    @Test("A socket directory that another user has created is refused", .enabled(if: geteuid() == 0))
     func squattedSocketDirectory() async throws {
         try await withCluster(subfolder: String(repeating: "long-folder/", count: 15)) { cluster in
             #expect(mkdir(cluster.socketDirectory, 0o777) == 0)
@@ -78,7 +78,7 @@ struct HomeTests {
     }
 
     @Test(
-        "Below a folder that postgres may not enter, the error says so",
+        "If postgres may not enter a parent folder, the error says so",
         .enabled(if: geteuid() == 0))
     func closedFolder() async throws {
         try await withCluster(subfolder: "closed/home") { (cluster) async throws in
@@ -91,7 +91,7 @@ struct HomeTests {
         }
     }
 
-    @Test("Data of another major version is named and not touched")
+    @Test("For data of another major version, the error names that version, and the data are not changed")
     func otherMajorVersion() async throws {
         try await withCluster { cluster in
             try FileSystem.createDirectories(cluster.home, mode: 0o711, parents: 0o711)

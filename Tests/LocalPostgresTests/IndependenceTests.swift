@@ -6,8 +6,8 @@ import Testing
 
 @Suite("The server is independent of its starter")
 struct IndependenceTests {
-    /// As in `quakes import … | cat`. The expectation reads the child's standard output to its end. It would wait for
-    /// ever if the server had inherited it.
+    /// As in `quakes import … | cat`: the expectation reads the child's standard output to its end, and would wait for ever if
+    /// the server had inherited it.
     @Test("The server outlives its starter, and a pipe from the starter still ends")
     func pipeEnds() async throws {
         try await withCluster { (cluster) async throws in
@@ -34,7 +34,7 @@ struct IndependenceTests {
             #expect(pipe(&ends) == 0)
             try await cluster.start()
             close(ends[1])
-            // Other tests may be launching a program right now, so the pipe may take a moment to end.
+            // Another test may be starting a program at this moment, so the pipe may take a moment to end.
             _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
             var byte: UInt8 = 0
             try await waitUntil { read(ends[0], &byte, 1) == 0 }
@@ -48,7 +48,7 @@ struct IndependenceTests {
         }
     }
 
-    @Test("The server has its own session, where Ctrl-C and a closed terminal do not reach it")
+    @Test("The server has its own session, so Ctrl-C and a closed terminal do not reach it")
     func session() async throws {
         try await withCluster { cluster in
             try await cluster.start()
@@ -69,7 +69,7 @@ struct IndependenceTests {
                 let start = try await cluster.start()
                 #expect(start == .created)
             }
-            // Variables that libpq reads from the environment must not change where the URL leads.
+            // Variables that libpq reads from the environment must not change the destination of the URL.
             let outcome = try await ServerProgram(
                 "/usr/bin/env",
                 [
@@ -81,7 +81,7 @@ struct IndependenceTests {
         }
     }
 
-    @Test("As root the server runs as postgres, who owns its files; the home stays root's")
+    @Test("As root, the server runs as postgres, which owns its files; root still owns the home")
     func serverAccount() async throws {
         try await withCluster { cluster in
             try await cluster.start()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LocalPostgres
 
-@Suite("What postmaster.pid says")
+@Suite("The contents of postmaster.pid")
 struct PostmasterTests {
     @Test(
         "The eighth line is the phase; without that line, the server is starting",

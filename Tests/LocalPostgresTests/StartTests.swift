@@ -44,7 +44,7 @@ struct StartTests {
         }
     }
 
-    @Test("Many starts at once create one cluster, and all of them succeed")
+    @Test("Concurrent starts create one cluster, and all of them succeed")
     func concurrentStarts() async throws {
         try await withCluster { cluster in
             let starts = try await withThrowingTaskGroup { group in
@@ -71,7 +71,7 @@ struct StartTests {
         }
     }
 
-    @Test("The configuration reaches the server, and none of it opens a TCP port")
+    @Test("The server gets the configuration, but never opens a TCP port")
     func configuration() async throws {
         let settings = ["work_mem": "7MB", "listen_addresses": "*", "port": "5433"]
         try await withCluster(settings: settings) { cluster in
@@ -82,7 +82,7 @@ struct StartTests {
         }
     }
 
-    @Test("If PostgreSQL refuses a setting, the creation fails, names it and leaves nothing behind")
+    @Test("If PostgreSQL refuses a setting, the creation fails, names the setting and leaves nothing behind")
     func refusedSetting() async throws {
         try await withCluster(settings: ["shared_buffers": "lots"]) { cluster in
             let error = await #expect(throws: LocalPostgresError.self) { try await cluster.start() }
@@ -108,7 +108,7 @@ struct StartTests {
         }
     }
 
-    @Test("psql of the cluster's own version is found, and a program that is not installed is named")
+    @Test("psql of the cluster's version is found; a missing program is named in the error")
     func program() async throws {
         try await withCluster { cluster in
             #expect(try await cluster.program("psql").hasSuffix("/psql"))

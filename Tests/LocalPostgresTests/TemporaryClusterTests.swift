@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A temporary cluster leaves nothing behind")
 struct TemporaryClusterTests {
-    @Test("It runs with fast settings, the caller's settings override them, and remove leaves nothing")
+    @Test("It runs with fast settings, which the caller's settings override, and remove leaves nothing behind")
     func remove() async throws {
         let temporary = try await TemporaryCluster.start(settings: ["max_connections": "33"])
         let cluster = temporary.cluster
@@ -19,7 +19,7 @@ struct TemporaryClusterTests {
         try await waitUntil { !lives(pid) }
     }
 
-    @Test("It is also removed if it is dropped without a call of remove")
+    @Test("It is also removed if it is released without a call to remove")
     func dropped() async throws {
         var temporary: TemporaryCluster? = try await TemporaryCluster.start()
         let home = temporary!.cluster.home
@@ -28,7 +28,7 @@ struct TemporaryClusterTests {
         try await waitUntil { !exists(home) && !lives(pid) }
     }
 
-    @Test("After kill -9 of its process, the server and the folder are removed")
+    @Test("After kill -9 of its owner, the server and the folder are removed")
     func killedOwner() async throws {
         let result = await #expect(
             processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
@@ -46,7 +46,7 @@ struct TemporaryClusterTests {
         try await waitUntil { !exists(home) && !lives(pid) }
     }
 
-    @Test("After kill -9 of its process during the start, no server appears later")
+    @Test("After kill -9 of its owner during the start, no server appears later")
     func killedDuringStart() async throws {
         let folder = try TemporaryCluster.makeFolder()
         await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder as String] in
@@ -74,7 +74,7 @@ struct TemporaryClusterTests {
         #expect(!exists(folder))
     }
 
-    /// The command lines of all processes, one after the other.
+    /// The command lines of all processes, joined.
     private func commandLines() async throws -> String {
         try await ServerProgram(
             "/bin/sh", ["-c", #"cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' '"#]

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Bound arrays")
 struct BoundArrayTests {
-    @Test("The server gets every element, in order", arguments: [0, 1, 2, 5000])
+    @Test("The server receives every element, in order", arguments: [0, 1, 2, 5000])
     func elements(count: Int) async throws {
         let strings = (0..<count).map { $0 % 7 == 0 ? "" : "ü\($0)" }
         var texts = BoundArray<String>(count: count)
@@ -29,7 +29,7 @@ struct BoundArrayTests {
         }
     }
 
-    @Test("A COPY gets the same elements as literals", arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
+    @Test("A COPY gets the same elements, bound as literals", arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
     func copied(strings: [String]) async throws {
         let integers = [Int64.min, 0, 7]
         try await TestServer.shared.withEmptyDatabase { database in

@@ -17,7 +17,7 @@ struct CancellationTests {
                 let sleeping = Task { try await connection.query("select pg_sleep(600)", to: "sleep") }
                 try await waitUntil { try await isActive(pid, in: database) }
                 sleeping.cancel()
-                // One that slept to its end would return.
+                // Without the cancellation, the task would return a result.
                 await #expect(throws: CancellationError.self) { try await sleeping.value }
                 #expect(try await !isActive(pid, in: database))
                 try await connection.expectUsable()
@@ -25,7 +25,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("A cancelled statement that waits for a lock ends on the server, too")
+    @Test("A cancelled statement that waits for a lock also ends on the server")
     func waitingForLock() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table n (i int)")
@@ -66,7 +66,7 @@ struct CancellationTests {
     }
 
     /// statement 1: sent ─ cancelled ─────── ends by itself, returns
-    /// cancellation:              sets out ────────────────────────────── arrives
+    /// cancellation:              is sent ─────────────────────────────── arrives
     /// statement 2:                                             must wait ─ sent ─ its result
     @Test("A late cancellation never hits the next statement")
     func lateCancellation() async throws {
@@ -95,9 +95,9 @@ struct CancellationTests {
     }
 
     /// statement: row 1 ── row 2 ─────────────── ends by itself
-    /// body:      throws ─ cancellation sets out ──────── arrives
+    /// body:      throws ─ cancellation is sent ───────── arrives
     /// next:                                     must wait ─ sent ─ its result
-    @Test("The cancellation that ends a stream whose body threw never hits the next statement")
+    @Test("If a body throws, the cancellation that ends its stream never hits the next statement")
     func lateCancellationOfStream() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -114,7 +114,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("A cancelled task ends a stream without end, however slowly it takes the rows")
+    @Test("Cancellation of the task ends an endless stream, even if the rows are read slowly")
     func endlessStream() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let many = "select generate_series(1, 1000000000000)"
@@ -146,8 +146,8 @@ struct CancellationTests {
         try await connection.forEachRow(of: "\(unescaped: query)", to: "stream") { _ in body() }
     }
 
-    /// In its own process: it takes all threads that compute.
-    @Test("A cancellation sets out even while every thread of the process is at work")
+    /// Runs in its own process, because it uses all threads for computing.
+    @Test("A cancellation is sent even while all threads of the process are busy")
     func busyThreads() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             _ = await #expect(processExitsWith: .success) { [url = database.url as String] in
@@ -188,7 +188,7 @@ struct CancellationTests {
         }
     }
 
-    @Test("A rollback inside shieldingFromCancellation leaves the rest of it protected")
+    @Test("A rollback inside shieldingFromCancellation leaves the rest of the body protected")
     func rollbackDespiteCancellation() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -217,7 +217,7 @@ struct CancellationTests {
     }
 }
 
-/// Keeps more threads at work than the global queue has.
+/// Keeps more threads busy than the global queue has.
 private final class EndlessWork: Sendable {
     private let isDone = Atomic(false)
 

@@ -3,9 +3,9 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("Connections side by side")
+@Suite("Concurrent connections")
 struct ConcurrencyTests {
-    @Test("Six connections wait for the server at once, while other tasks continue")
+    @Test("Six connections wait for the server at the same time, while other tasks continue")
     func sixConnections() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let sleeping = Task {

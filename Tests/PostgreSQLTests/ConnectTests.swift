@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Connecting")
 struct ConnectTests {
-    @Test("What the options leave out comes from the environment")
+    @Test("The environment provides what the options leave out")
     func environment() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             let options = try database.options()
@@ -40,7 +40,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("Connecting to a server that accepts but never answers times out, and the error says so")
+    @Test("Connecting to a server that accepts but never answers times out, with an error that says so")
     func silentServer() async throws {
         let port = try SilentListener()
         let error = try await postgresError {
@@ -61,7 +61,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "With prefer-standby, a silent host blocks neither a standby, nor the primary if there is none"
+        "With prefer-standby, a silent host blocks neither a standby nor, without a standby, the primary"
     )
     func preferStandby() async throws {
         let silent = try SilentListener()
@@ -83,7 +83,7 @@ struct ConnectTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("If no host takes the connection, the error says of each why, and a refusal counts most")
+    @Test("If every host fails, the error gives the reason for each, and a refusal decides its kind")
     func noHost() async throws {
         let silent = try SilentListener()
         let options = try ConnectionOptions(
@@ -105,7 +105,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("A standby that does not know a new database yet does not block the primary")
+    @Test("A standby that does not have a new database yet does not block the primary")
     func newDatabase() async throws {
         let primary = try await TemporaryServer.start()
         try await withStandby(of: primary.cluster) { standby in
@@ -127,12 +127,12 @@ struct ConnectTests {
         }
         try await waitUntil { port.hasCaller }
         connecting.cancel()
-        // At its own limit it would throw another error.
+        // The connection's own time limit would throw a different error.
         await #expect(throws: CancellationError.self) { try await connecting.value }
     }
 
     @Test(
-        "Without a server, the error comes at once, in one line, with a remedy",
+        "Without a server, the error comes immediately, in one line, with a remedy",
         arguments: ["host=127.0.0.1 port=1", "host=/nonexistent", "host=127.0.0.1 port=99999"])
     func nobodyThere(_ conninfo: String) async throws {
         let error = try await postgresError {
@@ -146,7 +146,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "The error of a refused connection gives the SQLSTATE and a fitting remedy",
+        "The error of a refused connection has the SQLSTATE and a suitable remedy",
         arguments: [
             ("dbname", "nowhere", "3D000", "createdb nowhere"),
             ("user", "nobody_i_know", "28000", "pg_hba.conf"),
@@ -185,7 +185,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("The error for too many connections says so, with the remedy")
+    @Test("The error for too many connections says so, and gives the remedy")
     func tooManyConnections() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create role quakes_limited login connection limit 1")
@@ -201,7 +201,7 @@ struct ConnectTests {
         }
     }
 
-    /// Only this role: the other tests' connections need no password.
+    /// Requires a password only of this role: the other tests connect without one.
     private func requirePassword(of role: String, _ password: String, in database: TestDatabase) async throws
     {
         try await database.query("create role \(unescaped: role) login password '\(unescaped: password)'")
@@ -213,7 +213,7 @@ struct ConnectTests {
         try await database.query("select pg_reload_conf()")
         var options = try database.options()
         options["user"] = role
-        // The server reads the file in its own time.
+        // The server reloads the file at some later moment.
         try await waitUntil { [options] in
             do {
                 try await Connection.with(options, logger: .quiet) { _ in }
@@ -225,7 +225,7 @@ struct ConnectTests {
     }
 }
 
-/// A database's server at the end of a list of hosts.
+/// Lists of hosts that end with a database's server.
 private enum ServerList {
     static func options(
         of database: TestDatabase, behind silent: [UInt16], and others: [String] = []

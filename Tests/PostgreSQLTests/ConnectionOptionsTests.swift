@@ -18,7 +18,7 @@ struct ConnectionOptionsTests {
         #expect(options["sslmode"] == "require")
     }
 
-    @Test("The parts of a keyword string are read, without their quotes")
+    @Test("The parts of a keyword string are read, with their quotes removed")
     func keywordString() throws {
         let options = try ConnectionOptions("host=/run/pg user=sam password='it\\'s' dbname=quakes")
         #expect(options["host"] == "/run/pg")
@@ -69,7 +69,7 @@ struct ConnectionOptionsTests {
         }
     }
 
-    @Test("Keepalives and time limits have defaults, which can be overridden; the encoding can't")
+    @Test("Keepalives and time limits have defaults, which can be overridden; the encoding cannot be overridden")
     func defaults() throws {
         let plain = try ConnectionOptions("host=db").effective
         #expect(plain["keepalives_idle"] == "30")
@@ -83,7 +83,7 @@ struct ConnectionOptionsTests {
     }
 
     @Test(
-        "connect_timeout is in seconds; without one, and for 0, it is 10 s, and 3 s where there are several hosts",
+        "connect_timeout is in seconds; the default, also for 0, is 10 s, or 3 s with several hosts",
         arguments: [
             ("host=db connect_timeout=4", 4), ("host=db", 10), ("host=db connect_timeout=0", 10),
             ("host=a,b", 3), ("host=a,b connect_timeout=4", 4),
@@ -93,7 +93,7 @@ struct ConnectionOptionsTests {
         #expect([ServerHost](options).connectLimit(options["connect_timeout"]) == .seconds(seconds))
     }
 
-    @Test("Lists of hosts, addresses and ports are taken apart as libpq does, and put together again")
+    @Test("Lists of hosts, addresses and ports are split as libpq does, and can be joined again")
     func hosts() throws {
         func hosts(_ conninfo: String) throws -> [ServerHost] {
             try [ServerHost](ConnectionOptions(conninfo).effective)
@@ -110,7 +110,7 @@ struct ConnectionOptionsTests {
         #expect([ServerHost](list.keywords) == list)
     }
 
-    @Test("A host that failed is left out; of a silent one, the other addresses are still to be tried")
+    @Test("A failed host is left out; a silent one loses one address, and its other addresses are still tried")
     func leaving() throws {
         func rest(_ conninfo: String, _ place: ServerHost, isSilent: Bool = false) throws -> [String] {
             try [ServerHost](ConnectionOptions(conninfo).effective).leaving(place, isSilent: isSilent)

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("COPY")
 struct CopyTests {
-    /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
-    @Test("A million rows are written in constant memory: the server sets the writer's pace", .measuresMemory)
+    /// The test writes 300 MB. It runs in a separate process, so that the memory of other tests is not measured.
+    @Test("A million rows are written in constant memory, because the writer waits for the server", .measuresMemory)
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             try await database.query("create unlogged table t (i int, text text)")
@@ -37,7 +37,7 @@ struct CopyTests {
         }
     }
 
-    @Test("Every type arrives as it was written, including extremes and nulls")
+    @Test("Values of every type arrive unchanged, including extremes and nulls")
     func types() async throws {
         let columns =
             "small smallint, plain int, big bigint, time timestamptz, real float8, yes bool, text text, "
@@ -93,7 +93,7 @@ struct CopyTests {
         }
     }
 
-    @Test("Rows may be written in pieces, or not at all")
+    @Test("Rows can be written in pieces, or not at all")
     func pieces() async throws {
         try await withTable("create table t (i int)") { _, connection in
             #expect(try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in } == 0)
@@ -154,7 +154,7 @@ struct CopyTests {
 
     /// writer: writes, or waits for the socket ── cancelled ─ throws
     /// server: sleeps in a trigger, reads nothing ─────────── is cancelled
-    @Test("A COPY that is cancelled while a slow server makes it wait stores nothing")
+    @Test("A COPY that is cancelled while it waits for a slow server stores nothing")
     func cancelledWhileWaiting() async throws {
         try await withTable(
             """
@@ -240,7 +240,7 @@ struct CopyTests {
     }
 
     @Test(
-        "A connection that is terminated during a COPY is lost, for the server's reason, and nothing is stored"
+        "If a connection is terminated during a COPY, the error gives the server's reason, and nothing is stored"
     )
     func terminated() async throws {
         try await withTable("create table t (i int)") { database, connection in
@@ -303,7 +303,7 @@ private func numbers(_ range: ClosedRange<Int32>) -> BinaryRows {
     return rows
 }
 
-/// Part of the rows.
+/// Bytes of these rows in a range.
 private func numbers(_ range: ClosedRange<Int32>, bytes: Range<Int>) -> BinaryRows {
     var part = BinaryRows()
     numbers(range).withBytes { part.append(rows: $0.extracting(bytes)) }

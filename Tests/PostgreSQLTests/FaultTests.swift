@@ -6,10 +6,10 @@ import Testing
 
 @testable import PostgreSQL
 
-/// Each test has its own server, because what is done here affects every connection of a server.
-@Suite("Faults of the server")
+/// Each test has its own server, because a fault affects every connection of the server.
+@Suite("Server faults")
 struct FaultTests {
-    @Test("kill -9 of a backend loses its connection and all others, and new ones work after the restart")
+    @Test("kill -9 of a backend loses all connections of the server, and new ones work after its restart")
     func killedBackend() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { other in
@@ -44,8 +44,8 @@ struct FaultTests {
     }
 
     /// task:    sleeps ─────────── cancelled ───────── 5 s ── CancellationError, connection closed
-    /// backend: sleeps ─ stopped ─ hears of nothing …
-    @Test("A stopped backend is given up 5 s after the cancellation, with a warning")
+    /// backend: sleeps ─ stopped ─ does not react …
+    @Test("A stopped backend is abandoned 5 s after the cancellation, with a warning")
     func stoppedBackend() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { connection in
@@ -69,7 +69,7 @@ struct FaultTests {
     }
 
     @Test(
-        "shieldingFromCancellation ends at its own limit after a cancellation when the server is stopped, and names it"
+        "If the server is stopped, shieldingFromCancellation ends at its own limit, which the error names"
     )
     func stoppedBackendDuringCleanup() async throws {
         try await withServer { options, log in
@@ -91,8 +91,8 @@ struct FaultTests {
     }
 
     /// task:   sleeps ─────────────── error: the connection is lost
-    /// server: sleeps ─ stands still …, though its kernel takes connections for it
-    @Test("A server that stands still in mid-statement is given up, without any limit for the statement")
+    /// server: sleeps ─ hangs …, though its kernel still accepts connections
+    @Test("A server that hangs during a statement is abandoned, even without a time limit for the statement")
     func frozenServer() async throws {
         let server = try await TemporaryServer.start()
         let log = RecordedLog()
@@ -109,7 +109,7 @@ struct FaultTests {
         try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
     }
 
-    @Test("A statement has no time limit, even where no other connection is allowed")
+    @Test("A statement has no time limit, even if the server accepts no further connection")
     func longStatement() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)

@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-/// The process that serves a connection.
+/// The server process of a connection.
 func backend(of connection: Connection) async throws -> pid_t {
     pid_t(
         try await connection.query("select pg_backend_pid() as pid", to: "ask for the pid")[0].decode("pid")
@@ -30,8 +30,8 @@ func residentMemory() -> Int {
 }
 
 extension Connection {
-    /// Proves that the connection works and is not inside a transaction: two statements give their results, and the
-    /// second still finds a temporary table.
+    /// Proves that the connection works and is not inside a transaction: two statements give their results, and the second one
+    /// finds a temporary table.
     func expectUsable(_ location: SourceLocation = #_sourceLocation) async throws {
         let outside = try await transaction(to: "prove that no transaction is open") { true }
         let one: Int = try query("select 1 as one", to: "prove that the connection is usable")[0]
@@ -40,7 +40,7 @@ extension Connection {
     }
 }
 
-/// The `PostgresError` that `body` throws; the test fails when it throws none.
+/// The `PostgresError` that `body` throws. The test fails if it throws none.
 func postgresError(
     _ location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
 ) async throws -> PostgresError {

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Waiting for notifications")
 struct ListenTests {
-    /// Ten times a second would be 20 times. A separate process has no other test's threads.
-    @Test("A connection that hears nothing sleeps", .countsWakeups)
+    /// Ten wake-ups a second would give 20. The test runs in a separate process, without the threads of other tests.
+    @Test("A connection sleeps until a notification arrives", .countsWakeups)
     func sleeping() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             _ = await #expect(processExitsWith: .success) { [url = database.url as String] in
@@ -23,7 +23,7 @@ struct ListenTests {
         }
     }
 
-    @Test("Cancellation ends a wait, and the connection can be used on")
+    @Test("Cancellation ends a wait, and the connection can still be used")
     func cancelled() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -43,7 +43,7 @@ struct ListenTests {
     }
 
     @Test(
-        "A notification ends a wait, however long that could be, and so does the end of the server's session")
+        "A notification ends even a very long wait, and so does the end of the server's session")
     func woken() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -70,7 +70,7 @@ struct ListenTests {
     }
 }
 
-/// How often this process has gone to sleep.
+/// How many times this process has gone to sleep.
 private func switches() -> Int {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

@@ -3,9 +3,9 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("The server's notices")
+@Suite("Notices of the server")
 struct NoticeTests {
-    @Test("Notices are logged at their level, in one line, and without the row they quote")
+    @Test("Notices are logged at their level, in one line, and without the row that they quote")
     func logged() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let log = RecordedLog()
@@ -22,7 +22,7 @@ struct NoticeTests {
         }
     }
 
-    /// More notices than the socket's buffers hold: the client has to read them while it sends.
+    /// The notices exceed the socket's buffers, so the client must read them while it sends.
     @Test("A flood of notices does not block a statement that is still being sent")
     func flood() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
@@ -37,8 +37,8 @@ struct NoticeTests {
         }
     }
 
-    /// A database whose collation changed makes the server warn while the connection is still being made.
-    @Test("No notice reaches standard error, not even one that comes while connecting")
+    /// If the collation of a database has changed, the server sends a warning while the client connects.
+    @Test("No notice is written to standard error, not even one that arrives while connecting")
     func notOnStandardError() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             try await database.query(

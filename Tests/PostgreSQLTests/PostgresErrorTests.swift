@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostgreSQL
 
-@Suite("Errors of the server")
+@Suite("Server errors")
 struct PostgresErrorTests {
     @Test("An error is one line with operation, message, SQLSTATE and remedy")
     func oneLine() async throws {
@@ -45,7 +45,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("The rest of the message still says what was refused")
+    @Test("Without the value, the message still says what was refused")
     func refusedValueMessage() {
         #expect(
             withoutValues(#"value "7\"7" is out of range for type integer"#)
@@ -81,7 +81,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A bound value appears in no error of any class")
+    @Test("A bound value never appears in an error of any class")
     func boundValue() async throws {
         try await withConnection { connection in
             for query in ["select \("sesame")::int", "select \("sesame") + 1", "select \("sesame")::text[]"]
@@ -93,7 +93,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A value beyond a program limit counts as refused")
+    @Test("A value beyond a limit of the server counts as refused")
     func programLimit() async throws {
         try await withConnection { connection in
             try await connection.execute(script: "create table t (code text primary key)", to: "create")
@@ -108,7 +108,7 @@ struct PostgresErrorTests {
     }
 
     @Test(
-        "Anything that does not exist is an undefined object",
+        "An object that does not exist gives an undefined-object error",
         arguments: [
             "select from nowhere", "select nothing from pg_class", "select nothing()",
             "create table nowhere.t ()",
@@ -122,9 +122,9 @@ struct PostgresErrorTests {
         }
     }
 
-    /// one:   locks 1 ─────────── waits for 2 ─────────┬─ one of them fails, the other goes on
+    /// one:   locks 1 ─────────── waits for 2 ─────────┬─ one of them fails, the other continues
     /// other:          locks 2 ─────────── waits for 1 ┘
-    @Test("A deadlock is retryable for the transaction that lost; the other succeeds")
+    @Test("The transaction that a deadlock ends can be retried; the other one succeeds")
     func deadlock() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table t as select generate_series(1, 2) as i")
@@ -152,7 +152,7 @@ struct PostgresErrorTests {
 
     /// one:   snapshot ──────────────────── updates the same row: fails
     /// other:          updates ─ commits
-    @Test("A serialisation failure is retryable")
+    @Test("A serialization failure can be retried")
     func serialisationFailure() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table t as select 1 as i")
@@ -171,7 +171,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A terminated connection is lost, and every later call says why at once")
+    @Test("A terminated connection is lost, and every later call reports the reason immediately")
     func terminated() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -206,7 +206,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A connection that the server closes for being idle is lost, too")
+    @Test("A connection that the server closes after an idle timeout is also lost")
     func idleTimeout() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

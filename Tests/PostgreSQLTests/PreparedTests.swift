@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Prepared queries")
 struct PreparedTests {
-    @Test("Every type arrives as it is, and so do nulls and empty texts")
+    @Test("Values of every type arrive unchanged, including nulls and empty texts")
     func types() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -30,7 +30,7 @@ struct PreparedTests {
         }
     }
 
-    @Test("A text is parsed once, and after five runs it is planned no more; another text stands beside it")
+    @Test("A query text is parsed once, and planned only for its first five runs; other texts are prepared separately")
     func once() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -46,7 +46,7 @@ struct PreparedTests {
     }
 
     @Test(
-        "Of very many texts, those that were used last stay prepared; values of another type make another query"
+        "Of many texts, the most recently used ones stay prepared; values of other types need another query"
     )
     func many() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
@@ -70,7 +70,7 @@ struct PreparedTests {
         }
     }
 
-    @Test("Cancelled, or cut off, it says so; a cancelled one leaves the connection usable")
+    @Test("A cancelled or interrupted query throws an error, and the connection stays usable after a cancellation")
     func cancelled() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -90,7 +90,7 @@ struct PreparedTests {
         }
     }
 
-    @Test("A query whose columns have changed is refused once, and then prepared again")
+    @Test("A query whose columns have changed is refused once, and is then prepared again")
     func changedShape() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.query("create table n as select 1 as i")
@@ -130,7 +130,7 @@ struct PreparedTests {
 }
 
 extension TestDatabase {
-    /// Other tests' sessions on the same server sleep, too.
+    /// Selects only this database, because other tests' sessions on the same server also sleep.
     fileprivate static let asleep: Query =
         "select pid from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
 
@@ -151,8 +151,7 @@ extension Connection {
         #expect(all == numbers, sourceLocation: sourceLocation)
     }
 
-    /// Compares what is prepared in the session, how often it was planned for its values, and how often it was run by a plan
-    /// for all values.
+    /// Compares the queries that the session has prepared, with the numbers of runs with a custom plan and with a generic plan.
     fileprivate func expect(plans: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let found: String? = try query(
             """

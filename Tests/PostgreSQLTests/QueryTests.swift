@@ -62,7 +62,7 @@ struct QueryTests {
         }
     }
 
-    @Test("nil of every type is null")
+    @Test("nil of every type becomes null")
     func null() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let row = try await database.query(
@@ -74,8 +74,8 @@ struct QueryTests {
         }
     }
 
-    /// libpq's text format ends at the NUL: "Eureka" would have been stored.
-    @Test("The server refuses a NUL character in text; nothing is cut off")
+    /// In libpq's text format, the text ends at the NUL: "Eureka" would have been stored.
+    @Test("The server refuses text with a NUL character instead of cutting it off")
     func nulInText() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -92,7 +92,7 @@ struct QueryTests {
         }
     }
 
-    @Test("A NUL character in a statement or a script is an error, and nothing runs")
+    @Test("A NUL character in a statement or a script is an error, and nothing is run")
     func nulInStatement() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

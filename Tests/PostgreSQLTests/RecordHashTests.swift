@@ -2,11 +2,11 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-@Suite("The number of a record")
+@Suite("The hash of a record")
 struct RecordHashTests {
     private static let seeds: [Int64] = [0, 1, -1, .min, .max, 0x0123_4567_89AB_CDEF]
 
-    @Test("A text has the server's number, at every length")
+    @Test("Texts of any length have the server's hash")
     func texts() async throws {
         let long = [String(repeating: "long ", count: 20_000), String(repeating: "\u{7F}", count: 8191)]
         let texts = (0..<60).map { count in
@@ -15,7 +15,7 @@ struct RecordHashTests {
         try await compare((texts + long).map { text in ("\(text)", { $0.append(text) }) })
     }
 
-    @Test("A number has the server's number, with 0 and −0 alike, and all NaNs")
+    @Test("Numbers have the server's hash, which is equal for 0 and −0, and for all NaNs")
     func numbers() async throws {
         let numbers: [Double] = [
             0, -0.0, 1, -1, 0.1, .pi, 1e-308, .leastNonzeroMagnitude, .greatestFiniteMagnitude,
@@ -25,7 +25,7 @@ struct RecordHashTests {
         #expect(number(0) { $0.append(-0.0) } == number(0) { $0.append(0.0) })
     }
 
-    @Test("An integer, a truth value and null have the server's number")
+    @Test("Integers, booleans and null have the server's hash")
     func others() async throws {
         try await compare(
             ([0, 1, -1, 255, 256, .min, .max] as [Int32]).map { integer in
@@ -35,7 +35,7 @@ struct RecordHashTests {
         try await compare([("null::text", { $0.appendNull() }), ("null::jsonb", { $0.appendNull() })])
     }
 
-    @Test("A moment has the number of the bytes that the server sends")
+    @Test("A timestamp has the hash of the bytes that the server sends")
     func moments() async throws {
         try await compare(
             ["0001-01-01", "1999-12-31 23:59:59.999", "2000-01-01", "9999-12-31"].map { text in
@@ -51,7 +51,7 @@ struct RecordHashTests {
         "9999-12-31": 252_455_529_600_000_000,
     ]
 
-    @Test("A list has the server's number, with no, one or many elements")
+    @Test("A list has the server's hash, with no, one or many elements")
     func lists() async throws {
         let lists = [
             [], [""], ["a"], ["a", "b"], ["b", "a"], ["", "", "ü"], (0..<300).map { "element \($0)" },
@@ -72,7 +72,7 @@ struct RecordHashTests {
         try await compare([("'{}'::text[]", { $0.appendTextArray { _ in } })])
     }
 
-    @Test("A row's number depends on every value and on their order")
+    @Test("The hash of a row depends on every value and on their order")
     func rows() async throws {
         try await compare([
             (
@@ -99,7 +99,7 @@ struct RecordHashTests {
         return Int64(bitPattern: hash.value)
     }
 
-    /// Compares rows with the server's, for all seeds. Each is given as SQL and by its values.
+    /// Compares the hashes of rows with the server's, for all seeds. Each row is given as SQL and as values.
     private func compare(_ rows: [(sql: Query, append: (inout RecordHash) -> Void)]) async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A row's columns")
 struct RowTests {
-    @Test("Columns are decoded by name; of two with the same name, the first counts")
+    @Test("Columns are decoded by name; of two with the same name, the first is used")
     func byName() async throws {
         let row = try await row(
             "select 'us7000' as code, 4.5::float8 as magnitude, true as felt, 1 as twice, 2 as twice")
@@ -37,7 +37,7 @@ struct RowTests {
         }
     }
 
-    @Test("A null is nil when the column may be null")
+    @Test("A null is decoded as nil if the column may be null")
     func optional() async throws {
         let row = try await row("select null::text as alert, 'green' as color")
         #expect(try row.decodeIfPresent("alert", as: String.self) == nil)
@@ -50,7 +50,7 @@ struct RowTests {
         ["NULL"], ["null"], ["\u{301}a", "a\u{301}"], ["\r\n", "\t"], ["a\u{200D}"], ["\u{1F30B}", "ß"],
     ]
 
-    @Test("A text array comes back element by element, with any content", arguments: arrays)
+    @Test("Text arrays with any content are read element by element", arguments: arrays)
     func textArray(_ elements: [String]) async throws {
         let values = elements.map { Array($0.utf8) }
         let list = elements.indices.map { "convert_from('\\x\(hex(values[$0]))', 'UTF8')" }.joined(
@@ -61,7 +61,7 @@ struct RowTests {
     }
 
     @Test(
-        "Anything other than a one-dimensional text array without nulls is an error, not a guess",
+        "Any value other than a one-dimensional text array without nulls is an error",
         arguments: [
             "'{NULL}'::text[]", "'{a,NULL}'::text[]", "'{NULL,\"NULL\"}'::text[]", "'{{a,b},{c,d}}'::text[]",
             "'[2:3]={a,b}'::text[]", "'{a}'", "'{1}'::int[]",
@@ -74,7 +74,7 @@ struct RowTests {
     }
 
     @Test(
-        "Texts of every kind are read as text",
+        "All kinds of text are read as text",
         arguments: [
             "'a'::char(1)", "'a'::varchar", "'a'::name", "'a'::\"char\"", "'\"a\"'::json #>> '{}'", "'a'",
         ])
@@ -82,7 +82,7 @@ struct RowTests {
         #expect(try await row("select \(unescaped: expression) as value").decode("value") == "a")
     }
 
-    @Test("A uuid and a jsonb are read as the server would write them")
+    @Test("A uuid and a jsonb are read in the form in which the server writes them")
     func written() async throws {
         let row = try await row(
             """
@@ -94,7 +94,7 @@ struct RowTests {
     }
 
     @Test(
-        "An interval is read as a duration, to the microsecond; one with months, which have no length, is refused"
+        "An interval is read as a duration, to the microsecond; one with months, whose length varies, is refused"
     )
     func intervals() async throws {
         let row = try await row(

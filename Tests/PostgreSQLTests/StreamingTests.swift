@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Streaming rows")
 struct StreamingTests {
-    /// 300 MB pass through. A separate process keeps other tests' memory out of the measurement.
+    /// The test reads 300 MB. It runs in a separate process, so that the memory of other tests is not measured.
     @Test("A million rows are handed over in constant memory", .measuresMemory)
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws -> Void in
@@ -31,7 +31,7 @@ struct StreamingTests {
     }
 
     @Test(
-        "An error in the body ends the statement on the server at once, and is thrown",
+        "An error in the body ends the statement on the server immediately, and is thrown",
         arguments: [Stop(), PostgresError(operation: "write elsewhere", message: "no", connectionLost: true)]
             as [any Error & Sendable])
     func throwingBody(_ stop: any Error & Sendable) async throws {
@@ -48,7 +48,7 @@ struct StreamingTests {
         }
     }
 
-    @Test("When the server fails midway, the earlier rows stay handed over, and the connection stays usable")
+    @Test("When the server fails midway, the body has already received the earlier rows, and the connection stays usable")
     func failingServer() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -65,7 +65,7 @@ struct StreamingTests {
         }
     }
 
-    @Test("A result without rows, and one without columns, are handed over as such")
+    @Test("The body also receives a result without rows, and one without columns")
     func emptyResults() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -79,7 +79,7 @@ struct StreamingTests {
         }
     }
 
-    /// Either side would wait for ever: the server for data, or the client for the end of a COPY.
+    /// Without the error, one side would wait for ever: the server for data, or the client for the end of a COPY.
     @Test("A COPY as a plain statement is an error", arguments: ["copy n from stdin", "copy n to stdout"])
     func strayCopy(_ statement: String) async throws {
         try await TestServer.shared.withEmptyDatabase { database in

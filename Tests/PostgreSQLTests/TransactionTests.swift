@@ -51,7 +51,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("The transaction is rolled back when the task is cancelled, even if the body does not check")
+    @Test("The transaction is rolled back when the task is cancelled, even if the body does not check for it")
     func cancelled() async throws {
         try await withTable { database, connection in
             let importing = Task {
@@ -82,7 +82,7 @@ struct TransactionTests {
     }
 
     @Test(
-        "A transaction that its own body ended is not reported as a commit",
+        "A transaction that its body has already ended is not reported as a commit",
         arguments: ["rollback", "commit"])
     func endedByBody(_ statement: String) async throws {
         try await withTable { _, connection in
@@ -96,7 +96,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("A constraint that is checked at the commit makes it fail, with the SQLSTATE")
+    @Test("A deferred constraint makes the commit fail, with its SQLSTATE")
     func deferredConstraint() async throws {
         try await withTable { database, connection in
             try await connection.execute(
@@ -114,7 +114,7 @@ struct TransactionTests {
         }
     }
 
-    /// PostgreSQL only warns, and the inner commit would end the outer transaction.
+    /// PostgreSQL only warns about a nested BEGIN, and the inner COMMIT would end the outer transaction.
     @Test("A transaction inside a transaction is an error, and the outer one is rolled back")
     func nested() async throws {
         try await withTable { database, connection in
@@ -131,7 +131,7 @@ struct TransactionTests {
     }
 
     @Test(
-        "The isolation level is the one asked for",
+        "The isolation level is the requested one",
         arguments: [
             (Connection.Isolation.readCommitted, "read committed", "off"),
             (.repeatableReadOnly, "repeatable read", "on"), (.serializable, "serializable", "off"),
@@ -150,7 +150,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("A connection that is terminated in a transaction gives one error, with the server's reason")
+    @Test("If a connection is terminated in a transaction, there is one error, with the server's reason")
     func terminated() async throws {
         try await withTable { database, connection in
             let pid = try await backend(of: connection)
@@ -189,9 +189,9 @@ struct TransactionTests {
         }
     }
 
-    /// body:   in the transaction ── throws ─ ROLLBACK can't be sent: the other task's COPY has it
-    /// other:        COPY begins ─────────────────────────────────────────────────────────── fails
-    @Test("When the rollback fails as well, both errors are kept and the connection is closed")
+    /// body:   in the transaction ── throws ─ cannot send ROLLBACK: the other task's COPY uses the connection
+    /// other:        COPY begins ──────────────────────────────────────────────────────────────────────── fails
+    @Test("When the rollback also fails, both errors are kept and the connection is closed")
     func failedRollback() async throws {
         try await withTable { database, connection in
             let (begun, begin) = AsyncStream.makeStream(of: Void.self)

@@ -39,7 +39,7 @@ struct QuakeMLTests {
                 """)
     }
 
-    @Test("What an event lacks is left out, and a type that QuakeML lacks is told in a comment")
+    @Test("Missing values are left out, and a type that is not in QuakeML is given in a comment")
     func missing() throws {
         let event = QuakeML.event(try quake([.type: .text("Rock <Fall>")]))
 
@@ -50,11 +50,11 @@ struct QuakeMLTests {
             event.contains("<type>other event</type><comment><text>type: Rock &lt;Fall&gt;</text></comment>")
         )
         #expect(event.contains("publicID=\"smi:local/fdsnws/event/1/query?eventid=ak1\""))
-        // A reader of the first description finds one.
+        // Readers that take the first description need at least one.
         #expect(event.contains("<description><text></text><type>earthquake name</type></description>"))
     }
 
-    @Test("An event of an agency says whose data it is, and under which terms; one of the USGS's needs not")
+    @Test("An event names the agency that owns its data, and the terms, unless that is the USGS")
     func attribution() throws {
         let event = QuakeML.event(try quake([.net: .text("gfz")]))
         #expect(
@@ -65,7 +65,7 @@ struct QuakeMLTests {
         #expect(!QuakeML.event(try quake([.net: .text("nc")])).contains("comment"))
     }
 
-    @Test("The document is well-formed for any feed, and gives the texts back")
+    @Test("The document is well-formed for any feed, and preserves its texts")
     func escaping() throws {
         let texts = ["a<b>&\"c\"'", "line\nbreak\r\nand\ttab", "]]>", "<!--", "Ōmori 🌋 \u{202E}", "\u{85}x"]
         let quakes = try texts.map { try quake([.place: .text($0), .magnitudeType: .text($0)]) }
@@ -83,7 +83,7 @@ struct QuakeMLTests {
         #expect(event.contains("<text>a\u{FFFD}\u{FFFD}[31m\u{FFFD}b</text>"))
     }
 
-    @Test("Two codes never have one identifier, and no identifier has a forbidden character")
+    @Test("Two codes never give the same identifier, and an identifier never has a forbidden character")
     func identifiers() throws {
         let codes = [
             "us1", "us 1", "us~201", "us~20 1", "us%201", "us\"1", "uß1", "us/1", "us+1", "us\u{1}1",
@@ -103,7 +103,7 @@ struct QuakeMLTests {
     }
 
     @Test(
-        "A depth in kilometres has the same digits in metres",
+        "A depth in metres has the same digits as in kilometres",
         arguments: [
             (28.9, "28900.0"), (0, "0.0"), (-1.1, "-1100.0"), (0.05, "50.0"), (10.1234, "10123.4"),
             (-0.0004, "-0.4"), (700, "700000.0"), (33.333333, "33333.333"),

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The access log")
 struct AccessLogTests {
-    @Test("Has an object for each request, with the bytes that were sent, and without what may be a secret")
+    @Test("Writes one object per request, with the number of bytes sent and without anything that could be a secret")
     func json() async throws {
         let size = Sizes()
         let lines = try await lines { site in
@@ -41,8 +41,8 @@ struct AccessLogTests {
     }
 
     /// reader      reads nothing
-    /// clients                    ask more than fits, get their answers
-    @Test("Keeps nobody waiting when nobody reads it")
+    /// clients                    ask for more than the pipe holds; all get their answers
+    @Test("Delays no client when the reader of the log stops reading")
     func stalled() async throws {
         let pipe = Pipe()
         defer { try? pipe.fileHandleForReading.close() }
@@ -64,8 +64,8 @@ struct AccessLogTests {
     }
 
     /// disk       is full                                has room
-    /// clients                ask, and lines are dropped            ask
-    @Test("Goes on when a full disk has room again")
+    /// clients                ask; the log lines are dropped       ask
+    @Test("Continues when a full disk has room again")
     func fullDisk() async throws {
         try await withFolder { directory in
             let path = directory.appending(path: "access.log").path
@@ -92,7 +92,7 @@ struct AccessLogTests {
 
     private final class Sizes: @unchecked Sendable { var sizes: [Int] = [] }
 
-    /// What the log says of the requests in `body`.
+    /// The lines that the server logs for the requests in `body`.
     private func lines(
         _ body: @escaping @Sendable (TestSite) async throws -> Void
     ) async throws -> [String] {

@@ -9,7 +9,8 @@ struct AgencyFeedTests {
     private static let folder = "/earthquakes/feed/v1.0"
     private static let endings = [".geojson", ".csv", ".quakeml", ".atom", "_age.kml", "_depth_animated.kml"]
 
-    /// Of the USGS, of a network of it as its own data centre has it, of GFZ, and of nobody known.
+    /// Events of the USGS, of an unknown network in ComCat, of a network with its own data centre, of GFZ and of an unknown
+    /// agency.
     private static let rows = """
         insert into quake (code, net, net_code, url, time, updated, longitude, latitude, magnitude)
         select code, net, net_code, url, now(), now(), 10, 20, 5
@@ -21,7 +22,7 @@ struct AgencyFeedTests {
         """
 
     @Test(
-        "The USGS's paths have the USGS's events in every form, and each agency's path its own",
+        "The USGS's paths list the USGS's events in every form, and each agency's path lists that agency's events",
         arguments: endings)
     func owners(ending: String) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -35,7 +36,7 @@ struct AgencyFeedTests {
                     let answer = try await site.get("\(Self.folder)/summary/\(scope)all_day\(ending)")
                     #expect(answer.status == 200, "\(scope)")
                     for code in ["us7000abcd", "zz1", "ci123", "gfz2026texh", "obs"] {
-                        // Atom has the two parts of a ComCat's code apart.
+                        // Atom separates the network and the code of a ComCat event.
                         let isThere =
                             answer.text.contains(code)
                             || answer.text.contains(code.replacing(/^(us|zz|ci)/, with: { "gov:\($0.1):" }))
@@ -49,7 +50,7 @@ struct AgencyFeedTests {
         }
     }
 
-    @Test("What is not the USGS's has neither its name nor its identifiers")
+    @Test("Events of other agencies carry neither the USGS's name nor its identifiers")
     func names() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.execute(Self.rows)
@@ -80,7 +81,7 @@ struct AgencyFeedTests {
         }
     }
 
-    @Test("An event has its page under its agency's path, and under that of all")
+    @Test("An event is served below its agency's path and below the path of all agencies")
     func details() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.execute(Self.rows)
@@ -99,9 +100,9 @@ struct AgencyFeedTests {
         }
     }
 
-    /// The second catalogue has an event of this very server, too. A feed that lacks it must not take it away.
+    /// The second catalogue also has an event of this server. A feed that does not list the event must not delete it.
     @Test(
-        "A Quakes that reads an agency's feed from another takes what it lists, and settles nothing",
+        "A Quakes that imports another's feed of an agency takes the listed events, and settles nothing",
         arguments: ["", "gfz/", "all/"])
     func imported(scope: String) async throws {
         try await TestServer.shared.withDatabase { first in

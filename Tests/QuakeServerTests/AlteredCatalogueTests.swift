@@ -7,7 +7,7 @@ import Testing
 struct AlteredCatalogueTests {
     private static let count = "/fdsnws/event/1/count"
 
-    @Test("Whoever asks while the table is being rewritten gets all events, and so does everybody after that")
+    @Test("Requests during a rewrite of the table get all events, and so do requests after it")
     func rewritten() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -23,7 +23,7 @@ struct AlteredCatalogueTests {
         }
     }
 
-    @Test("Values that an ALTER has changed are neither confirmed by a 304 nor taken from kept answers")
+    @Test("Values that an ALTER has changed are neither confirmed by a 304 nor served from cached answers")
     func otherValues() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -39,7 +39,7 @@ struct AlteredCatalogueTests {
                 let after = try await site.get(path)
                 #expect(after.text.contains("\"tz\":60"))
                 #expect(after.headers["etag"] != tag)
-                // The state that a 304 goes by is heard of a moment later.
+                // The server learns of the new state, which decides on a 304, a moment later.
                 try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 200 }
             }
         }

@@ -3,10 +3,10 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Behind a proxy that gives the server a path of its site, and takes it away from the requests or does not.
+/// Behind a proxy that serves the server below a path of its site, and either removes that path from the requests or keeps it.
 @Suite("Below a base path")
 struct BasePathTests {
-    @Test("Every path is answered, and leads to others below it", arguments: ["", "/quakes"])
+    @Test("Every path is answered and links to others below the base path", arguments: ["", "/quakes"])
     func paths(prefix: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -36,7 +36,7 @@ struct BasePathTests {
         }
     }
 
-    @Test("The page is there without the slash, too, and nothing is below what only begins alike")
+    @Test("The page is also served without the final slash; a path that only begins like the base path is 404")
     func alike() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient

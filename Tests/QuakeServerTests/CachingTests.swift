@@ -9,9 +9,9 @@ import Testing
 
 @testable import QuakeServer
 
-@Suite("Answers that were given before")
+@Suite("Caching of answers")
 struct CachingTests {
-    @Test("An unchanged catalogue is 304, and a changed one a new answer with a higher token")
+    @Test("An unchanged catalogue gives a 304, and a changed one a new answer with a higher token")
     func conditional() async throws {
         try await TestServer.shared.withDatabase { database in
             let feed = DayFeed.of(5)
@@ -19,7 +19,7 @@ struct CachingTests {
             try await TestSite.run(of: database) { site in
                 let first = try await site.get(dayPath)
                 let tag = try #require(first.headers["etag"])
-                // The server may hear of the state a moment after it has answered from it.
+                // The server may answer from a state a moment before it is notified of that state.
                 try await waitUntil {
                     try await site.get(dayPath, ["If-None-Match": "\"x\", \(tag)"]).status == 304
                 }
@@ -42,7 +42,7 @@ struct CachingTests {
     }
 
     @Test(
-        "The past at a position is the same for as long as it is kept, and for ever if it is cited; that of a token may become another one's"
+        "A past at a position can be cached for an hour, or for ever if it is cited; a past at a bare token is checked every time"
     )
     func immutablePast() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -78,7 +78,8 @@ struct CachingTests {
                     #expect(checked.status == 200)
                     #expect(checked.headers["cache-control"] == "public, max-age=0", "\(form)")
                 }
-                // A restored store has another transaction under this token. (Answers that were given are kept.)
+                // After a restore, another transaction has this token. (A cached answer would still be served, so the limit
+                // differs.)
                 try await database.query(
                     "update history.transaction set nonce = '00000000' where token = 1"
                 )
@@ -90,8 +91,8 @@ struct CachingTests {
         }
     }
 
-    /// A cache that tells answers apart by their paths alone would give one client's host to all.
-    @Test("An answer with URLs of a host that the client has named is for that client alone")
+    /// A cache that distinguishes answers only by their paths would give one client's host to all clients.
+    @Test("An answer with URLs of the host that the client named is private to that client")
     func host() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -127,14 +128,14 @@ struct CachingTests {
         }
     }
 
-    @Test("A 304 takes no session of the database")
+    @Test("A 304 uses no database session")
     func withoutQuery() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
             var settings = ServerSettings.patient
             settings.stateAge = .seconds(3600)
             try await TestSite.run(of: database, settings) { site in
-                // Until it has heard of the state, the server asks the database.
+                // The server asks the database until it is notified of the state.
                 try await waitUntil { try await site.get("/health").status == 200 }
                 let tag = try #require(try await site.get(dayPath).headers["etag"])
                 try await waitUntil { try await site.get(dayPath, ["If-None-Match": tag]).status == 304 }
@@ -149,9 +150,9 @@ struct CachingTests {
         }
     }
 
-    /// test       lets nobody in, ends the watching session, changes a row              asks until it gets the change
-    /// server                                                             cannot watch
-    @Test("A 304 is only as old as the last look at the database, and its watch may be away for ever")
+    /// test       refuses connections, ends the watching session, changes a row             asks until it gets the change
+    /// server                                                                  cannot watch
+    @Test("A 304 is only as old as the last look at the database, even if the watching session never comes back")
     func unwatched() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -179,7 +180,7 @@ struct CachingTests {
                         try await waitUntil {
                             try await site.get(path, ["If-None-Match": tag]).status == 200
                         }
-                        // What has not changed is 304 without a watch, too.
+                        // An unchanged answer is 304 even without a watching session.
                         let newer = try #require(try await site.get(path).headers["etag"])
                         #expect(newer != tag)
                         #expect(try await site.get(path, ["If-None-Match": newer]).status == 304)
@@ -189,7 +190,7 @@ struct CachingTests {
         }
     }
 
-    @Test("Pruning changes the tags, and no error hides behind a condition")
+    @Test("Pruning changes the tags, and a condition never hides an error")
     func pruned() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -202,7 +203,7 @@ struct CachingTests {
                 try await waitUntil { try await site.get(past, ["If-None-Match": tag]).status == 304 }
                 #expect(try await site.get(past, ["If-None-Match": "*"]).status == 304)
                 try await database.query("select history.prune('0')")
-                // It hears of it when it next asks for the state.
+                // The server notices the pruning when it next reads the state.
                 try await waitUntil { try await site.get(past, ["If-None-Match": tag]).status == 410 }
                 #expect(try await site.get(past).status == 410)
                 for path in [past, "/fdsnws/event/1/query?eventid=none&format=text&nodata=404", "/none"] {
@@ -215,7 +216,7 @@ struct CachingTests {
         }
     }
 
-    @Test("An answer without events has a tag, too")
+    @Test("An answer without events also has a tag")
     func nothing() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -231,7 +232,7 @@ struct CachingTests {
         }
     }
 
-    @Test("A short answer is given again without a query, until the catalogue changes")
+    @Test("A short answer is repeated without a query until the catalogue changes")
     func recent() async throws {
         let path = "/fdsnws/event/1/query?format=csv&limit=20"
         try await TestServer.shared.withDatabase { database in
@@ -249,7 +250,7 @@ struct CachingTests {
                     }
                 }
             }
-            // Each new state is seen at once.
+            // Each new state is seen immediately.
             try await TestSite.run(of: database) { site in
                 var feed = known
                 for code in ["one", "two", "three"] {
@@ -263,7 +264,7 @@ struct CachingTests {
         }
     }
 
-    @Test("A state that many ask for at once is never older than the question")
+    @Test("A state read once for many concurrent requests is never older than any of the requests")
     func sharedReading() async throws {
         final class Count: Sendable {
             let value = Atomic(0)
@@ -285,7 +286,7 @@ struct CachingTests {
         }
     }
 
-    @Test("A compressed answer is the same answer, with its own tag")
+    @Test("A compressed answer has the same content and its own tag")
     func compressed() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -302,7 +303,7 @@ struct CachingTests {
         }
     }
 
-    @Test("HEAD says what GET would, without the body", arguments: ["gzip", "identity"])
+    @Test("HEAD has the headers of GET, without the body", arguments: ["gzip", "identity"])
     func head(encoding: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(1000).document)
@@ -317,7 +318,7 @@ struct CachingTests {
         }
     }
 
-    @Test("Another version, and one that hides authors, confirms nothing that the former has written")
+    @Test("A server of another version, or one that hides authors, does not confirm the tags of the first server")
     func otherServer() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -350,7 +351,7 @@ struct CachingTests {
         }
     }
 
-    @Test("For one answer too many the oldest goes, and no other")
+    @Test("When the cache is full, only the oldest answers are dropped")
     func evicted() async throws {
         try await TestServer.shared.withDatabase { database in
             let state = try await database.withConnection { try await CatalogueState.read(on: $0) }
@@ -362,7 +363,7 @@ struct CachingTests {
         }
     }
 
-    @Test("That there are no events is found out by one query", arguments: ["geojson", "xml"])
+    @Test("An answer without events takes only one query", arguments: ["geojson", "xml"])
     func oneQuery(format: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import QuakeServer
 
-@Suite("Addresses of clients")
+@Suite("Client addresses")
 struct ClientAddressTests {
-    @Test("The last address that a trusted proxy names and that is not one of them is the client's")
+    @Test("The client is the last forwarded address that is not itself a trusted proxy")
     func forwarded() throws {
         let networks = ["127.0.0.1", "10.0.0.0/8", "2001:db8:1::/48"].compactMap {
             TrustedProxies.Network($0)
@@ -28,7 +28,7 @@ struct ClientAddressTests {
             ("127.0.0.1", "", "127.0.0.1"),
             ("127.0.0.1", nil, "127.0.0.1"),
         ] as [(String, String?, String)] {
-            // Proxies pass on what clients write in other fields.
+            // Only X-Forwarded-For counts: proxies pass on other fields as clients write them.
             var fields: HTTPFields = [.init("Forwarded")!: "for=203.0.113.77"]
             if let given { fields[.init("X-Forwarded-For")!] = given }
             let peer = try #require(ClientAddress(peer))
@@ -37,7 +37,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "Whoever speaks for others is not counted; a network of 64 bits is one client, and one who lies is counted"
+        "Proxies are not counted; a /64 network is one client; a forged header does not help"
     )
     func rateLimitKeys() throws {
         let proxies = TrustedProxies([try #require(TrustedProxies.Network("10.0.0.1"))])
@@ -56,7 +56,7 @@ struct ClientAddressTests {
         #expect(try rateLimitKey("10.0.0.1", "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")
     }
 
-    @Test("An address that holds as many streams as it may gets 429, and no other does")
+    @Test("An address that has reached its limit of streams gets 429, and other addresses do not")
     func streams() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -92,7 +92,7 @@ struct ClientAddressTests {
         }
     }
 
-    @Test("A proxy that nobody trusts is named in the log, once, with what to do")
+    @Test("The log names an untrusted proxy once, and says what to do")
     func untrusted() async throws {
         try await TestServer.shared.withDatabase { database in
             for (trusted, lines) in [("10.0.0.1", 1), ("127.0.0.1", 0)] {
@@ -114,14 +114,14 @@ struct ClientAddressTests {
         }
     }
 
-    @Test("What an address is not known for is bounded by its connections: one too many is told, and closed")
+    @Test("Connections of an address are limited: one too many is answered with 429 and closed")
     func connections() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             var settings = ServerSettings.patient
             settings.perAddress = 2
             try await TestSite.run(of: database, settings) { site in
-                // 127.0.0.1 speaks for others.
+                // 127.0.0.1 would count as a proxy, which has no limit.
                 let held = [LoopbackSocket(from: "127.0.0.2"), LoopbackSocket(from: "127.0.0.2")]
                 for client in held {
                     let head = await site.begin("/", on: client)

@@ -3,13 +3,13 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Limits that no clock in a test measures: the test waits for what they do, however long that takes.
+/// Time limits on clients. The tests measure no time: they wait for the effect of a limit, however long that takes.
 @Suite("Limits")
 struct ClientLimitTests {
     /// client    asks for a long answer, reads its head, then nothing                              finds it cut off
     /// server                                                            waits in vain, closes it
     @Test(
-        "A client that does not read is let go, by the time without progress or by that of a whole request",
+        "A client that does not read is disconnected, by the limit for a piece or by that for a whole answer",
         arguments: [true, false])
     func unread(byProgress: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -32,7 +32,7 @@ struct ClientLimitTests {
             defer { client.close() }
             let head = await site.begin(dayPath, on: client)
             guard head.hasPrefix("HTTP/1.1 200") else { return false }
-            // The one that is left asks for the metrics.
+            // The one request that is still under way asks for the metrics.
             try await waitUntil {
                 try await site.get("/metrics").text.contains("quakes_http_requests_under_way 1\n")
             }
@@ -42,7 +42,7 @@ struct ClientLimitTests {
         }
     }
 
-    @Test("A request that takes too long altogether is 503 with Retry-After")
+    @Test("A request that takes too long as a whole is 503 with Retry-After")
     func request() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient
@@ -58,7 +58,7 @@ struct ClientLimitTests {
                         #expect(answer.text == "The answer took too long.\n")
                     }
                 }
-                // Its session is free again.
+                // The session of the request is free again.
                 try await waitUntil {
                     try await site.get("/metrics").text.contains("quakes_sessions_used 0\n")
                 }
@@ -82,9 +82,9 @@ struct ClientLimitTests {
         }
     }
 
-    /// first, second    connect              first goes
+    /// first, second    connect              first leaves
     /// third                      asks                    gets its answer
-    @Test("Beyond the greatest number of connections, a client waits until another one has gone")
+    @Test("Beyond the maximum number of connections, a client waits until another one has left")
     func connections() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient
@@ -106,7 +106,7 @@ struct ClientLimitTests {
         }
     }
 
-    @Test("Silent, dripping, shouting and pipelining clients keep nobody from an answer")
+    @Test("Silent, slow, verbose and pipelining clients do not keep another client from its answers")
     func flood() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(250).document)
@@ -140,9 +140,9 @@ struct ClientLimitTests {
         }
     }
 
-    /// slow clients     ask for long answers, and read their heads              one after the other finds its answer cut off
-    /// quick client                                              asks, and gets all, again and again
-    @Test("When too much waits for slow clients, the slowest goes, and nobody else is refused or waits")
+    /// slow clients     ask for long answers, and read their heads              some find their answers cut off
+    /// quick client                                              asks again and again, and gets whole answers
+    @Test("When too much waits for slow clients, the slowest is disconnected; others are neither refused nor delayed")
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)
@@ -175,7 +175,7 @@ struct ClientLimitTests {
     }
 
     /// client    asks for a long answer, reads a little again and again                      finds it cut off
-    @Test("A client that takes a little now and then is let go, too: progress has to mean something")
+    @Test("A client that reads all the time, but too slowly, is also disconnected")
     func dripping() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)
@@ -186,7 +186,7 @@ struct ClientLimitTests {
                 defer { client.close() }
                 let head = await site.begin(dayPath, on: client, "Connection: close\r\n")
                 #expect(head.hasPrefix("HTTP/1.1 200"))
-                // It takes something all the time, but a second and more for a piece.
+                // The client reads all the time, but takes more than a second for one piece of the answer.
                 let rest = await onThread {
                     var rest: [UInt8] = []
                     var piece = [UInt8](repeating: 0, count: 4 << 10)
@@ -203,7 +203,7 @@ struct ClientLimitTests {
 }
 
 extension TestSite {
-    /// Asks on its own connection that takes little at a time, and reads the answer's head.
+    /// Sends a request from a socket with a small receive buffer, and reads the answer's head.
     func begin(_ path: String, on client: LoopbackSocket, _ fields: String = "") async -> String {
         await onThread {
             client.receiveLittle()
@@ -215,7 +215,7 @@ extension TestSite {
 }
 
 extension LoopbackSocket {
-    /// Keeps the system's buffer for what comes in small; before it connects.
+    /// Makes the receive buffer of the socket small. Call this before the socket connects.
     fileprivate func receiveLittle() {
         var size: Int32 = 4096
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))

@@ -3,16 +3,15 @@ import TestSupport
 
 /// A document of the USGS's day feed.
 struct DayFeed {
-    /// The moment that the documents of tests are made at; the database's clock has passed it.
+    /// The time at which the documents of the tests are generated; the database's clock is later.
     static let morning = 1_700_000_000_000
 
     var generated = DayFeed.morning
-    /// Each event with how long ago it was, in minutes.
+    /// The features, as JSON.
     var features: [String] = []
 
     static let url = "https://earthquake.usgs.gov/earthquakes/feed/v1.0/summary/all_day.geojson"
 
-    /// Adds an event.
     mutating func add(
         _ code: String, minutesAgo: Int = 60, magnitude: String = "1.5", updated: Int = 0,
         formerly: String? = nil, more: String = ""
@@ -35,7 +34,7 @@ struct DayFeed {
         """
     }
 
-    /// A feed of so many events.
+    /// A feed with this number of events.
     static func of(_ count: Int) -> DayFeed {
         var feed = DayFeed()
         for number in 0..<count {

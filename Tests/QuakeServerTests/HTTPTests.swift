@@ -8,7 +8,7 @@ import Testing
 struct HTTPTests {
     private let server = TestServer.shared
 
-    @Test("A client of HTTP/1.0 gets a long answer without chunks, and then the end of the connection")
+    @Test("A client of HTTP/1.0 gets a long answer without chunks, and the end of the connection ends it")
     func old() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -57,7 +57,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "A request without a Host, with two of them, or with one that is none, is 400",
+        "A request without a Host, with two of them, or with an invalid one is 400",
         arguments: [
             ("", 400), ("Host: x\r\nHost: x\r\n", 400), ("Host: a b\r\n", 400), ("Host: a/b\r\n", 400),
             ("Host: user@a\r\n", 400), ("Host: [::1\r\n", 400), ("Host: [x]:80\r\n", 400),
@@ -76,7 +76,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("A client that closes its side after its requests gets its answers", arguments: [1, 3])
+    @Test("A client that shuts down its sending side after its requests gets its answers", arguments: [1, 3])
     func halfClosed(requests: Int) async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -103,7 +103,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("HEAD of the changes has the head of GET, and nothing behind it")
+    @Test("HEAD of the changes has the head of GET and no body")
     func head() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -124,7 +124,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("An empty Last-Event-ID is none")
+    @Test("An empty Last-Event-ID is ignored")
     func emptyID() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -136,7 +136,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("However many requests come in one go, each is answered")
+    @Test("Every request of a long pipeline is answered")
     func pipeline() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -150,7 +150,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "What cannot be read is refused in words, and counted",
+        "A malformed request is refused with a reason, and counted",
         arguments: [
             ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}", 400), ("GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400),
             ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
@@ -174,7 +174,7 @@ struct HTTPTests {
 
     /// client    asks for a long answer, reads its head, leaves
     /// server                                                      counts it
-    @Test("A client that leaves in the middle of an answer counts with status 0")
+    @Test("A client that leaves in the middle of an answer is counted with status 0")
     func left() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(20_000).document)
@@ -198,9 +198,9 @@ struct HTTPTests {
     }
 }
 
-/// An answer to a client of HTTP/1.0: its body goes to the end of the connection.
+/// An answer to a client of HTTP/1.0, whose body ends with the connection.
 private struct OldAnswer {
-    /// In lower case, but for the reason.
+    /// In lower case, except for the reason phrase.
     let head: String
     let body: [UInt8]
 
@@ -214,7 +214,7 @@ private struct OldAnswer {
 }
 
 extension LoopbackSocket {
-    /// What comes until this text has come, and then that one.
+    /// Reads up to and with `text`, and then up to and with `end`.
     fileprivate func read(until text: String, then end: String) -> [UInt8] {
         var all: [UInt8] = []
         var byte: UInt8 = 0

@@ -3,16 +3,16 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// A socket that somebody else opened, as systemd does.
+/// A socket that another process opened, such as systemd.
 @Suite("An inherited socket")
 struct InheritedSocketTests {
-    @Test("Has room for 1,024 clients that wait, whatever it had before, and is called by its address")
+    @Test("Gets a queue of 1,024 waiting clients, even if it had a shorter one, and is named by its address")
     func queue() async throws {
         try await TestServer.shared.withDatabase { database in
             let socket = try LoopbackSocket.bound(queue: 7)
             defer { socket.close() }
             #expect(try socket.queueLength == 7)
-            // The server closes the one that it gets.
+            // The server closes the descriptor that it is given.
             let inherited = ListeningAddress.descriptor(dup(socket.descriptor))
             try await TestSite.run(of: database, on: inherited) { site in
                 #expect(site.address == "127.0.0.1:\(socket.port)")
@@ -24,7 +24,7 @@ struct InheritedSocketTests {
 }
 
 extension LoopbackSocket {
-    /// How many clients may wait to be accepted: `tcpi_sacked` of a socket that listens (net/ipv4/tcp.c, tcp_get_info).
+    /// How many clients can wait to be accepted: `tcpi_sacked` of a listening socket (net/ipv4/tcp.c, tcp_get_info).
     fileprivate var queueLength: UInt32 {
         get throws {
             var info = [UInt32](repeating: 0, count: 26)

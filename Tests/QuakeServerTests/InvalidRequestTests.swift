@@ -2,9 +2,9 @@ import QuakeServer
 import TestSupport
 import Testing
 
-@Suite("Requests that are not as they should be")
+@Suite("Invalid requests")
 struct InvalidRequestTests {
-    @Test("Are refused in words, and the server goes on")
+    @Test("Are refused with a reason, and the server keeps running")
     func refusals() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -21,7 +21,7 @@ struct InvalidRequestTests {
     }
 
     @Test(
-        "Absurd bytes never end the server",
+        "Malformed bytes never end the server",
         arguments: [
             "\r\n\r\n", "GET\r\n\r\n", "\u{0}\u{1}\u{2}", "GET  HTTP/1.1\r\n\r\n",
             "GET http:// HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -39,7 +39,7 @@ struct InvalidRequestTests {
             settings.idleTime = .milliseconds(200)
             try await TestSite.run(of: database, settings) { site in
                 _ = await site.send(Array(request.utf8))
-                // This request, too, is cut off if it takes too long.
+                // This request is cut off as well if it takes too long.
                 let lives = try await eventually {
                     do { return try await site.get("/nothing").status == 404 } catch { return false }
                 }
@@ -48,7 +48,7 @@ struct InvalidRequestTests {
         }
     }
 
-    @Test("A head or a body without end is cut off")
+    @Test("An endless head or body is cut off")
     func floods() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -64,7 +64,7 @@ struct InvalidRequestTests {
         }
     }
 
-    @Test("A client that sends nothing, or half a request, is let go")
+    @Test("A client that sends nothing, or half a request, is disconnected")
     func silence() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient
@@ -76,7 +76,7 @@ struct InvalidRequestTests {
         }
     }
 
-    @Test("Requests that come in one go are answered in their order")
+    @Test("Pipelined requests are answered in order")
     func pipelining() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(500).document)

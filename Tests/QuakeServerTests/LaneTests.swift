@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Lanes of sessions")
 struct LaneTests {
-    /// Takes as many sessions as it may.
+    /// Takes as many sessions as the lane may have, and returns their number.
     private func fill(_ use: inout LaneUse, with lane: Lane, of open: Int) -> Int {
         var count = 0
         while count < 100, use.admits(lane, of: open) {
@@ -16,7 +16,7 @@ struct LaneTests {
     }
 
     @Test(
-        "However much is long and costly, a session is left for what is short, and one for the process",
+        "Long and costly queries leave a session for short ones, and one for the server itself",
         arguments: 3...20)
     func leavesRoom(open: Int) {
         var use = LaneUse()
@@ -27,12 +27,12 @@ struct LaneTests {
         #expect(costly >= 1)
         #expect(short >= 1)
         #expect(costly + long + short == open - 1)
-        // With more than three, what is costly leaves one for what is long, too.
+        // With more than three sessions, costly queries also leave one for long ones.
         #expect(open == 3 || long >= 1)
         #expect(use.admits(.own, of: open))
     }
 
-    @Test("Under a flood of short questions, one long and one costly one go on, too")
+    @Test("Under a flood of short queries, a long and a costly one still get their turns")
     func goesOn() {
         var use = LaneUse()
         use.begin(.short)
@@ -44,7 +44,7 @@ struct LaneTests {
     }
 
     @Test(
-        "What a query has to wait for is known before it begins",
+        "The lane of a query is known before it begins",
         arguments: [
             ("limit=20", Lane.short), ("eventid=us1", .short), ("", .long), ("limit=20000", .long),
             ("limit=20&asof=1", .costly), ("limit=20&offset=5000", .costly),
@@ -56,7 +56,7 @@ struct LaneTests {
     }
 
     @Test(
-        "A feed of thousands of events is long",
+        "A feed of thousands of events belongs to the long lane",
         arguments: [
             ("all_hour", Lane.short), ("all_day", .short), ("all_week", .long), ("4.5_week", .short),
             ("2.5_month", .long),

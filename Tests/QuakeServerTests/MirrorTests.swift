@@ -7,30 +7,30 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// A second Quakes that takes in what a first one serves.
+/// A second Quakes that imports what a first one serves.
 @Suite("A mirror of another Quakes")
 struct MirrorTests {
     private let server = TestServer.shared
 
-    @Test("It ends with the same table whenever it looks: inserted, changed, deleted, renamed and back")
+    @Test("Has the same table after every import: events inserted, changed, deleted, renamed and renamed back")
     func sameTable() async throws {
         try await withPair { first, second, site in
             var writer = RandomWriter(seededRandom())
             for _ in 0..<12 {
                 try await writer.write(1 + writer.random.below(4), to: first)
-                // Of a dozen events, many go at once.
+                // With only a dozen events, a large part may be deleted at once, which the brake would hold.
                 let summary = try await second.mirror(site) { $0.retraction = .force }
                 #expect(summary.failure == nil)
                 #expect(try await second.rows() == first.rows())
             }
-            // A mirror that is up to date has nothing to do, and no run.
+            // An up-to-date mirror has nothing to do and records no run.
             let runs = try await second.query("select from import.run").count
             #expect(try await second.mirror(site).outcome == .notModified)
             #expect(try await second.query("select from import.run").count == runs)
         }
     }
 
-    @Test("Which rows are one earthquake there changes none of them here")
+    @Test("A new grouping of rows into earthquakes in the first Quakes changes no rows in the mirror")
     func grouped() async throws {
         try await withPair { first, second, site in
             try await first.importAgencies()
@@ -44,7 +44,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("A deletion is one there and here, for the same reason; the author says whose it was, and where")
+    @Test("A deletion is copied with its reason; the author here is the author there, with the server's name")
     func authors() async throws {
         try await withPair(namesAuthors: true) { first, second, site in
             try await first.importDocument(DayFeed.of(20).document)
@@ -74,7 +74,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A position that no longer holds brings all rows anew, and what they lack goes, unless too much would"
+        "A position that no longer holds brings a snapshot; rows it lacks are deleted, unless they are too many"
     )
     func anew() async throws {
         try await withPair { first, second, site in
@@ -100,7 +100,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A first Quakes that was emptied does not empty it, nor does one that lost a tenth, unless forced",
+        "A first Quakes that was emptied, or has lost a tenth, does not empty the mirror, unless forced",
         arguments: [(4, 4), (60, 7)], [false, true])
     func brake(_ events: (all: Int, gone: Int), isAnew: Bool) async throws {
         try await withPair { first, second, site in
@@ -117,7 +117,7 @@ struct MirrorTests {
                 "\(held.failure as Any)".contains(
                     "lacks \(events.gone) of the \(events.all) events in this table"))
             #expect(try await second.rows() == before)
-            // What is new there is taken in, and what is held is said again.
+            // New events are imported, and the held deletions are reported again.
             var feed = DayFeed()
             feed.add("new")
             try await first.importDocument(feed.document)
@@ -132,7 +132,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("With --retract never, nothing is deleted, and the rest comes", arguments: [false, true])
+    @Test("With --retract never, nothing is deleted, and everything else is imported", arguments: [false, true])
     func never(isAnew: Bool) async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(20).document)
@@ -148,7 +148,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("An answer that is no stream of changes, or is cut off, changes nothing")
+    @Test("An answer that is not a stream of changes, or is cut off, changes nothing")
     func broken() async throws {
         try await server.withDatabase { database in
             let position = Self.position
@@ -169,7 +169,7 @@ struct MirrorTests {
         }
     }
 
-    /// Lines in place of the one, two or more that a Quakes sends, and what is said of them.
+    /// Lines that replace one or more lines of a valid answer, and the reason that the failure gives.
     private static let malformedAnswers: [(lines: [String], reason: String)] = [
         (["5", position], "line 1 is not an object"),
         (["[]", position], "line 1 is not an object"),
@@ -200,7 +200,7 @@ struct MirrorTests {
         #"{"token":7,"operation":\#(operation),"key":\#(key),"reason":null,"row":\#(row)}"#
     }
 
-    @Test("A malformed line is named, and nothing is taken in", arguments: malformedAnswers.indices)
+    @Test("A malformed line is named, and nothing is imported", arguments: malformedAnswers.indices)
     func malformed(_ index: Int) async throws {
         let (lines, reason) = Self.malformedAnswers[index]
         let answer = TestFeedServer.Answer.whole(.ok, Array(lines.map { $0 + "\n" }.joined().utf8))
@@ -213,10 +213,10 @@ struct MirrorTests {
         }
     }
 
-    @Test("A line without an end is not read to its end")
+    @Test("An endless line is not read to its end")
     func endless() async throws {
         try await server.withDatabase { database in
-            // More is promised than is ever sent.
+            // The answer promises more bytes than it ever sends.
             let answer = TestFeedServer.Answer.stalled(
                 [UInt8](repeating: UInt8(ascii: "a"), count: 9 << 20), promised: 200 << 20)
             try await TestFeedServer.run(answering: { _ in answer }) { server in
@@ -226,11 +226,11 @@ struct MirrorTests {
         }
     }
 
-    @Test("A database whose queue of notifications is full is the reason that is said")
+    @Test("A full notification queue is named as the reason of the failure")
     func fullQueue() async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(3).document)
-            // As PostgreSQL says it, at the COMMIT.
+            // The error that PostgreSQL raises at the COMMIT.
             try await second.withConnection { connection in
                 try await connection.execute(
                     script: """
@@ -250,7 +250,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("Tokens of nineteen digits are positions, too")
+    @Test("Tokens of nineteen digits are valid positions")
     func longTokens() async throws {
         try await withPair { first, second, site in
             try await first.query("select setval('history.token', 1000000000000000000)")
@@ -275,7 +275,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "One that sweeps the first one's event service ends with the same table, deletions of any service included"
+        "A sweep of the first one's event service gives the same table, including deletions that service records"
     )
     func sweeps() async throws {
         try await withPair { first, second, site in
@@ -339,7 +339,7 @@ extension TestDatabase {
         }
     }
 
-    /// All there is, but when it came in.
+    /// All rows, without the time of their import.
     fileprivate func rows() async throws -> [String] {
         try await query("select (to_jsonb(quake) - 'imported_at')::text as row from quake order by code").map
         {

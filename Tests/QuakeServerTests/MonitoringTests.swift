@@ -33,7 +33,7 @@ struct MonitoringTests {
     }
 
     @Test(
-        "Health tells how far apart a service's documents were made, so that an hourly one is not late after minutes"
+        "Health reports the interval between a service's documents, so that an hourly service is not late after minutes"
     )
     func interval() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -48,7 +48,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("A database that is gone is 503, for health and for answers, and the metrics stay")
+    @Test("Without the database, health and answers are 503, and the metrics are still served")
     func away() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -70,7 +70,7 @@ struct MonitoringTests {
     }
 
     @Test(
-        "Prometheus's own tools find nothing to say against the metrics and the rules for alerts",
+        "promtool finds no fault with the metrics and the alert rules",
         .needsPromtool)
     func promtool() async throws {
         let rules = projectFile("deploy/prometheus/alerts.yaml")
@@ -82,7 +82,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("The dashboard and the alerts ask for metrics that there are, and the dashboard draws each of them")
+    @Test("The dashboard and the alerts use only existing metrics, and the dashboard draws every metric")
     func dashboard() async throws {
         let file = try Data(contentsOf: projectFile("deploy/grafana/service.json"))
         let dashboard = try #require(JSONSerialization.jsonObject(with: file) as? [String: Any])
@@ -107,11 +107,11 @@ struct MonitoringTests {
                 $0.output.1.matches(of: names).map { String($0.output) }
             })
         try await withManyMetrics { site in
-            // Some metrics exist once the server has heard of the database's state.
+            // Some metrics exist only after the server has read the database's state.
             try await waitUntil { try await site.get("/health").status == 200 }
             let text = try await site.get("/metrics").text
             let families = Set(text.matches(of: /# TYPE (\w+)/).map { String($0.output.1) })
-            // Only with an access log.
+            // This metric exists only with an access log.
             let samples = families.union(families.map { "\($0)_bucket" })
                 .union(["quakes_access_log_dropped_lines_total"])
             #expect(drawn.union(rules).subtracting(samples).isEmpty)
@@ -120,7 +120,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("Prometheus itself understands what the dashboard asks", .needsPromtool)
+    @Test("Prometheus itself can parse the queries of the dashboard", .needsPromtool)
     func dashboardQueries() async throws {
         let file = try Data(contentsOf: projectFile("deploy/grafana/service.json"))
         let dashboard = try #require(JSONSerialization.jsonObject(with: file) as? [String: Any])
@@ -151,7 +151,7 @@ struct MonitoringTests {
 
     private static let hostileName = "dashboard \"1\"\u{301}\\\u{301}\r\nquakes_forged 1"
 
-    @Test("Whatever a reader calls itself, its metrics are lines of their own")
+    @Test("The metrics of a reader stay on their lines, even if its name is hostile")
     func hostileName() async throws {
         try await withSourceAndReader(Self.hostileName) { site in
             let lines = try await site.get("/metrics").text.utf8.split(separator: UInt8(ascii: "\n"))
@@ -165,7 +165,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("With their own address, the metrics are there only, and nothing but health beside them")
+    @Test("With their own address, the metrics are served only there, and only health beside them")
     func apart() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database, metricsApart: true) { site in
@@ -182,7 +182,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("Metrics tell how many connections and files are open, and what the process uses")
+    @Test("Metrics report the open connections and files and the resources of the process")
     func process() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -195,8 +195,8 @@ struct MonitoringTests {
                 let clients = (0..<20).map { _ in LoopbackSocket() }
                 for client in clients { client.connect(to: site.port) }
                 try await waitUntil { try await metric("quakes_http_connections_open") == 21 }
-                // A client is a file of the server and one of the test. How many other tests have open
-                // changes at any time.
+                // Each client uses one file descriptor of the server and one of the test. Other tests in this process also open
+                // and close files at any time.
                 let files = try await metric("process_open_fds")
                 #expect(files >= 40)
                 for client in clients { client.close() }
@@ -208,7 +208,7 @@ struct MonitoringTests {
         }
     }
 
-    /// Runs promtool, which says what is wrong, and nothing else.
+    /// Runs promtool, which prints only what is wrong.
     private func check(_ arguments: [String], _ input: String) async throws {
         let result = try await Subprocess.run(
             .path(.init(try #require(Clients.promtool))), arguments: .init(arguments), input: .string(input),
@@ -237,7 +237,7 @@ struct MonitoringTests {
         }
     }
 
-    /// The same, after requests of several kinds.
+    /// Does the same, after requests of several kinds.
     private func withManyMetrics(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
         try await withSourceAndReader(Self.hostileName) { site in
             for path in [dayPath, dayPath, "/nothing", "/fdsnws/event/1/count", "/health"] {
@@ -248,7 +248,7 @@ struct MonitoringTests {
     }
 
     @Test(
-        "Metrics count requests by route and status, and tell how fresh the sources are and how late the readers"
+        "Metrics count requests by route and status, and report how old the sources are and how late the readers"
     )
     func metrics() async throws {
         try await withSourceAndReader { site in

@@ -4,14 +4,14 @@ import Testing
 
 @testable import QuakeServer
 
-/// Each with the configuration that `deploy/proxies` has for it.
+/// Tests each proxy with its configuration in `deploy/proxies`.
 @Suite(
-    "Behind other servers",
+    "Behind a proxy",
     .enabled(if: ReverseProxy.programs != nil, "without Debian's packages, there are no proxies"))
 struct ProxyTests {
     typealias Program = ReverseProxy.Program
 
-    @Test("Answers, tags and compression come through as they are", arguments: Program.allCases)
+    @Test("Answers, tags and compression pass through unchanged", arguments: Program.allCases)
     func answers(_ program: Program) async throws {
         try await withProxy(program) { _, site, proxied in
             let path = "/fdsnws/event/1/query?format=csv&orderby=time-asc"
@@ -28,7 +28,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "Each of many streams has a change at once, and nobody waits for another's end",
+        "Each of many streams gets a change immediately, without waiting for another stream to end",
         arguments: Program.allCases)
     func streams(_ program: Program) async throws {
         try await withProxy(program) { database, site, proxied in
@@ -52,7 +52,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("A cache asks once for all who wait at the same position", arguments: [Program.nginx, .varnish])
+    @Test("A cache makes one request for all clients that wait at the same position", arguments: [Program.nginx, .varnish])
     func polls(_ program: Program) async throws {
         try await withProxy(program) { database, site, proxied in
             let position = try #require(
@@ -79,10 +79,10 @@ struct ProxyTests {
         }
     }
 
-    @Test("The address that a proxy names is the one that is bounded", arguments: Program.allCases)
+    @Test("The limit on streams applies to the address that the proxy names", arguments: Program.allCases)
     func addresses(_ program: Program) async throws {
         try await withProxy(program, perAddress: 1) { _, _, proxied in
-            // The proxy's own address is 127.0.0.1, whose streams nobody counts.
+            // The proxy connects from 127.0.0.1, whose streams are not limited.
             let first = LoopbackSocket(from: "127.0.0.2")
             let second = LoopbackSocket(from: "127.0.0.2")
             let other = LoopbackSocket(from: "127.0.0.3")
@@ -97,7 +97,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "Over TLS and HTTP/2, a stream has a change at once, and the metrics are closed",
+        "Over TLS and HTTP/2, a stream gets a change immediately, and the metrics are not served",
         arguments: [Program.nginx, .haproxy])
     func encrypted(_ program: Program) async throws {
         try await withProxy(program) { proxy, database, site, _ in
@@ -108,7 +108,7 @@ struct ProxyTests {
             for path in ["/metrics", "/metrics?x=1"] {
                 #expect(try await curl("-o", "/dev/null", "-w", "%{http_code}", service + path) == "404")
             }
-            // It ends with the first change, which it would not have if somebody kept it back.
+            // The command ends with the first change. A proxy that buffered the stream would make it wait for ever.
             let stream = Task {
                 try await Subprocess.run(
                     .name("sh"),
@@ -133,7 +133,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("An address that floods gets 429", arguments: [Program.nginx, .haproxy])
+    @Test("An address that sends too many requests gets 429", arguments: [Program.nginx, .haproxy])
     func flood(_ program: Program) async throws {
         try await withProxy(program) { proxy, _, _, _ in
             let flood = "https://127.0.0.1:\(proxy.tlsPort)/health?[1-2000]"
@@ -158,7 +158,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "The metrics are closed below a base path, too, and in other spellings", arguments: Program.allCases)
+        "The metrics are also closed below a base path, and in other spellings of the path", arguments: Program.allCases)
     func metrics(_ program: Program) async throws {
         try await withProxy(program) { _, site, proxied in
             let open = try await site.get("/quakes/metrics").status
@@ -175,7 +175,6 @@ struct ProxyTests {
         }
     }
 
-    /// What curl prints.
     private func curl(_ arguments: String...) async throws -> String {
         try await Subprocess.run(
             .name("curl"), arguments: .init(["-ks", "--http2"] + arguments), output: .string(limit: 1 << 20),
@@ -190,7 +189,7 @@ struct ProxyTests {
         return line.flatMap { Int($0.dropFirst(name.count)) } ?? 0
     }
 
-    /// Serves three earthquakes.
+    /// Serves three earthquakes, directly and through the proxy.
     private func withProxy(
         _ program: Program, perAddress: Int = 100,
         _ body: @escaping @Sendable (TestDatabase, _ site: TestSite, _ proxied: TestSite) async throws -> Void

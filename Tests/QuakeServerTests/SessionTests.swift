@@ -5,7 +5,7 @@ import Testing
 
 @testable import QuakeServer
 
-@Suite("Sessions of the database")
+@Suite("Database sessions")
 struct SessionTests {
     private var oneSession: ServerSettings {
         var settings = ServerSettings.patient
@@ -16,7 +16,7 @@ struct SessionTests {
     /// slow client    asks for a long answer, reads only its head
     /// other client                                                 asks, and gets its answer
     /// slow client                                                  reads the rest
-    @Test("A client that does not read holds none, and gets its whole answer all the same")
+    @Test("A client that does not read holds no session, and still gets its whole answer")
     func slowClient() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(40_000).document)
@@ -39,7 +39,7 @@ struct SessionTests {
         }
     }
 
-    @Test("A client that goes away ends its query")
+    @Test("A client that disconnects ends its query")
     func goneClient() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -65,7 +65,7 @@ struct SessionTests {
         }
     }
 
-    @Test("That were lost are opened again, and no request fails for that")
+    @Test("Lost sessions are opened again, and no request fails because of them")
     func lostSessions() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -79,9 +79,9 @@ struct SessionTests {
         }
     }
 
-    /// server:  ─ stands still ───────────────────────── goes on
+    /// server:  ─ hangs ─────────────────────────────── responds again
     /// clients:   ask: 503 ─ ask again: 503 at once       ask: 200
-    @Test("Of a database that stands still, nobody waits for an answer, and sessions that knew it are closed")
+    @Test("Requests do not wait for a database that hangs, and its sessions are closed")
     func frozenDatabase() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -90,7 +90,7 @@ struct SessionTests {
         try await TestSite.run(of: database) { site in
             try await waitUntil { try await site.get(dayPath).status == 200 }
             try await server.cluster.frozen {
-                // Not one that is kept.
+                // A path that the server has not cached.
                 let path = "/fdsnws/event/1/count?minmagnitude=-9"
                 #expect(try await site.get(path).status == 503)
                 try await waitUntil { try await site.get("/health").text.contains("\"sessions\":0") }
@@ -100,7 +100,7 @@ struct SessionTests {
         }
     }
 
-    @Test("A full line is 503 with Retry-After, and so is a statement that takes too long")
+    @Test("A request is 503 with Retry-After if the line is full, and also if its statement takes too long")
     func fullLine() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -126,9 +126,9 @@ struct SessionTests {
         }
     }
 
-    /// flood    holds all sessions, and has the whole line
-    /// other                                                  waits in line; the flood's last one is refused
-    @Test("Of a full line, the address that has the most in it gives way to others")
+    /// flood    holds all sessions, and fills the line
+    /// other                                                  joins the line; the flood's newest request is refused
+    @Test("In a full line, the address with the most waiting requests gives way to others")
     func flood() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -153,13 +153,13 @@ struct SessionTests {
                         try await waitUntil {
                             try await site.get("/metrics").text.contains("quakes_requests_waiting 4\n")
                         }
-                        // The second of them waits beside one of the first address less.
+                        // Both requests find a place: when the second arrives, the first address still has more requests waiting.
                         let other = Task { try await statuses(of: 2, from: "192.0.2.2") }
                         try await waitUntil {
                             try await site.get("/metrics").text.contains(
                                 "quakes_http_requests_total{route=\"summary\",status=\"503\"} 2\n")
                         }
-                        // Nobody has more than the others now.
+                        // Now no address has more requests in the line than the others.
                         #expect(try await statuses(of: 1, from: "192.0.2.2") == [503])
                         return (flood, other)
                     }

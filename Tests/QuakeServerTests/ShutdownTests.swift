@@ -2,9 +2,9 @@ import QuakeServer
 import TestSupport
 import Testing
 
-@Suite("The end of the server")
+@Suite("Shutdown of the server")
 struct ShutdownTests {
-    @Test("Comes at once when nothing is under way, also with clients that keep their connections")
+    @Test("Ends immediately when nothing is under way, even if clients keep their connections open")
     func idle() async throws {
         try await TestServer.shared.withDatabase { database in
             let client = LoopbackSocket()
@@ -33,15 +33,15 @@ struct ShutdownTests {
         }
     }
 
-    @Test("Does not wait for ever for a client that does not read")
+    @Test("Does not wait for a client that does not read")
     func silentClient() async throws {
         try await withLongAnswer(endingTime: .milliseconds(100)) { _, _ in }
     }
 
     /// server      is told to end, drains                                                   ends
-    /// balancer                              asks for health, is told to send nobody
+    /// balancer                              asks for health, is told to send no more clients
     /// client                                connects, asks, gets its answer and a close
-    @Test("Can be told to load balancers first, while clients that come are served")
+    @Test("Can be announced to load balancers first, while new requests are still served")
     func draining() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -65,7 +65,7 @@ struct ShutdownTests {
         }
     }
 
-    /// Begins a long answer, hands over its client and its head while the server is told to end, and waits for that.
+    /// Begins a long answer, calls `body` with its client and its head while the server is ending, and waits for the end.
     private func withLongAnswer(
         endingTime: Duration, _ body: @escaping @Sendable (LoopbackSocket, String) async throws -> Void
     ) async throws {

@@ -10,14 +10,14 @@ struct SpoolTests {
 
     private func bytes(_ count: Int, _ number: UInt8) -> [UInt8] { Array(repeating: number, count: count) }
 
-    /// All that comes until the end.
+    /// All bytes up to the end.
     private func all(_ reader: Spool.Reader) async throws -> [UInt8] {
         var all: [UInt8] = []
         while let piece = try await reader.next() { all += piece.readableBytesView }
         return all
     }
 
-    @Test("What waits behind the last piece is in the file, and every reader gets all of it in order")
+    @Test("Bytes behind the last piece wait in the file, and every reader gets all of them in order")
     func order() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
         let spool = Spool(in: quota, isShared: true)
@@ -38,7 +38,7 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("A client that has all gives the file back, while the answer is still being written")
+    @Test("When a client has read everything so far, the file is released, even if the answer is still being written")
     func caughtUp() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
         let spool = Spool(in: quota, isShared: false)
@@ -55,7 +55,7 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("When the quota is used up, the client that has waited longest with the most bytes goes")
+    @Test("When the quota is used up, the client with the highest product of bytes and standstill is dropped")
     func quota() async throws {
         let quota = SpoolQuota(10_000, metrics)
         let slow = Spool(in: quota, isShared: false)
@@ -75,7 +75,7 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("Without a slow client to drop, an answer that has no room is refused")
+    @Test("If no slow client can be dropped, an answer beyond the quota is refused")
     func full() async throws {
         let quota = SpoolQuota(1500, metrics)
         let spool = Spool(in: quota, isShared: true)

@@ -3,11 +3,11 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// A server that does not speak with the primary directly.
-@Suite("A server of a hot standby, and one behind a pooler")
+/// Servers that are not connected to the primary directly.
+@Suite("A server on a hot standby, and one behind a pooler")
 struct StandbyAndPoolerTests {
     private static let events = "/fdsnws/event/1"
-    /// What shows neither the server's address nor the present moment.
+    /// Paths whose answers contain neither the server's address nor the present time.
     private static let paths =
         [dayPath, "/earthquakes/feed/v1.0/summary/all_day.csv", "/earthquakes/feed/v1.0/detail/usc1.geojson"]
         + ["count", "catalogs", "contributors"].map { "\(events)/\($0)" }
@@ -17,7 +17,7 @@ struct StandbyAndPoolerTests {
             "format=csv&updatedafter=2001-01-01&orderby=magnitude&limit=3&minlat=50&maxlat=60",
         ].map { "\(events)/query?\($0)" }
 
-    @Test("On a standby, answers are those of the primary, and a commit there ends a 304 here")
+    @Test("A standby gives the primary's answers, and a commit on the primary ends a 304 on the standby")
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
@@ -34,14 +34,14 @@ struct StandbyAndPoolerTests {
         try await TestServer.shared.withDatabase { database in
             let pooler = try await Pooler.start(
                 .transaction, before: try await TestServer.shared.cluster(),
-                // Each transaction gets another session than the one before.
+                // Each transaction uses another session than the one before it.
                 settings: ["server_round_robin = 1"])
             try await compare(database, pooler.database(database)) {}
             withExtendedLifetime(pooler) {}
         }
     }
 
-    @Test("A client of the stream goes on at the server of a standby, where it was at the primary's")
+    @Test("A client of the stream continues at a standby's server from its position at the primary's")
     func resumes() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
@@ -65,9 +65,9 @@ struct StandbyAndPoolerTests {
     }
 
     /// primary: has 20 events
-    /// standby: has none of them ─────────────────── replays on
-    /// client:  has all of the primary's ─ comes here, waits ── goes on
-    @Test("A client that is ahead of a standby waits for it, and does not start anew")
+    /// standby: has none of them ─────────────────── resumes replay
+    /// client:  has all of the primary's ─ comes here, waits ── continues
+    @Test("A client that is ahead of a standby waits for it, and does not start again")
     func ahead() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
@@ -82,7 +82,7 @@ struct StandbyAndPoolerTests {
             }
             try await database.query("update quake set magnitude = 7 where code = 'usc3'")
             try await TestSite.run(of: copy) { there in
-                // The head comes with the first heartbeat, while it waits.
+                // The server sends the head with the first heartbeat, while the client waits.
                 try await StreamClient.with(there, lastID: id) { client in
                     try await copy.query("select pg_wal_replay_resume()")
                     var replica = StreamReplica()
@@ -94,7 +94,7 @@ struct StandbyAndPoolerTests {
         }
     }
 
-    /// - Parameter catchUp: waits until the other database has all that is committed.
+    /// - Parameter catchUp: Waits until the other database has everything that is committed.
     private func compare(
         _ database: TestDatabase, _ other: TestDatabase,
         _ catchUp: @escaping @Sendable () async throws -> Void

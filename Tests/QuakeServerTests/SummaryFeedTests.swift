@@ -6,9 +6,9 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("The USGS's own paths")
+@Suite("The paths of the USGS's feeds")
 struct SummaryFeedTests {
-    @Test("A feed has the events, the metadata and the bounds as the USGS writes them")
+    @Test("A feed writes the events, the metadata and the bounds as the USGS does")
     func form() async throws {
         try await TestServer.shared.withDatabase { database in
             var feed = DayFeed()
@@ -40,7 +40,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("Each feed has what it is named after", arguments: ["4.5_day", "significant_day", "all_hour"])
+    @Test("Each feed contains what its name says", arguments: ["4.5_day", "significant_day", "all_hour"])
     func selections(name: String) async throws {
         try await TestServer.shared.withDatabase { database in
             var feed = DayFeed()
@@ -76,8 +76,8 @@ struct SummaryFeedTests {
         }
     }
 
-    /// The texts are those of a feed that nobody has checked.
-    @Test("Atom and KML hold any text as text, and events of which little is known")
+    /// The texts come from a feed that has not been checked.
+    @Test("Atom and KML escape any text, and can describe events with few known properties")
     func hostile() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.query(
@@ -114,7 +114,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("Only addresses of the web are linked")
+    @Test("Only web addresses are linked")
     func links() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.query(
@@ -139,12 +139,13 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("A catalogue that follows no feed speaks for itself, and of now")
+    @Test("A catalogue that follows no feed describes itself, as of now")
     func ownFeed() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let text = try await site.get(dayPath).text
-                // An import takes it for nobody's statement of what is not there: it lacks what is not the USGS's.
+                // The URL names the agency, so an import does not take the document for a USGS summary feed, and deletes nothing
+                // by it.
                 let path = dayPath.replacing("all_day", with: "usgs/all_day")
                 #expect(text.contains("\"url\":\"\(site.url(path))\""))
                 #expect(text.contains("\"count\":0},\"features\":[]}"))
@@ -152,7 +153,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("Codes that a String takes for the same have pages, answers and changes of their own")
+    @Test("Codes that are equal as Swift strings have their own pages, answers and changes")
     func equivalentCodes() async throws {
         let codes = ["%C3%A9", "e%CC%81"]
         try await TestServer.shared.withDatabase { database in
@@ -214,7 +215,7 @@ struct SummaryFeedTests {
 /// A second Quakes that reads from the first one's server.
 @Suite("A Quakes that reads from another")
 struct RelayTests {
-    @Test("Ends with the same table after events came, changed, were renamed and were withdrawn")
+    @Test("Has the same table after events were added, changed, renamed and withdrawn")
     func relay() async throws {
         try await withRelay { first, relay in
             var feed = DayFeed.of(40)
@@ -231,7 +232,7 @@ struct RelayTests {
         }
     }
 
-    @Test("Ends with the same table after a replayed week of a real day feed", .needsRealFeeds)
+    @Test("Has the same table after replaying a week of a real day feed", .needsRealFeeds)
     func replay() async throws {
         try await withRelay { first, relay in
             for number in stride(from: 0, to: 120, by: 4) {
@@ -242,7 +243,7 @@ struct RelayTests {
         }
     }
 
-    /// Hands over the first Quakes's database and what brings the second one up to date and compares the tables.
+    /// Calls `body` with the first Quakes's database, and with a closure that updates the second one and compares the tables.
     private func withRelay(
         _ body: @escaping @Sendable (TestDatabase, () async throws -> Void) async throws -> Void
     ) async throws {
@@ -250,7 +251,7 @@ struct RelayTests {
             try await TestServer.shared.withDatabase { second in
                 try await TestSite.run(of: first) { site in
                     try await body(first) {
-                        // Until the server has heard of the change, it says that nothing has changed.
+                        // Until the server is notified of the change, it answers that nothing has changed.
                         let newest: Int = try await first.query("select history.current_token() as token")[0]
                             .decode("token")
                         try await waitUntil {
@@ -272,7 +273,7 @@ struct RelayTests {
 }
 
 extension TestDatabase {
-    /// All rows but for when they came in.
+    /// All rows, without the time of their import.
     fileprivate func rows() async throws -> [String] {
         try await query(
             "select (to_jsonb(quake) - 'imported_at')::text as row from quake order by code collate \"C\""

@@ -6,17 +6,17 @@ import QuakeStore
 import Synchronization
 import TestSupport
 
-/// A server of a test's database on a free port of this machine.
+/// A server for a test's database on a free port of this machine.
 struct TestSite: Sendable {
     let port: Int
-    /// That of the metrics, if they have their own address.
+    /// The port of the metrics, if they have their own address.
     var metricsPort: Int?
-    /// What the server calls its address.
+    /// The address as the server logs it.
     var address = ""
 
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// Runs a server for the time of `body`.
+    /// Runs a server while `body` runs.
     static func run<Result: Sendable>(
         of database: TestDatabase, _ settings: ServerSettings = .patient,
         on address: ListeningAddress = .port(host: "127.0.0.1", 0),
@@ -48,7 +48,7 @@ struct TestSite: Sendable {
         }
     }
 
-    /// Sends a request on its own connection, and returns the answer.
+    /// Sends a request on a new connection, and returns the answer.
     func get(_ path: String, method: String = "GET", _ headers: [String: String] = [:]) async throws
         -> TestAnswer
     {
@@ -58,7 +58,7 @@ struct TestSite: Sendable {
         return try TestAnswer(await send(Array(request.utf8)), isHead: method == "HEAD")
     }
 
-    /// Sends these bytes, and returns all that comes until the server closes the connection.
+    /// Sends these bytes, and returns everything that arrives until the server closes the connection.
     func send(_ bytes: [UInt8]) async -> [UInt8] {
         await onThread {
             let socket = LoopbackSocket()
@@ -71,7 +71,7 @@ struct TestSite: Sendable {
 }
 
 extension TestSite {
-    /// Sends these bytes while it reads all that comes until the server closes the connection.
+    /// Sends these requests while reading, and returns everything that arrives until the server closes the connection.
     func pipelined(_ requests: String) async -> String {
         await onThread { [port] in
             let socket = LoopbackSocket()
@@ -95,7 +95,7 @@ extension Optional {
 }
 
 extension LoopbackSocket {
-    /// What comes up to an empty line.
+    /// Reads up to and with the empty line.
     func readHead() -> String {
         var head: [UInt8] = []
         var byte: UInt8 = 0
@@ -107,7 +107,7 @@ extension LoopbackSocket {
     }
 }
 
-/// An answer, taken apart.
+/// A parsed answer.
 struct TestAnswer: Sendable {
     let status: Int
     let headers: [String: String]
@@ -120,7 +120,7 @@ struct TestAnswer: Sendable {
         let description: String
     }
 
-    /// - Throws: `Broken` if the bytes are not one whole answer.
+    /// - Throws: `Broken` if the bytes are not exactly one answer.
     init(_ bytes: [UInt8], isHead: Bool = false) throws {
         var rest = bytes[...]
         try self.init(from: &rest, isHead: isHead)
@@ -166,7 +166,7 @@ struct TestAnswer: Sendable {
 }
 
 extension ServerSettings {
-    /// Without limits on how long things take, for a machine that may be a hundred times as slow as it is when it is idle.
+    /// Settings with time limits so long that no test reaches them, even on a machine that is a hundred times slower than usual.
     static var patient: ServerSettings {
         var settings = ServerSettings(version: "0")
         let long = Duration.seconds(3600)

@@ -4,9 +4,9 @@ import QuakeView
 import TestSupport
 import Testing
 
-@Suite("A view of a table that is altered")
+@Suite("A view of an altered table")
 struct AlteredTableTests {
-    /// What changes rows of which nothing is recorded.
+    /// Statements that change rows without recording a change in the history.
     private static let alterations = [
         "alter table quake drop column checked_by; alter table quake add column checked_by text default 'bert'",
         "alter table quake alter column checked_by type text using upper(checked_by)",
@@ -21,7 +21,7 @@ struct AlteredTableTests {
                           add column checked_by text default 'anna'
         """
 
-    @Test("A running view takes what the alteration has made of the rows", arguments: alterations)
+    @Test("A running view gets the altered rows", arguments: alterations)
     func running(_ alteration: String) async throws {
         try await withView { database, path in
             try await database.importSample(5)
@@ -42,7 +42,7 @@ struct AlteredTableTests {
     }
 
     @Test(
-        "A view that was stopped takes it with its next pass, even if nothing else has changed",
+        "A stopped view gets the altered rows with its next pass, even without other changes",
         arguments: alterations)
     func stopped(_ alteration: String) async throws {
         try await withView { database, path in
@@ -58,7 +58,7 @@ struct AlteredTableTests {
     }
 
     @Test(
-        "What changes no value costs no snapshot",
+        "A statement that changes no value causes no snapshot",
         arguments: [
             "vacuum full quake", "cluster quake using quake_time", "reindex table quake",
             "grant select (felt) on quake to public", "alter table quake alter felt set statistics 100",
@@ -81,7 +81,7 @@ struct AlteredTableTests {
     }
 
     @Test(
-        "A value that jsonb calls equal to the one before is a change, and reaches the view",
+        "A value that jsonb considers equal to the previous one is still a change, and reaches the view",
         arguments: [
             ("json", #"{"a":1}"#, #"{ "a": 1 }"#), ("numeric", "1.0", "1.00"), ("jsonb", "null", nil),
             ("float8", "-0", "0"), ("int[]", "{1}", "[0:0]={1}"), ("numeric[]", "{1.0}", "{1.00}"),
@@ -111,7 +111,7 @@ struct AlteredTableTests {
         }
     }
 
-    @Test("Rows of a table that inherits from it are not the table's, in the first snapshot and later")
+    @Test("Rows of an inheriting table do not belong to the table, in the first snapshot and later")
     func inherited() async throws {
         try await withView { database, path in
             try await database.importSample(3)
@@ -133,7 +133,7 @@ struct AlteredTableTests {
         }
     }
 
-    @Test("Copies in a table that inherits from it stop no import, and are deleted with none of its rows")
+    @Test("Copies of rows in an inheriting table do not stop an import, and are not deleted with the rows")
     func inheritedCopies() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures(["a", "b"].map { SmallFeed.feature($0) })
@@ -163,7 +163,7 @@ struct AlteredTableTests {
         }
     }
 
-    @Test("A view of an earlier version, whose file lacks the table's shape, is rebuilt")
+    @Test("A view of an earlier version, whose file has no table shape, is rebuilt")
     func earlierVersion() async throws {
         try await withView { database, path in
             try await database.importSample(3)

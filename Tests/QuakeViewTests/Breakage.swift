@@ -27,7 +27,7 @@ extension TestDatabase {
         }
     }
 
-    /// Breaks the table's last row, so that other rows have been written before it.
+    /// Breaks the table's last row, so that a pass has written other rows before it.
     func breakLastRow(_ breakage: Breakage) async throws {
         try await query(
             """
@@ -36,7 +36,7 @@ extension TestDatabase {
             """)
     }
 
-    /// Once the pass waits at that row, cancels it or kills its backend. `serverFails` needs no help.
+    /// Once the pass waits at that row, cancels it or kills its backend. `serverFails` happens without help.
     func help(
         _ breakage: Breakage, _ passing: Task<Position, any Error>
     ) async throws {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Fresh snapshots of a view")
 struct FreshSnapshotTests {
-    @Test("The log of a snapshot stays as small as a step, and the file ends up sound")
+    @Test("The log of a snapshot stays as small as one step, and the file is sound at the end")
     func log() async throws {
         try await withView { database, path in
             try await database.insert(3 * FreshTable.step, width: 600)
@@ -30,7 +30,7 @@ struct FreshSnapshotTests {
     /// reader:                 reads old ─ reads old ──────────────── reads new
     /// killed:                 copies ──── starts: old, or none
     @Test(
-        "Until all new rows are there, readers see the old ones; that holds when the pass fails, and after a kill",
+        "Readers see the old rows until all new ones are there, even if the pass fails or is killed",
         arguments: [false, true])
     func halfDone(first: Bool) async throws {
         try await withView { database, path in
@@ -44,7 +44,7 @@ struct FreshSnapshotTests {
             }
             try await database.insert(FreshTable.step + 2000, from: 101)
             try await database.breakLastRow(.backendDies)
-            // Otherwise, catching up would meet that row first.
+            // Without pruning, catching up would meet that row first.
             try await database.query("select history.prune('0')")
             let reader = try DatabaseQueue(path: path, configuration: .reader)
             func seen() throws -> FileState? {
@@ -81,7 +81,7 @@ struct FreshSnapshotTests {
         }
     }
 
-    @Test("What a killed process has left goes at the next start, also if that needs no snapshot")
+    @Test("The remains of a killed process are removed at the next start, even if it needs no snapshot")
     func leftover() async throws {
         try await withView { database, path in
             try await database.insert(10)
@@ -98,7 +98,7 @@ struct FreshSnapshotTests {
         }
     }
 
-    @Test("SQL views that the user has made in the file still work")
+    @Test("SQL views that the user has created in the file still work")
     func ownViews() async throws {
         try await withView { database, path in
             try await database.insert(10)
@@ -132,7 +132,7 @@ struct FreshSnapshotTests {
 }
 
 extension TestDatabase {
-    /// Inserts events whose codes come in no order.
+    /// Inserts events whose codes are not in order.
     fileprivate func insert(_ count: Int, from start: Int = 1, width: Int = 10) async throws {
         try await query(
             """

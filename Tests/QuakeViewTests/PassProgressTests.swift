@@ -7,7 +7,7 @@ import Testing
 @Suite("The progress of a first pass")
 struct PassProgressTests {
     @Test(
-        "A snapshot counts up to the rows of the table, catching up to the changed ones; a third pass says nothing"
+        "A snapshot counts up to all rows, a catch-up to the changed rows; a third pass reports nothing"
     )
     func progress() async throws {
         try await withView { database, path in

@@ -35,7 +35,7 @@ struct SQLiteViewTests {
         }
     }
 
-    /// Rows that a feed can hardly ever contain.
+    /// Rows with values that feeds almost never contain.
     private static let extremes: Query = """
         insert into quake (code, net, net_code, place, title, time, updated, felt, sig, tsunami, magnitude, longitude,
                            latitude, depth, ids, sources, types, extra)
@@ -70,7 +70,7 @@ struct SQLiteViewTests {
     ]
 
     @Test(
-        "Changes are read through the indexes, even if the planner believes otherwise",
+        "Changes are read through the indexes, even if the planner would prefer another plan",
         .enabled("this server comes without auto_explain") {
             try await TestServer.shared.hasLibrary("auto_explain")
         })
@@ -79,7 +79,7 @@ struct SQLiteViewTests {
             try await database.importSample(300)
             let (view, log) = (try SQLiteView(path), RecordedLog())
             try await database.catchUp(view)
-            // So far, each transaction changes all 300 rows. To the planner, a sequential scan then looks better.
+            // So far, each transaction has changed all 300 rows, so the planner would prefer a sequential scan.
             try await database.query("analyze")
             try await database.query(
                 "update quake set felt = 7 where code = (select code from quake limit 1)")
@@ -107,10 +107,10 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("The server parses and plans nothing for the pass after a notification, once it has seen a few")
+    @Test("After a few notifications, the server parses and plans nothing for a pass")
     func planned() async throws {
         try await withView { database, path in
-            // Fresh statistics make the server plan again.
+            // Fresh statistics would make the server plan again.
             for table in ["quake", "history.change", "history.transaction"] {
                 try await database.execute("alter table \(table) set (autovacuum_enabled = false)")
             }
@@ -142,7 +142,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("The log may grow to some 16 MB, and not to the same size for every view")
+    @Test("The log may grow to about 16 MB, with a different limit for each view")
     func logSize() async throws {
         try await withFolder { folder in
             let sizes = try (1...20).map { number in
@@ -154,7 +154,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("A history without an identity, such as a half-restored one, leaves the view as it is")
+    @Test("A history without an identity, as after a partial restore, leaves the view unchanged")
     func noStore() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -174,7 +174,7 @@ struct SQLiteViewTests {
     /// reader: begin ─ reads 1 ──────────────── reads 1 ─ commit ─ reads 2
     /// view:                    pass to 2 commits
     @Test(
-        "A reader keeps the state that it began with, and then sees the rows and the position of the next one"
+        "A reader's transaction keeps its rows and position; the next transaction sees the new ones"
     )
     func isolation() async throws {
         try await withView { database, path in
@@ -229,7 +229,7 @@ struct SQLiteViewTests {
                 let values: [Double] = ["low", "high", "token"].map { state?[$0] ?? 0 }
                 #expect(Set(values).count == 1 && state?["count"] == 50, "\(values)")
                 seen.insert(values[0])
-                // Reading blocks a thread of the pool, and the follower needs one.
+                // Reading blocks a thread of the pool, and the follower also needs one.
                 try await Task.sleep(for: .milliseconds(1))
             }
             try await writing.value
@@ -239,11 +239,11 @@ struct SQLiteViewTests {
     }
 
     @Test(
-        "When the table's columns change, the file gets them with a fresh snapshot, and readers keep it open",
+        "When the table's columns change, a fresh snapshot changes the file's columns, and readers keep it open",
         arguments: [
             "alter table quake add column revision integer default 7",
             "alter table quake add column \"odd \"\"name\" text default 'x'",
-            // No report uses these columns, so the database's views do not keep them from being changed.
+            // No report uses these columns, so the database's views do not prevent the change.
             "alter table quake drop column tz",
             "alter table quake rename column tz to offset_minutes",
             "alter table quake alter column tz type double precision",
@@ -272,7 +272,7 @@ struct SQLiteViewTests {
     // MARK: Passes that fail
 
     @Test(
-        "A pass that breaks in the middle leaves the file as it was, and the next one succeeds",
+        "A pass that breaks in the middle leaves the file unchanged, and the next one succeeds",
         arguments: [Breakage.backendDies, .serverFails, .cancelled], [false, true])
     func brokenPass(_ breakage: Breakage, first: Bool) async throws {
         try await withView { database, path in
@@ -303,7 +303,7 @@ struct SQLiteViewTests {
     }
 
     @Test(
-        "A full disk is reported and leaves the rows as they were; once there is space, the next pass succeeds",
+        "A full disk is reported and leaves the rows unchanged; once there is space, the next pass succeeds",
         arguments: [false, true])
     func fullDisk(isSnapshot: Bool) async throws {
         try await withView { database, path in
@@ -335,7 +335,7 @@ struct SQLiteViewTests {
             view = nil
             let file = try Data(contentsOf: URL(filePath: path))
 
-            // Only the first page, which says how many there are, had been written.
+            // Only the first page, which has the number of pages, had been written.
             try file.prefix(4096).write(to: URL(filePath: path))
             try log.write(to: URL(filePath: path + "-wal"))
             try FileManager.default.removeItem(atPath: path + "-shm")
@@ -347,9 +347,9 @@ struct SQLiteViewTests {
         }
     }
 
-    // MARK: The file's form
+    // MARK: The file format
 
-    @Test("A view of another form is rebuilt")
+    @Test("A view with another file format is rebuilt")
     func otherForm() async throws {
         try await withView { database, path in
             try await database.importSample(50)
@@ -373,9 +373,9 @@ struct SQLiteViewTests {
         }
     }
 
-    // MARK: Columns of a user
+    // MARK: User-defined columns
 
-    @Test("Columns that differ in case alone, and names with quotes, are followed like others")
+    @Test("Columns whose names differ only in case, or have quotes, are followed like others")
     func names() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -406,7 +406,7 @@ struct SQLiteViewTests {
                     ["somewhere", "Thun", "Basel", "Biel", "C", "q", "s", "5"],
                     ["somewhere", "Bern", "Basel", "Biel", "C", "q", "r", "5"],
                 ])
-            // A second look finds the table that it expects.
+            // A second pass finds the expected table.
             let log = RecordedLog()
             try await database.catchUp(view, log: log)
             #expect(!log.lines.contains { $0.contains("snapshot") })
@@ -416,7 +416,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("Infinity in a time of the user's is not a date")
+    @Test("Infinity in a user-defined timestamp column is not a date")
     func infinity() async throws {
         try await withView { database, path in
             try await database.importFeatures(["a", "b", "c", "d"].map { SmallFeed.feature($0) })
@@ -436,7 +436,7 @@ struct SQLiteViewTests {
 
     // MARK: Indexes
 
-    @Test("Times are listed from an index, in a fresh file and after changes of any kind")
+    @Test("Events are listed by time from an index, in a fresh file and after changes of any kind")
     func timeIndex() async throws {
         try await withView { database, path in
             try await database.importSample(300)
@@ -464,7 +464,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("A revision that keeps the time writes no page of the index of times")
+    @Test("A revision that keeps the time writes no page of the time index")
     func unchangedTime() async throws {
         try await withView { database, path in
             try await database.importSample(3000)

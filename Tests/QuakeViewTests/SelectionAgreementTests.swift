@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Selections of a server and of a view")
+@Suite("Selections from a server and from a view")
 struct SelectionAgreementTests {
     @Test("Random selections give the same events in the same order from both")
     func random() async throws {
@@ -43,7 +43,7 @@ struct SelectionAgreementTests {
         }
     }
 
-    /// Equal magnitudes and places, letters of several scripts, wildcards, other types, and both sides of the date line.
+    /// Equal magnitudes and places, letters of several scripts, wildcards, other types, and both sides of the antimeridian.
     private static let edges = Query(
         stringLiteral: """
             insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, place, type)
@@ -90,7 +90,7 @@ struct SelectionAgreementTests {
         return selection
     }
 
-    /// What the documentation says, in plain words; of the place only its plain letters.
+    /// Filters events as the documentation says, without SQL. Places are compared in lower case.
     private static func filter(_ all: [Quake], by selection: QuakeSelection) -> Set<String> {
         func east(_ from: Double, _ to: Double) -> Double {
             let turns = (to - from).truncatingRemainder(dividingBy: 360)

@@ -5,9 +5,9 @@ import QuakeView
 import TestSupport
 import Testing
 
-@Suite("A view that another program locks")
+@Suite("A view locked by another program")
 struct ViewBusyTests {
-    @Test("A follower waits until the program lets go of it, and continues")
+    @Test("A follower waits until the other program releases the lock, and continues")
     func following() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -34,7 +34,7 @@ struct ViewBusyTests {
         }
     }
 
-    @Test("Who does not follow on is told that the file is locked")
+    @Test("A single pass fails with an error that says that the file is locked")
     func once() async throws {
         try await withView { database, path in
             let view = try SQLiteView(path, patience: .milliseconds(20))
@@ -47,7 +47,7 @@ struct ViewBusyTests {
         }
     }
 
-    /// Opens a file for writing, as `begin immediate` in the sqlite3 shell does.
+    /// Opens a file and locks it for writing, as `begin immediate` in the sqlite3 shell does.
     private static func locked(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true

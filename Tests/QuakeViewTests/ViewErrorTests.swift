@@ -9,7 +9,7 @@ import Testing
 @Suite("Files that cannot be views")
 struct ViewErrorTests {
     @Test(
-        "A second follower of a file is refused and learns who the first is; once that has ended, another may follow"
+        "A second follower of a file is refused, and the error names the first; after its end, another may follow"
     )
     func followedAlready() async throws {
         try await withFolder { folder in
@@ -25,7 +25,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file has one follower, by any path")
+    @Test("A file has only one follower, even by different paths")
     func otherNames() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -43,7 +43,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A link to a file that is not there yet has that file's follower", arguments: [false, true])
+    @Test("A link to a file that does not exist yet is locked as that file", arguments: [false, true])
     func earlyLink(isRelative: Bool) async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -62,7 +62,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file that is new is made where its path says, with any letters in its name")
+    @Test("A new file is created exactly at its path, with any letters in its name")
     func otherLetters() async throws {
         try await withFolder { folder in
             for name in ["ää.sqlite", "地震.sqlite", "e\u{301}.sqlite"] {
@@ -77,11 +77,11 @@ struct ViewErrorTests {
 
     /// refused: closes 7 ─────────── closes 7 once more
     /// another:           opens 7 ─────────────────────── closes 7: Bad file descriptor
-    @Test("A follower that is refused closes no file but its own")
+    @Test("A refused follower closes only its own file")
     func refusedBesideOthers() async throws {
         try await withFolder { (folder) async throws in
             let path = folder.appending(path: "view.sqlite").path
-            // Runs in its own process, because it might close the files of other tests.
+            // Runs in its own process, because a fault would close files of other tests.
             await #expect(processExitsWith: .success) { [path = path as String] in
                 let first = try FollowerLock(path)
                 let done = Done()
@@ -102,7 +102,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A follower notices when its file is removed")
+    @Test("A follower notices that its file was removed")
     func removed() async throws {
         try await withView { database, path in
             let view = try SQLiteView(path)
@@ -118,13 +118,13 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("After a pass that could not be committed, the next one can")
+    @Test("The pass after a failed commit succeeds")
     func failedCommit() async throws {
         try await withView { database, path in
             let view = try SQLiteView(path)
             try await database.importFeatures([SmallFeed.feature("a")])
             try await database.catchUp(view)
-            // SQLite looks at such a reference only when the transaction ends.
+            // SQLite checks such a reference only when the transaction ends.
             try await DatabaseQueue(path: path).write { db in
                 try db.execute(
                     sql: """
@@ -144,7 +144,7 @@ struct ViewErrorTests {
     }
 
     @Test(
-        "A file that is not a view is refused with the reason, and nothing is touched",
+        "A file that is not a view is refused with the reason, and nothing is changed",
         arguments: Obstacle.allCases)
     func obstacle(_ obstacle: Obstacle) async throws {
         try await withFolder { folder in
@@ -169,7 +169,7 @@ struct ViewErrorTests {
 
     enum Obstacle: CaseIterable {
         case otherProgram
-        /// Not checkpointed, so part of it is in its log.
+        /// Not checkpointed: part of the contents is in the log.
         case otherProgramWithLog
         case otherApplication
         case text
@@ -184,11 +184,12 @@ struct ViewErrorTests {
                 let queue = try DatabaseQueue(path: aside, configuration: configuration)
                 try await queue.write { db in
                     try db.execute(sql: "create table position (token integer); create table quake (code)")
-                    // Many programs keep the version of their own schema in user_version.
+                    // Many programs store the version of their own schema in user_version.
                     try db.execute(sql: "pragma user_version = 1")
                     if self == .otherApplication { try db.execute(sql: "pragma application_id = 7") }
                 }
-                // Copies the files as a killed program would leave them. Closing would empty the log.
+                // Copies the files in the state in which a killed program would leave them. Closing the database would empty the
+                // log.
                 for ending in ["", "-wal"] where FileManager.default.fileExists(atPath: aside + ending) {
                     try FileManager.default.copyItem(atPath: aside + ending, toPath: path + ending)
                 }
@@ -211,7 +212,7 @@ struct ViewErrorTests {
     }
 
     @Test(
-        "A damaged position is an error that says so, for readers of the file and for its follower",
+        "A damaged position is reported, both to readers of the file and to its follower",
         arguments: [
             ("store", "null"), ("store", "x'ff'"), ("store", "'no uuid'"), ("token", "null"),
             ("token", "'many'"), ("token", "1e300"), ("token", "-1"), ("committed_at", "null"),
@@ -244,7 +245,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A row without its time is an error that names the column")
+    @Test("For a row without its time, the error names the column")
     func missingTime() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -258,7 +259,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A missing folder is named and not created")
+    @Test("The error names a missing folder, which is not created")
     func missingFolder() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "missing/view.sqlite").path
@@ -299,7 +300,7 @@ struct ViewErrorTests {
     }
 }
 
-/// Opens files and closes them again, and counts those that were closed by others meanwhile.
+/// Opens and closes files, and counts those that another thread closed in between.
 private func filesLost(until done: Done) async -> Int {
     var lost = 0
     while !done.isSet {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Reading a view's file")
 struct ViewFileTests {
-    @Test("Every selection gives the same as on the server, even when the database is gone")
+    @Test("Every selection gives the same result as on the server, even when the database no longer exists")
     func selections() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -31,7 +31,8 @@ struct ViewFileTests {
         }
     }
 
-    /// Events at the poles, at the antimeridian, at equal times, at fractions of a millisecond, and at the ends of the calendar.
+    /// Events at the poles, at the antimeridian, at equal times, at fractions of a millisecond, and at the limits of the
+    /// calendar.
     private static let edges = Query(
         stringLiteral: """
             insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
@@ -78,7 +79,7 @@ struct ViewFileTests {
         return all
     }()
 
-    @Test("Events at the same time come in the same order as on a server with any collation")
+    @Test("Events at the same time are in the same order as on a server with any collation")
     func order() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -95,7 +96,7 @@ struct ViewFileTests {
         }
     }
 
-    @Test("The position is that of the rows")
+    @Test("The position belongs to the rows")
     func position() async throws {
         try await withView { database, path in
             try await database.importSample(10)

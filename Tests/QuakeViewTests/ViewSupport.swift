@@ -5,7 +5,7 @@ import QuakeView
 import TestSupport
 import Testing
 
-/// Runs `body` with a database and the path of a view's file that does not exist yet.
+/// Runs `body` with a database and the path of a view file that does not exist yet.
 func withView(_ body: (TestDatabase, String) async throws -> Void) async throws {
     try await withFolder { folder in
         try await TestServer.shared.withDatabase { database in
@@ -15,7 +15,7 @@ func withView(_ body: (TestDatabase, String) async throws -> Void) async throws 
 }
 
 extension TestDatabase {
-    /// Applies one pass.
+    /// Runs one pass into the view.
     @discardableResult
     func catchUp(_ view: some ReaderView, log: RecordedLog = RecordedLog()) async throws -> Position {
         try await Follower(try options(), view: view, name: nil, logger: log.logger).catchUp()
@@ -27,7 +27,7 @@ extension TestDatabase {
             .decode("position")
     }
 
-    /// Checks that a view's file holds the same as the table does now.
+    /// Checks that a view file has the same contents as the table.
     func expectSame(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let file = try FileState(path)
         let difference = try await tableText().difference(from: file.table)
@@ -36,7 +36,7 @@ extension TestDatabase {
     }
 }
 
-/// What one transaction sees of a view's file.
+/// The contents of a view file as one transaction sees them.
 struct FileState: Equatable {
     let table: TableText
     /// Store and token.
@@ -46,7 +46,7 @@ struct FileState: Equatable {
         self = try DatabaseQueue(path: path, configuration: .reader).read { try FileState($0) }
     }
 
-    /// Store and token; nil while there are none.
+    /// Store and token; nil if the file has no position yet.
     static func position(_ path: String) throws -> String? {
         try DatabaseQueue(path: path, configuration: .reader).read { db in
             guard try db.tableExists("position") else { return nil }
@@ -55,15 +55,15 @@ struct FileState: Equatable {
     }
 
     init(_ db: Database) throws {
-        // The position is read first. SQLite notices that another process changed the columns only when a statement
-        // runs, and GRDB uses the columns as of when the statement was prepared.
+        // The position is read first. SQLite notices only when a statement runs that another process has changed the columns, and
+        // GRDB uses the columns from the preparation of a statement.
         position = try String.fetchOne(db, sql: "select store || ' ' || token from position")
         table = try TableText(db)
     }
 }
 
 extension Configuration {
-    /// For another program that reads the file and holds transactions open.
+    /// For another program that reads the file and keeps transactions open.
     static var reader: Configuration {
         var configuration = Configuration()
         configuration.readonly = true

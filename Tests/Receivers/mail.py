@@ -1,11 +1,11 @@
 """A mail server on aiosmtpd. Its arguments say how it behaves:
 
-    starttls        offers STARTTLS with CERTIFICATE, and takes nothing without it
+    starttls        offers STARTTLS with CERTIFICATE, and requires it
     tls             speaks TLS from the start
-    login           asks for user `quakes` and password `right`
-    refuse-address  550 to the recipient; defer-address 450
-    refuse-mail     554 to the mail; defer-mail 451
-    hang            never answers to the end of a mail
+    login           requires the user `quakes` and the password `right`
+    refuse-address  answers the recipient with 550; defer-address with 450
+    refuse-mail     answers the mail with 554; defer-mail with 451
+    hang            never answers the end of a mail
     die             resets the connection at the end of a mail
 
 It prints its port, and then each mail as a line of JSON.
@@ -68,7 +68,7 @@ class Handler:
 
 def authenticate(server, session, envelope, mechanism, data):
     is_right = data.login == b"quakes" and data.password == b"right"
-    # What is not handled is answered with 535.
+    # An authentication that is not handled gets a 535.
     return AuthResult(success=is_right, handled=is_right, auth_data=data)
 
 

@@ -1,14 +1,15 @@
-"""A receiver of webhooks, and of ntfy's JSON. It answers as its arguments say, one for each request:
+"""A receiver of webhooks, and of ntfy's JSON. Each argument says how it answers one request:
 
-    200, 500, …     that status, and after a blank "Name: value" header fields
-    hang            nothing, for ever
+    200, 500, …     this status, optionally followed by a blank and "Name: value" header fields
+    hang            never an answer
     die             the beginning of an answer, and then a reset
     reset           a reset before the request's body is read
     endless         a good head and a body that never ends
-    ...             as the one before, from here on
+    ...             the same as the previous request, from this one on
 
-It prints its port, and then each request as a line of JSON, or writes these to the file LOG. With SECRET in the environment it checks signatures by the
-words of Standard Webhooks 1.0.0. With CERTIFICATE (a PEM file that also has the key) it speaks TLS.
+It prints its port, and then each request as a line of JSON, or writes these lines to the file LOG. With SECRET in the
+environment it checks signatures as Standard Webhooks 1.0.0 requires. With CERTIFICATE (a PEM file that also has the key) it
+speaks TLS.
 """
 
 import base64

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells tasks side by side that they have done enough.
+/// Tells concurrent tasks to stop.
 package final class Done: Sendable {
     private let isDone = Mutex(false)
 

@@ -1,16 +1,16 @@
 import Foundation
 import SampleFeed
 
-/// A seed that is printed, and set with `SEED=…` to replay a failure.
+/// A seed that is printed; `SEED=…` sets it to replay a failure.
 ///
-/// It repeats what a test chooses, not what the server's and the scheduler's timing make of it.
+/// The seed repeats the test's choices, but not the timing of the server and the scheduler.
 package func printedSeed(_ test: String = #function) -> UInt64 {
     let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) ?? .random(in: 0...99_999_999)
     say("\(test): SEED=\(seed)")
     return seed
 }
 
-/// A generator with such a seed.
+/// A generator with a seed from `printedSeed`.
 package func seededRandom(_ test: String = #function) -> SplitMix64 {
     SplitMix64(seed: printedSeed(test))
 }

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Waits until `condition` holds, however long that takes: a busy machine may leave a test without a thread for a minute.
+/// Waits until `condition` holds, without a limit: on a busy machine a test may not get a thread for a minute.
 ///
-/// What never comes is not ended here. `scripts/test` ends a run in which nothing moves any more, and from the first
-/// minute on this says where it waits.
+/// A condition that never holds does not end the wait. `scripts/test` ends a run that makes no progress, and after a minute this
+/// function starts to print where it waits.
 public func waitUntil(
     file: String = #fileID, line: Int = #line, _ condition: () async throws -> Bool
 ) async throws {
@@ -17,14 +17,14 @@ public func waitUntil(
             say("Still waiting after \(waited.components.seconds) s: \(test) at \(file):\(line)")
             reminder *= 2
         }
-        // Asking often costs the time that others need to get there.
+        // Frequent checks would cost time that other tasks need to make the condition true.
         try await Task.sleep(for: min(max(waited / 4, .milliseconds(2)), .milliseconds(50)))
     }
 }
 
-/// Waits until `condition` holds, at most `limit`, and says whether it did: for what need not come.
+/// Waits until `condition` holds, at most for `limit`, and returns whether it held. Use this for a condition that may stay false.
 ///
-/// What has to come is waited for with `waitUntil`.
+/// Use `waitUntil` for a condition that must become true.
 public func eventually(
     within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
 ) async throws -> Bool {
@@ -36,7 +36,7 @@ public func eventually(
     return true
 }
 
-/// Prints a line at once: it is there also when the process is killed afterwards, as a line that `print` buffers is not.
+/// Prints a line at once. Unlike a line that `print` buffers, it appears even if the process is killed afterwards.
 package func say(_ line: String) {
     FileHandle.standardError.write(Data("\(line)\n".utf8))
 }

@@ -2,19 +2,19 @@ import Association
 import Foundation
 import SampleFeed
 
-/// An agency that reports true events with scatter.
+/// An invented agency that reports true events with scatter.
 struct MadeUpAgency {
     var name: String
     var seconds: Double
     /// The root mean square of the distance.
     var kilometres: Double
     var magnitudes: Double
-    /// The magnitude of which it sees half.
+    /// The magnitude at which the agency detects half of the earthquakes.
     var half: Double
-    /// Standard deviation of its depths; a deeper solution is later by a second for each 8 km.
+    /// The standard deviation of its depths, in km. A deeper solution has a later origin time, by a second for each 8 km.
     var depth = 0.0
 
-    /// The four of the design's first test (facts, B7).
+    /// The four agencies of the design's first test (facts, B7).
     static let four = [
         MadeUpAgency(name: "a", seconds: 0, kilometres: 0, magnitudes: 0, half: -9),
         MadeUpAgency(name: "b", seconds: 1.2, kilometres: 8, magnitudes: 0.2, half: 2.45),
@@ -22,7 +22,7 @@ struct MadeUpAgency {
         MadeUpAgency(name: "d", seconds: 3, kilometres: 25, magnitudes: 0.3, half: 3.1),
     ]
 
-    /// 3 % of its solutions are three times worse.
+    /// The agency's solution of an event; nil if it does not detect the event. 3 % of the solutions have three times the scatter.
     func report(_ event: TrueEvent, _ code: String, _ random: inout SplitMix64) -> Solution? {
         let seen = 1 / (1 + exp((half - event.magnitude) / 0.25))
         guard Double.random(in: 0..<1, using: &random) < seen else { return nil }
@@ -41,7 +41,7 @@ struct MadeUpAgency {
     }
 }
 
-/// Rows of made-up agencies, and which true event each reports.
+/// Rows of invented agencies, and the true event that each row reports.
 struct MadeUpCatalogue {
     var events: [TrueEvent]
     var rows: [Solution] = []
@@ -61,7 +61,7 @@ struct MadeUpCatalogue {
         rows.sort { $0.time < $1.time }
     }
 
-    /// The scatter as it is.
+    /// The shipped parameters with the true scatter of the agencies.
     static func parameters(_ agencies: [MadeUpAgency] = MadeUpAgency.four) -> Parameters {
         var parameters = Parameters.shipped
         for agency in agencies {

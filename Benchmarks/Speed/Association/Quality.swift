@@ -2,7 +2,7 @@ import Association
 import Foundation
 import SampleFeed
 
-/// The quality of the groups, beside two other rules on the same rows.
+/// Measures the quality of the groups, compared with two other rules on the same rows.
 struct Quality {
     let ridgecrest: [TrueEvent]
     let quiet: [TrueEvent]
@@ -65,7 +65,7 @@ struct Quality {
         }
     }
 
-    /// Fits the scatter on hard links: a tenth of the earthquakes, whose rows are known to belong together.
+    /// Fits the scatter as if the rows of a tenth of the earthquakes had hard links, and so were known to belong together.
     private func fitted(_ catalogue: MadeUpCatalogue, _ parameters: Parameters, seed: UInt64) -> ScatterTable
     {
         var random = SplitMix64(seed: seed + 1000)
@@ -102,7 +102,7 @@ struct Quality {
         }
     }
 
-    /// One agency an hour late: each of its matches is wrong.
+    /// Shifts one agency by an hour, so that all of its matches are wrong, and prints the part of its rows that is matched.
     private func nullTest(_ seed: UInt64, _ parameters: Parameters) {
         for (name, events) in [("Ridgecrest", ridgecrest), ("quiet month", quiet)] {
             var texts: [String] = []

@@ -1,9 +1,8 @@
 import Association
 import Foundation
 
-/// Groups by other rules: for each row, the number of its group.
+/// Groups rows by other rules. Each function returns the number of each row's group, by the row's code.
 enum Rivals {
-    /// Kilometres between two rows.
     static func kilometres(_ a: Solution, _ b: Solution) -> Double {
         let (p, q) = (a.latitude * .pi / 180, b.latitude * .pi / 180)
         let (dp, dl) = (q - p, (b.longitude - a.longitude) * .pi / 180)
@@ -11,8 +10,8 @@ enum Rivals {
         return 2 * 6371 * asin(min(1, h.squareRoot()))
     }
 
-    /// Like ComCat: a row joins the nearest event within 16 s and 100 km that its agency has not reported, as it arrives. The
-    /// distance is to the event's preferred solution, here that of the first agency by name.
+    /// Groups like ComCat: when a row arrives, it joins the nearest event within 16 s and 100 km that its agency has not
+    /// reported. The distance is measured to the event's preferred solution, which is that of the first agency by name here.
     static func comcat(_ rows: [Solution]) -> [String: Int] {
         struct Event {
             var head: Solution
@@ -49,7 +48,7 @@ enum Rivals {
         return groups
     }
 
-    /// Everything that a chain of rows within 16 s and 100 km of each other connects.
+    /// Single linkage: rows within 16 s and 100 km of each other are in the same group.
     static func components(_ rows: [Solution]) -> [String: Int] {
         var parents = Array(rows.indices)
         func leader(_ row: Int) -> Int {

@@ -1,7 +1,7 @@
 import Association
 import Foundation
 
-/// How well groups agree with the truth.
+/// Measures how well groups agree with the truth.
 struct Score {
     var found = 0
     var right = 0
@@ -13,7 +13,7 @@ struct Score {
     var recall: Double { Double(right) / Double(max(real, 1)) }
     var exactShare: Double { Double(exact) / Double(max(events, 1)) }
 
-    /// Counts what concerns some of the true events: those that are seen at all.
+    /// Counts the pairs and groups of the true events that `isCounted` accepts.
     init(
         _ groups: [String: Int], _ catalogue: MadeUpCatalogue, where isCounted: (Int) -> Bool = { _ in true }
     ) {
@@ -26,7 +26,7 @@ struct Score {
             for (event, members) in events where isCounted(event) {
                 right += members.count * (members.count - 1) / 2
             }
-            // Pairs of right members with those of other events are wrong for both; count them once.
+            // Pairs of two rows of the same event that is not counted do not count.
             if members.contains(where: { isCounted(catalogue.truth[$0]!) }) {
                 for (event, members) in events where !isCounted(event) {
                     found -= members.count * (members.count - 1) / 2

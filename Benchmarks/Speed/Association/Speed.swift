@@ -2,9 +2,9 @@ import Association
 import Foundation
 import SampleFeed
 
-/// What association takes.
+/// Measures the time and memory of association.
 enum Speed {
-    /// Made-up rows of three agencies, in the order of their times, one at a time.
+    /// Invented rows of three agencies in the order of their times, made one at a time.
     struct Rows: Sequence, IteratorProtocol {
         private var random = SplitMix64(seed: 7)
         private var pending: [Solution] = []
@@ -12,7 +12,7 @@ enum Speed {
         private let events: Int
         private let gap: Double
 
-        /// - Parameter gap: seconds from an earthquake to the next one, on average.
+        /// - Parameter gap: the average time between two earthquakes, in seconds.
         init(events: Int, gap: Double) { (self.events, self.gap) = (events, gap) }
         private var clock = 1_500_000_000_000.0
 
@@ -66,7 +66,7 @@ enum Speed {
                 rows, groups, seconds, seconds / Double(max(rows, 1)) * 1e6, peakMegabytes(), base, largest))
     }
 
-    /// 10,000 events of each of four agencies within a minute: in one place, and all over the world.
+    /// Measures 10,000 events of each of four agencies within a minute: from all in one place to all over the world.
     static func crowd() {
         let count = CommandLine.arguments.count > 2 ? Int(CommandLine.arguments[2]) ?? 10_000 : 10_000
         for (name, width) in [
@@ -114,7 +114,8 @@ enum Speed {
         }
     }
 
-    /// The first two days of Ridgecrest, as if all magnitudes from 1 on were there: the largest components, and what a revision takes.
+    /// Measures the Ridgecrest sequence as if the catalogue had all magnitudes from 1: the sizes of components, and the time to
+    /// group the largest.
     static func dense(_ folder: String) throws {
         let events = try earthquakes(ofFeed: "\(folder)/2019-07-19_2.5_month.geojson")
         for copies in [1, 3, 10] {

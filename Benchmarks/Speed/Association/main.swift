@@ -1,7 +1,7 @@
 import Association
 import Foundation
 
-// How good the groups are, and what they take:
+// Measures the quality of the groups, and the time to compute them:
 //
 //     AssociationBenchmark quality|speed|crowd|dense [FOLDER]
 //

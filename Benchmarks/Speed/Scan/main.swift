@@ -1,16 +1,16 @@
-// Measures how many MB of a feed one core processes per second: to find the features, to decode them, and to encode
-// them as rows of COPY. Compares this with Foundation's JSONDecoder, for the decoding alone.
+// Measures how many MB of a feed one core processes per second: to find the features, to decode them, and to encode them as rows
+// of COPY. The decoding is compared with Foundation's JSONDecoder.
 //
 //     ScanBenchmark FEED [--repeat R] [--json]
 //
-// The figures are medians of the CPU time of R rounds. Only the ratios within one run mean anything.
+// The figures are medians of the CPU time of R rounds. Only the ratios within a run are meaningful.
 
 import Feed
 import Foundation
 import PostgreSQL
 import QuakeStore
 
-/// The properties that are imported, declared for JSONDecoder.
+/// The imported properties, declared for JSONDecoder.
 private struct Feature: Decodable {
     struct Properties: Decodable {
         var mag, cdi, mmi, dmin, rms, gap: Double?
@@ -48,7 +48,7 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
         let end = min(position + 256 << 10, feed.count)
         try feed.withUnsafeBufferPointer { bytes in
             var record: QuakeRecord?
-            // As in an import: a feature that can be decoded straight away needs no scan for its end.
+            // As in an import, a feature that can be decoded at once is not scanned for its end.
             let measure: (UnsafeBufferPointer<UInt8>) -> Int? = { bytes in
                 guard step == .decode || step == .encode, let (decoded, size) = decoder.decodePrefix(bytes)
                 else {
@@ -77,12 +77,12 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
     try scanner.finish()
     let seconds = processorTime() - start
     guard step == .jsonDecoder else { return Double(feed.count) / seconds / 1e6 }
-    // The time for scanning all features does not count for the decoder.
+    // Subtracts the time for scanning all features from the decoder's time.
     let scan = Double(feed.count) / (try run(.scan, feed)) / 1e6
     return Double(decodedBytes) / max(seconds - scan, .leastNonzeroMagnitude) / 1e6
 }
 
-/// CPU seconds of this process.
+/// The CPU time of this process in seconds.
 private func processorTime() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

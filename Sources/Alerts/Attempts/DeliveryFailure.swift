@@ -1,13 +1,13 @@
-/// Why an attempt failed. The reason never holds a URL's path, a secret or a token, nor what a receiver answered beyond its
-/// status.
+/// Why an attempt failed. The reason never contains a URL's path, a secret or a token, and nothing of the receiver's response
+/// except its status.
 public struct DeliveryFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// Such as `hooks.example.org: HTTP status 503`.
     public let reason: String
-    /// How long the receiver asks to wait.
+    /// How long the receiver asks the sender to wait.
     public var retryAfter: Duration?
-    /// Whether another attempt of this message would be in vain.
+    /// Whether further attempts of this message are useless.
     public var isFinal = false
-    /// Whether the receiver wants nothing any more (HTTP status 410). Nothing is to be sent to it until a person has looked.
+    /// Whether the receiver accepts no further messages (HTTP status 410). Do not send it any until a person has checked it.
     public var isGone = false
 
     public init(_ reason: String, retryAfter: Duration? = nil, isFinal: Bool = false, isGone: Bool = false) {

@@ -1,23 +1,23 @@
 import Feed
 
-/// What was told to each receiver and what waits: all that the rules need to be kept between two commits.
+/// What each receiver was told and what it will be told later: the state that the rules need between two commits.
 ///
-/// Store it in the transaction that stores the messages and the position. Then a restart repeats nothing and skips nothing.
-/// It holds what was told in the last 30 days; older entries may be deleted, because an earthquake that is forgotten is only
-/// told again if it newly reaches a rule, and is young enough.
+/// Store it in the transaction that stores the messages and the position. Then a restart neither repeats nor skips a message. The
+/// ledger keeps entries for 30 days. Older entries can be deleted: a forgotten earthquake is told again only if a revision makes
+/// it match a rule and it is young enough.
 public struct Ledger: Sendable, Equatable {
-    /// When changes were last decided; nil before the first start. What exists at the first start is never told.
+    /// When changes were last decided; nil before the first start. Earthquakes that exist at the first start are not told.
     public internal(set) var decidedAt: Instant?
-    /// By earthquake, then by receiver.
+    /// By earthquake key, then by receiver.
     public private(set) var standings: [String: [String: Standing]]
-    /// By receiver.
+    /// The message rate of each receiver, by its name.
     public internal(set) var paces: [String: Pace]
-    /// The earthquakes whose standings are not stored as they are now. Empty it after they were.
+    /// The earthquakes whose standings have changed since they were last stored. Empty the set after storing them.
     public var touched: Set<String> = []
-    /// The earthquakes of which something waits.
+    /// The earthquakes with a message that waits.
     private(set) var waiting: Set<String>
 
-    /// - Parameters: what was stored; nothing for the first start.
+    /// - Parameters: the stored state; none for the first start.
     public init(
         decidedAt: Instant? = nil, standings: [String: [String: Standing]] = [:], paces: [String: Pace] = [:]
     ) {
@@ -25,10 +25,10 @@ public struct Ledger: Sendable, Equatable {
         waiting = Set(standings.filter { $1.values.contains { $0.waiting != nil } }.keys)
     }
 
-    /// How long it is remembered what was told.
+    /// How long the ledger remembers what was told.
     public static let memory = Duration.seconds(30 * 86_400)
 
-    /// When something that waits is due; nil if nothing waits. Call `Rules.decide` then, with the changes since.
+    /// When the next waiting message is due; nil if none waits. Call `Rules.decide` at that time, with the changes up to then.
     public var nextDue: Instant? {
         waiting.lazy.flatMap { standings[$0, default: [:]].values }.compactMap(\.waiting?.due).min()
     }
@@ -42,7 +42,7 @@ public struct Ledger: Sendable, Equatable {
         }
     }
 
-    /// Moves what is known of an earthquake to another key. Where both have something, the new key's stays.
+    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the new key's is kept.
     mutating func move(_ old: String, to new: String) {
         guard old != new, var moved = standings.removeValue(forKey: old) else { return }
         for receiver in moved.keys {
@@ -54,7 +54,7 @@ public struct Ledger: Sendable, Equatable {
         note(new)
     }
 
-    /// Forgets what was told too long ago.
+    /// Forgets standings older than `memory`.
     mutating func forget(at now: Instant) {
         let limit = now - Self.memory
         for (earthquake, receivers) in standings {
@@ -76,11 +76,11 @@ public struct Ledger: Sendable, Equatable {
     }
 }
 
-/// How one receiver stands with one earthquake.
+/// What one receiver was told about one earthquake, and what it will be told later.
 public struct Standing: Sendable, Equatable, Codable {
-    /// What was last told; nil if nothing was.
+    /// The last message; nil if there was none.
     public var told: Told?
-    /// What is to be told later.
+    /// The message that waits; nil if none does.
     public var waiting: Waiting?
 
     public init(told: Told? = nil, waiting: Waiting? = nil) {
@@ -88,26 +88,26 @@ public struct Standing: Sendable, Equatable, Codable {
     }
 
     public struct Told: Sendable, Equatable, Codable {
-        /// The earthquake as it was told. Corrections are measured from it.
+        /// The earthquake as it was told. Later versions are compared with it to decide on a correction.
         public var event: AlertEvent
         public var kind: Kind
         public var at: Instant
-        /// How many times it was told of, this one included.
+        /// How many times the receiver has been told, this time included.
         public var count: Int
-        /// The id of the first message, to which later ones refer.
+        /// The id of the first message, to which later messages refer.
         public var thread: String
 
-        /// Whether the receiver has to believe that the earthquake is there, and as large as the rule asks for.
+        /// Whether, according to the last message, the earthquake exists and matches the rule.
         public var stands: Bool { kind != .noLonger && kind != .withdrawn }
     }
 
     public struct Waiting: Sendable, Equatable, Codable {
-        /// The earthquake as it is now, or was before it was deleted.
+        /// The earthquake's current version, or the one that was told if it was deleted.
         public var event: AlertEvent
         public var kind: Kind
-        /// What it was before it rose, or as it was told.
+        /// The version before the magnitude rose, or the version that was told.
         public var earlier: AlertEvent?
-        /// The names of the rules that want it told.
+        /// The names of the rules that ask for the message.
         public var rules: [String]
         public var since: Instant
         public var due: Instant
@@ -116,7 +116,7 @@ public struct Standing: Sendable, Equatable, Codable {
 
     public enum Cause: String, Sendable, Codable {
         case quiet, swarm
-        /// It was committed while alerts were not running.
+        /// The change was committed while alerts were not running.
         case outage
     }
 }

@@ -1,10 +1,10 @@
 import Feed
 
-/// How fast one receiver is told. A swarm begins after 5 messages within 10 minutes: from then on there is a digest every 5
-/// minutes, until 5 minutes have passed in which nothing came. An earthquake that is larger by a magnitude than all told in
-/// the swarm is told at once.
+/// Limits the message rate of one receiver. A swarm begins after 5 messages within 10 minutes: from then on, the receiver gets a
+/// digest every 5 minutes, until 5 minutes have passed without news. An earthquake that is larger than all those told in the
+/// swarm by at least one unit of magnitude is told at once.
 public struct Pace: Sendable, Equatable, Codable {
-    /// When the last messages went out, and their largest magnitudes.
+    /// When the last messages were sent, each with its largest magnitude.
     private(set) var recent: [Sent] = []
     /// When the next digest is due; nil while there is no swarm.
     public private(set) var digestDue: Instant?
@@ -25,7 +25,8 @@ public struct Pace: Sendable, Equatable, Codable {
     public static let window = Duration.seconds(600)
     public static let interval = Duration.seconds(300)
 
-    /// When a message may go; nil for at once. It is in the past if a digest is due, which then takes the message along.
+    /// When a message may be sent; nil for at once. A time in the past means that a digest is due, which will include this
+    /// message.
     mutating func hold(magnitude: Double?, at now: Instant) -> Instant? {
         settle(at: now)
         if digestDue == nil, recent.count >= Self.limit {
@@ -37,19 +38,20 @@ public struct Pace: Sendable, Equatable, Codable {
         return digestDue
     }
 
-    /// Notes that a message went out.
+    /// Records that a message was sent.
     mutating func sent(magnitude: Double?, isDigest: Bool, at now: Instant) {
         settle(at: now)
         recent.append(Sent(at: now, magnitude: magnitude))
         recent = recent.suffix(Self.limit)
         if let magnitude, digestDue != nil { largest = max(largest ?? magnitude, magnitude) }
         if let due = digestDue, now >= due {
-            // A message alone means that nothing else came for 5 minutes.
+            // A single message instead of a digest means that nothing else happened for 5 minutes, so the swarm is over.
             (digestDue, largest) = isDigest ? (now + Self.interval, largest) : (nil, nil)
         }
     }
 
-    /// Forgets what is past. What a clock that was ahead has left in the future is forgotten, too.
+    /// Forgets messages and swarms that are over. Also forgets times in the future, which remain if the clock was ahead and was
+    /// set back.
     private mutating func settle(at now: Instant) {
         recent.removeAll { $0.at > now || now - $0.at >= Self.window }
         if let due = digestDue, now >= due + Self.interval || due - now > Self.interval {

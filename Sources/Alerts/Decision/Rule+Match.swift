@@ -1,14 +1,14 @@
 import Feed
 
 extension Rule {
-    /// Whether the rule wants to know of such an earthquake: its size, place and agency. Its age does not count.
+    /// Whether the rule asks for an earthquake of this size, place and agency, at any age.
     func covers(_ event: AlertEvent) -> Bool {
         isReached(by: event) && accepts(event.agencies) && !event.isExercise
     }
 
-    /// Whether an earthquake is large enough for the rule where it is.
+    /// Whether the earthquake is large enough for the rule at its location.
     func isReached(by event: AlertEvent) -> Bool {
-        // Most earthquakes of a large commit are too small for any step. They cost no more than this comparison.
+        // Most earthquakes of a large commit are too small for any step. This comparison skips them cheaply.
         guard let magnitude = event.magnitude, magnitude.isFinite,
             intensity != nil || ladder.contains(where: { magnitude >= $0.magnitude })
         else { return false }
@@ -20,8 +20,8 @@ extension Rule {
         agencies.isEmpty || names.contains { agencies.contains($0.lowercased()) }
     }
 
-    /// Whether no guard holds the earthquake back: its age and the future, as seen at a moment, and the stations of an event
-    /// that is not reviewed.
+    /// Whether the earthquake may be told for the first time: at `moment`, it is not too old and not in the future, and an event
+    /// that no person has reviewed has enough stations.
     func admits(_ event: AlertEvent, at moment: Instant) -> Bool {
         let age = moment - event.time
         guard age + Self.futureTolerance >= .zero, age <= maxAge else { return false }
@@ -29,10 +29,10 @@ extension Rule {
         return event.stations ?? 0 >= stations
     }
 
-    /// Clocks differ. An origin that is further ahead is an error.
+    /// How far an origin time may be in the future, because clocks differ. An origin further ahead is an error.
     static let futureTolerance = Duration.seconds(300)
 
-    /// Why the rule wants to know of the earthquake, such as `M 4 or more within 100 km of home`; nil if it does not.
+    /// Why the rule matches the earthquake, such as `M 4 or more within 100 km of home`; nil if it does not match.
     func reason(_ event: AlertEvent) -> String? {
         guard covers(event), let magnitude = event.magnitude else { return nil }
         let nearby = places.lazy.compactMap { place in
@@ -60,8 +60,8 @@ extension Rule {
 }
 
 extension AlertEvent {
-    /// Whether the magnitude differs by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude: what the
-    /// USGS's notification service tells as an update. Rounding errors do not count.
+    /// Whether the magnitude differs by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude: the limits
+    /// for an update in the USGS's notification service. Rounding errors do not count.
     func differsNotably(from other: AlertEvent) -> Bool {
         func exceeds(_ difference: Double, _ limit: Double) -> Bool { abs(difference) > limit + 1e-9 }
         let across = abs(longitude - other.longitude).truncatingRemainder(dividingBy: 360)

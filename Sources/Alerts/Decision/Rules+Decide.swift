@@ -1,27 +1,27 @@
 import Feed
 
 extension Rules {
-    /// Decides what is to be told now: the changes, and what has waited long enough.
+    /// Decides which messages to send now: about these changes, and about earlier ones that have waited long enough.
     ///
-    /// It is a pure function of its arguments. Store the ledger and the messages in one transaction with the position up to
-    /// which the changes go. On the first call nothing is told: what exists then was there before.
+    /// It is a pure function of its arguments. Store the ledger, the messages and the position of the last change in one
+    /// transaction. The first call sends nothing: the earthquakes that exist then are not news.
     ///
     /// - Parameters:
-    ///   - changes: in the order of their commits. Several of one earthquake count as one.
-    ///   - now: the database's time, by which commits are stamped.
-    /// - Returns: at most one message for each earthquake and receiver. Those of one receiver are in the order in which they
-    ///   should arrive.
+    ///   - changes: in the order of their commits. Several changes of one earthquake count as one.
+    ///   - now: the time of the database's clock, which also stamps the commits.
+    /// - Returns: at most one message for each earthquake and receiver. The messages to one receiver are in the order in which
+    ///   they should arrive.
     public func decide(_ changes: [EventChange], _ ledger: inout Ledger, now: Instant) -> [Message] {
         guard let decidedAt = ledger.decidedAt else {
             ledger.decidedAt = now
             return []
         }
         var decision = Decision(rules: self, ledger: ledger, decidedAt: decidedAt, now: now)
-        // Only one copy may be left, or each change would copy the dictionaries.
+        // This drops the second reference to the dictionaries. Otherwise each change would copy them.
         ledger = Ledger()
         for change in merged(changes) { decision.take(change) }
         decision.tellDue()
-        // Going over all of them takes a while, and hours do not matter.
+        // Going over the whole ledger is slow, and forgetting up to an hour late does no harm.
         if (now - decidedAt) >= .seconds(3600) || CivilTime(now).hour != CivilTime(decidedAt).hour {
             decision.ledger.forget(at: now)
         }
@@ -30,14 +30,14 @@ extension Rules {
         return decision.messages
     }
 
-    /// The changes of each earthquake as one, the largest earthquake first.
+    /// Merges the changes of each earthquake into one. The largest earthquake comes first.
     private func merged(_ changes: [EventChange]) -> [EventChange] {
         var merged: [String: EventChange] = [:]
         for change in changes {
             guard let key = (change.after ?? change.before)?.key else { continue }
             var whole = change
             if let after = change.after {
-                // SQL can write NaN and infinity. Without a place, there is nothing to decide.
+                // Other programs can write NaN and infinity to the table. Without coordinates, there is nothing to decide.
                 guard after.latitude.isFinite, after.longitude.isFinite else { continue }
                 whole.after?.magnitude = after.magnitude.flatMap { $0.isFinite ? $0 : nil }
                 whole.after?.depth = after.depth.flatMap { $0.isFinite ? $0 : nil }
@@ -62,7 +62,7 @@ private struct Decision {
     var messages: [Message] = []
     private let rulesOf: [String: [Rule]]
     private let oldest: Instant
-    /// By receiver.
+    /// When each receiver's digest of missed changes is due.
     private var outageDues: [String: Instant] = [:]
 
     init(rules: Rules, ledger: Ledger, decidedAt: Instant, now: Instant) {
@@ -80,7 +80,7 @@ private struct Decision {
     mutating func take(_ change: EventChange) {
         guard let event = change.after ?? change.before else { return }
         if change.after == nil, let other = change.supersededBy, other != event.key {
-            // It continues under the other code, whose row comes as another change.
+            // The earthquake continues under another code. The row with that code is a change as well.
             ledger.move(event.key, to: other)
             return
         }
@@ -90,7 +90,7 @@ private struct Decision {
         }
         let known = ledger.standings[event.key] ?? [:]
         var receivers = Set(known.keys)
-        // A backfill brings thousands that are too old for any rule.
+        // Skips matching for earthquakes that are too old for all rules: a backfill brings thousands of them.
         if let after = change.after, (change.committedAt ?? now) - after.time < now - oldest {
             for rule in rules.rules where rule.covers(after) { receivers.formUnion(rule.receivers) }
         }
@@ -128,9 +128,9 @@ private struct Decision {
 
     // MARK: When
 
-    /// What was committed longer ago has been missed, and is told in one digest.
+    /// A change that was committed longer ago than this was missed, and is told in a digest of all missed changes.
     private static let outage = Duration.seconds(3600)
-    /// How long a digest of what was missed waits for the rest of it.
+    /// How long a digest of missed changes waits for further ones.
     private static let gathering = Duration.seconds(60)
 
     private enum Timing {
@@ -147,7 +147,7 @@ private struct Decision {
         return held.map { .later($0, .swarm) } ?? .now
     }
 
-    /// All that was missed goes into the digest that has begun to gather.
+    /// When missed changes are told: with the digest that is already waiting, or else with a new one.
     private mutating func outageDue(_ receiver: String) -> Instant {
         if let due = outageDues[receiver] { return due }
         let others = ledger.waiting.lazy.compactMap { [ledger] in ledger[$0, receiver]?.waiting }
@@ -156,7 +156,7 @@ private struct Decision {
         return due
     }
 
-    /// nil if one of the rules that want it told has no quiet hours now.
+    /// When quiet hours allow this message; nil if one of its rules has no quiet hours now.
     private func quiet(_ verdict: Verdict) -> Timing? {
         var due: Instant?
         for rule in verdict.rules {
@@ -168,12 +168,12 @@ private struct Decision {
 
     // MARK: Telling
 
-    /// Tells what has waited long enough: each receiver's in one message.
+    /// Tells each receiver in one message about all earthquakes that have waited long enough.
     mutating func tellDue() {
         var due: [String: [Verdict]] = [:]
         for key in ledger.waiting.sorted() {
             for (receiver, standing) in ledger.standings[key] ?? [:] {
-                // What began to wait in the future was held by a clock that was ahead.
+                // A start in the future means that the clock was ahead then and was set back since. Such an entry is due as well.
                 guard let waiting = standing.waiting, waiting.due <= now || waiting.since > now else {
                     continue
                 }
@@ -221,10 +221,10 @@ private struct Decision {
 }
 
 extension Verdict {
-    /// What counts for the pace.
+    /// The magnitude that counts for the receiver's pace.
     fileprivate var magnitude: Double? { event.magnitude }
 
-    /// What waited, by the rules as they are now; nil if none of them wants it told.
+    /// Judges a waiting report by the current rules; nil if none of them wants it any more.
     fileprivate init?(_ waiting: Standing.Waiting, rules: [Rule]) {
         let decisive =
             waiting.kind.isNews || waiting.kind == .corrected

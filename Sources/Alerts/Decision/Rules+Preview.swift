@@ -1,9 +1,9 @@
 import Feed
 
-/// What a rule would have told in a stretch of the past.
+/// The messages that a rule would have sent in a period of the past.
 public struct RulePreview: Sendable, Equatable {
     public let rule: String
-    /// Digests count as one.
+    /// A digest counts as one message.
     public internal(set) var messages = 0
     public internal(set) var kinds: [Kind: Int] = [:]
     /// The titles of the last few messages, each with its time, the oldest first.
@@ -18,11 +18,11 @@ public struct RulePreview: Sendable, Equatable {
 }
 
 extension Rules {
-    /// What each rule by itself would have told: as if it had run alone, with one receiver.
+    /// The messages that each rule would have sent if it had been the only one, with one receiver.
     ///
     /// - Parameters:
-    ///   - changes: each with the time of its commit, in the order of the commits.
-    ///   - start: of the stretch, before the first change.
+    ///   - changes: in the order of their commits, and with the times of these.
+    ///   - start: the start of the period, before the first change.
     public func preview(of changes: [EventChange], from start: Instant, to end: Instant) -> [RulePreview] {
         rules.map { rule in
             var rule = rule
@@ -49,7 +49,7 @@ extension Rules {
         func wait(until now: Instant) {
             while let due = ledger.nextDue, due <= now {
                 take(decide([], &ledger, now: due))
-                // What is due is told, or waits for longer.
+                // Every due message was sent or now waits longer, so `nextDue` has moved. This guard prevents an endless loop.
                 guard ledger.nextDue.map({ $0 > due }) ?? true else { return }
             }
         }
@@ -58,7 +58,7 @@ extension Rules {
             let now = first.committedAt ?? end
             let commit = rest.prefix { $0.committedAt == first.committedAt }
             rest = rest.dropFirst(commit.count)
-            // Most changes are of earthquakes that the rule never wanted to know of.
+            // Most changes are about earthquakes that never matched the rule.
             let relevant = commit.filter { change in
                 [change.before, change.after].contains { event in
                     event.map { ledger.standings[$0.key] != nil || rule.covers($0) } ?? false
@@ -72,7 +72,7 @@ extension Rules {
         return preview
     }
 
-    /// How many of these earthquakes each rule wants to know of, however old they are.
+    /// How many of these earthquakes each rule matches, regardless of their age.
     public func counts(of events: [AlertEvent]) -> [String: Int] {
         Dictionary(uniqueKeysWithValues: rules.map { rule in (rule.name, events.filter(rule.covers).count) })
     }

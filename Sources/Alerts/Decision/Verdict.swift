@@ -1,19 +1,19 @@
 import Feed
 
-/// What is to be told of one earthquake to one receiver, before quiet hours and swarms.
+/// What to tell one receiver about one earthquake, before quiet hours and swarms are considered.
 struct Verdict: Equatable {
     let kind: Kind
     let event: AlertEvent
-    /// What it was before it rose, or as it was told.
+    /// The version before the magnitude rose, or the version that was told.
     var earlier: AlertEvent?
-    /// The rules that want it told.
+    /// The rules that ask for the message.
     let rules: [Rule]
 
     /// - Parameters:
-    ///   - rules: those that go to the receiver.
-    ///   - change: all changes of the earthquake in this pass, as one.
-    ///   - decidedAt: when changes were decided before.
-    /// - Returns: nil if nothing is to be told. What waited is then off.
+    ///   - rules: the rules that name the receiver.
+    ///   - change: all changes of the earthquake in this pass, merged into one.
+    ///   - decidedAt: when changes were last decided.
+    /// - Returns: nil if there is nothing to tell. A waiting message is then dropped.
     init?(
         _ change: EventChange, _ standing: Standing?, rules: [Rule], decidedAt: Instant, now: Instant
     ) {
@@ -32,19 +32,19 @@ struct Verdict: Equatable {
             guard after.differsNotably(from: told.event) else { return nil }
             self.init(.corrected, after, earlier: told.event, covering)
         case (true, true):
-            // An unknown magnitude says nothing of its size. And if the rules as they are now would not have told it, it
-            // is the rules that changed.
+            // An unknown magnitude does not mean that the earthquake is smaller. Rules that do not cover the version that was
+            // told have been edited since, and do not count.
             guard after.magnitude != nil || after.isExercise else { return nil }
             self.init(.noLonger, after, earlier: told.event, rules.filter { $0.covers(told.event) })
         case (false, false):
-            // A magnitude that goes to and fro about the threshold is not told again each time.
+            // Does not tell it each time that the magnitude crosses the threshold by a little.
             guard told.kind == .withdrawn || after.differsNotably(from: told.event) else { return nil }
             self.init(.risen, after, earlier: told.event, covering)
         case (false, true): return nil
         }
     }
 
-    /// The verdict on an earthquake that was never told.
+    /// The verdict on an earthquake that the receiver was not told about.
     private init?(
         unseen change: EventChange, _ waiting: Standing.Waiting?, _ rules: [Rule], _ decidedAt: Instant,
         _ now: Instant
@@ -55,20 +55,21 @@ struct Verdict: Equatable {
             self.init(waiting.kind, after, earlier: waiting.earlier, covering)
             return
         }
-        // Where the commit's time is unknown, the event counts as young if it was when changes were last decided.
+        // If the commit's time is unknown, the event's age is measured at the last decision, or as zero if it happened later.
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
         let admitting = covering.filter { rule in
             guard rule.admits(after, at: moment) else { return false }
             guard let before = change.before else { return true }
-            // What the rule would have told before is not told now: it was there at the first start, came in quiet hours that
-            // drop it, or is older than the rule. What was in the future then was not told.
+            // If the rule would have told the version before, this is not news: the event existed at the first start or before
+            // the rule, or quiet hours dropped it. The age is checked at the last decision, because a time in the future was not
+            // told then.
             return !(rule.covers(before) && rule.admits(before, at: min(moment, decidedAt)))
         }
         let rose = change.before.map { before in !admitting.contains { $0.isReached(by: before) } } ?? false
         self.init(rose ? .risen : .new, after, earlier: rose ? change.before : nil, admitting)
     }
 
-    /// nil if no rule wants this kind told.
+    /// nil if no rule asks for this kind of message.
     private init?(_ kind: Kind, _ event: AlertEvent, earlier: AlertEvent?, _ rules: [Rule]) {
         let wanting = rules.filter { $0.kinds.contains(kind) }
         guard !wanting.isEmpty else { return nil }

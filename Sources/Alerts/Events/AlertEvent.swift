@@ -1,17 +1,17 @@
 import Feed
 
-/// An earthquake as alerts see it: the columns of the table `quake` that rules, guards and messages look at.
+/// An earthquake as alerts see it: the columns of the table `quake` that rules and messages use.
 ///
-/// Where rows of several agencies are associated, this is the earthquake: `key` is that of the group, the values are those
-/// of its preferred solution and magnitude, and `agencies` names all its members.
+/// If rows of several agencies are associated, they make one event: `key` is the group's key, the values come from the preferred
+/// solution and magnitude, and `agencies` names the agencies of all members.
 public struct AlertEvent: Sendable, Equatable, Codable {
-    /// The earthquake's identity, under which it is remembered what was told. Without associations, it is `code`.
+    /// The earthquake's identity in the ledger. Without associations, it equals `code`.
     public var key: String
-    /// The code of the row that is shown.
+    /// The code of the preferred row.
     public var code: String
-    /// All codes that the event has had. One of them may be the key under which it was told.
+    /// All codes that the event has had. The ledger may still know it by one of them.
     public var ids: [String] = []
-    /// The networks or agencies whose event it is (`net`).
+    /// The networks or agencies that report the event (`net`).
     public var agencies: [String] = []
     public var magnitude: Double?
     public var magnitudeType: String?
@@ -26,9 +26,9 @@ public struct AlertEvent: Sendable, Equatable, Codable {
     public var status: String?
     /// What kind of event it is, such as `earthquake` or `quarry blast`; nil counts as an earthquake.
     public var type: String?
-    /// The types of the products that exist for it.
+    /// The types of the products that exist for the event.
     public var types: [String] = []
-    /// How many stations located it.
+    /// How many stations the location is based on.
     public var stations: Int?
     public var url: String?
 
@@ -49,8 +49,9 @@ public struct AlertEvent: Sendable, Equatable, Codable {
         ["reviewed", "confirmed", "final", "manual"].contains(status?.lowercased())
     }
 
-    /// Whether it is a test, an exercise or a scenario. The USGS marks scenarios by their products; other marks are the type,
-    /// the status, and a place that begins with such a word. (Within a place, `Test` can be a part of a name.)
+    /// Whether the event is a test, an exercise or a scenario. The USGS marks scenarios by their products. Other marks are a word
+    /// such as `test` in the type or the status, or as the first word of the place. (Later in the place, `Test` can be part of a
+    /// name.)
     public var isExercise: Bool {
         let marks: Set = ["scenario", "exercise", "training", "test", "drill"]
         func words(_ text: String?) -> [Substring] {
@@ -63,13 +64,13 @@ public struct AlertEvent: Sendable, Equatable, Codable {
 
 /// An event before and after a commit, a pass of commits, or a fresh snapshot.
 public struct EventChange: Sendable, Equatable {
-    /// nil if the event was not there.
+    /// nil if the event did not exist before.
     public var before: AlertEvent?
     /// nil if the event was deleted.
     public var after: AlertEvent?
-    /// For a deleted event: the code under which it continues.
+    /// For a deleted event, the code under which it continues.
     public var supersededBy: String?
-    /// When it was committed. nil after a fresh snapshot, when only both states are known.
+    /// When the change was committed; nil after a fresh snapshot, which shows only the states before and after.
     public var committedAt: Instant?
 
     public init(

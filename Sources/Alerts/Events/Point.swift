@@ -17,7 +17,7 @@ public struct Point: Sendable, Hashable, Codable {
             toLatitude: other.latitude, longitude: other.longitude)
     }
 
-    /// Where `other` lies as seen from here: one of `N`, `NE`, … `NW`.
+    /// The direction from this point to `other`: one of `N`, `NE`, … `NW`.
     public func direction(to other: Point) -> String {
         let radians = Double.pi / 180
         let difference = (other.longitude - longitude) * radians

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The macroseismic intensity (MMI) to expect at a distance from an earthquake.
+/// The expected macroseismic intensity (MMI) at a distance from an earthquake.
 ///
-/// Allen, Wald & Worden (2012), J. Seismology 16, 409–433, for active shallow crust, with the hypocentral distance. It was
-/// made for magnitudes from 5 to 7.9 and distances up to 300 km; beyond them it is an extrapolation. Its standard
-/// deviation is about 1, so people are told a whole number and a word, never a decimal.
+/// The relation is by Allen, Wald & Worden (2012), J. Seismology 16, 409–433, for active shallow crust, with the hypocentral
+/// distance. It is valid for magnitudes from 5 to 7.9 and distances up to 300 km; beyond these it is an extrapolation. Its
+/// standard deviation is about 1, so messages give a whole number and a word, never a decimal.
 public struct ShakingIntensity: Sendable, Equatable {
     /// From 1 to 10, not rounded.
     public let value: Double
@@ -17,7 +17,7 @@ public struct ShakingIntensity: Sendable, Equatable {
         value = min(10, max(1, Self.intensity(magnitude, (distance * distance + depth * depth).squareRoot())))
     }
 
-    /// Within 6 km of the hypocentre the intensity no longer rises.
+    /// Distances below 6 km from the hypocentre count as 6 km.
     static func intensity(_ magnitude: Double, _ hypocentral: Double) -> Double {
         let distance = max(6, hypocentral)
         let saturation = -0.209 + 2.042 * exp(magnitude - 5)
@@ -27,10 +27,10 @@ public struct ShakingIntensity: Sendable, Equatable {
         return distance > 50 ? near + 0.078 * log(distance / 50) : near
     }
 
-    /// The whole number that people are told.
+    /// The intensity as a whole number, for messages.
     public var degree: Int { Int(value.rounded()) }
 
-    /// The words of the USGS's ShakeMap, such as `light`; nil if it will hardly be felt.
+    /// The USGS ShakeMap's word for the shaking, such as `light`; nil if people hardly feel it.
     public var word: String? {
         switch degree {
         case ..<2: nil

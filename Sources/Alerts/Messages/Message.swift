@@ -1,11 +1,11 @@
 import Feed
 
-/// What one receiver is told, in words and as values. Its JSON is what a command and a webhook get.
+/// A message to one receiver, as text and as values. Commands and webhooks receive it as JSON.
 ///
-/// The words stay as they were when it was decided, however often a delivery is attempted.
+/// All delivery attempts send the same text, which is written when the message is decided.
 public struct Message: Sendable, Equatable, Codable {
-    /// The same over all attempts, and also if a restored database decides the same again. It has only letters, digits, `_`,
-    /// `-`, `:` and `%`.
+    /// All attempts have the same id. It also stays the same if the message is decided again after a database restore. It
+    /// consists of letters, digits, `_`, `-`, `:` and `%`.
     public let id: String
     /// The receiver's name.
     public let receiver: String
@@ -14,20 +14,20 @@ public struct Message: Sendable, Equatable, Codable {
     public let type: String
     public let at: Instant
     public let title: String
-    /// Lines, without the title.
+    /// Several lines, without the title.
     public let text: String
     /// From 1 to 5, as ntfy counts: 3 is usual, 5 is for strong shaking.
     public let priority: Int
-    /// The agency's page of a single earthquake.
+    /// The agency's page about the earthquake; nil for a digest.
     public let url: String?
-    /// The id of the first message about the earthquake, which is this one's own if there was none.
+    /// The id of the first message about the earthquake. In the first message it equals `id`.
     public let thread: String
-    /// One, or those of a digest: the largest first.
+    /// One earthquake, or those of a digest, the largest first.
     public let earthquakes: [Report]
-    /// How many of a digest's earthquakes are left out.
+    /// How many of a digest's earthquakes are not listed.
     public let omitted: Int
 
-    /// How many earthquakes a digest lists. So it stays below 64 kB.
+    /// How many earthquakes a digest lists at most, so that it stays below 64 kB.
     public static let listed = 50
 
     private enum CodingKeys: String, CodingKey {
@@ -56,7 +56,7 @@ public struct Message: Sendable, Equatable, Codable {
         self.thread = thread ?? id
     }
 
-    /// A message that `quakes notify --test` sends.
+    /// The message that `quakes notify --test` sends.
     public static func test(to receiver: String, at: Instant) -> Message {
         Message(testFor: receiver, at: at)
     }
@@ -72,16 +72,16 @@ public struct Message: Sendable, Equatable, Codable {
 
 /// One earthquake within a message.
 public struct Report: Sendable, Equatable, Codable {
-    /// The same over all attempts, for receivers that see an earthquake once alone and once in a digest.
+    /// All attempts have the same id, so a receiver can recognise a report that it gets both alone and in a digest.
     public let id: String
     public let kind: Kind
-    /// How many times the receiver was told of the earthquake, this one included.
+    /// How many times the receiver has been told about the earthquake, including this report.
     public let count: Int
-    /// The earthquake's key, which stays when another row is shown.
+    /// The earthquake's key, which stays the same when another agency's row is preferred.
     public let earthquake: String
     public let code: String
     public let agencies: [String]
-    /// `earthquake`, or what else it was.
+    /// The feed's event type: `earthquake`, or another one such as `explosion`.
     public let type: String?
     public let magnitude: Double?
     public let magnitudeType: String?
@@ -92,16 +92,17 @@ public struct Report: Sendable, Equatable, Codable {
     public let depth: Double?
     public let status: String?
     public let isReviewed: Bool
-    /// Whether it is marked as a test, an exercise or a scenario. Such an event is only called off.
+    /// Whether it is marked as a test, an exercise or a scenario. Receivers learn of such an event only if they were told of it
+    /// before it was marked.
     public let isExercise: Bool
     public let url: String?
-    /// What it was before it rose, or as it was told.
+    /// The values that the receiver was told before, or that the row had before the magnitude rose.
     public let earlier: Earlier?
-    /// As seen from the places of the rules, the nearest first.
+    /// The rules' places that are nearest to the epicentre, at most five, the nearest first.
     public let near: [Near]
-    /// The rules' names.
+    /// The names of the rules that matched.
     public let rules: [String]
-    /// Why each of them tells it.
+    /// For each rule, why it matched.
     public let why: [String]
 
     public struct Earlier: Sendable, Equatable, Codable {
@@ -152,7 +153,7 @@ public struct Report: Sendable, Equatable, Codable {
         }
         near = Self.near(event, verdict.rules.flatMap(\.places))
         rules = verdict.rules.map(\.name)
-        // What no longer reaches a rule was told because it did.
+        // An earthquake that no longer matches a rule was told because its earlier values matched.
         let decisive = verdict.kind == .noLonger ? verdict.earlier ?? event : event
         why = verdict.rules.compactMap { $0.reason(decisive) }
     }
@@ -181,19 +182,19 @@ public struct Report: Sendable, Equatable, Codable {
     }
 }
 
-/// An id's part: other characters than letters, digits, `_`, `-` and `:` are written as `%` and two digits.
+/// Text as part of an id: each byte other than letters, digits, `_`, `-` and `:` becomes `%` and two hexadecimal digits.
 func escaped(_ text: String) -> String {
     var escaped: [UInt8] = []
     escaped.append(escaped: text.utf8, by: "%", keeping: "_-:")
     return String(decoding: escaped, as: UTF8.self)
 }
 
-/// Equal for equal reports, in any order. It need not be secret.
+/// A hash of the reports' ids that does not depend on their order. It is not cryptographic.
 private func fingerprint(of reports: [Report]) -> String {
     String(reports.map(\.id).sorted().joined(separator: "\n").utf8.hash64, radix: 16)
 }
 
-/// A text of a feed without line breaks and other control characters.
+/// A feed's text with line breaks and other control characters replaced by spaces.
 func singleLine(_ text: String) -> String {
     let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
         let category = scalar.properties.generalCategory

@@ -1,7 +1,7 @@
 import Feed
 
-// The words of a message. They say what, where, when, how far from which place, how strong it may have been there, why it is
-// told, and whether a person has reviewed it.
+// The text of a message: what happened, where and when, how far it was from the rules' places, how strong the shaking may have
+// been there, why the receiver is told, and whether a person has reviewed the event.
 
 extension Report {
     /// Such as `M 5.2 earthquake 45 km SW of home`.
@@ -17,7 +17,7 @@ extension Report {
         }
     }
 
-    /// - Parameter at: when it is told.
+    /// - Parameter at: when the message is decided.
     func text(zone: Zone, at: Instant) -> String {
         var lines = [summary, moment(zone) + (depth.map { ", \(Int($0.rounded())) km deep" } ?? "") + "."]
         if kind.isNews, at - time > .seconds(6 * 3600) {
@@ -42,10 +42,10 @@ extension Report {
 
     private var size: String { magnitude.map { "M \(rounded($0, 1))" } ?? "Unknown magnitude:" }
 
-    /// `earthquake`, `quarry blast`.
+    /// Such as `earthquake` or `quarry blast`.
     private var what: String { singleLine(type ?? "earthquake").lowercased() }
 
-    /// From the nearest place of the rules up to 1,000 km away, else as the agency says.
+    /// Relative to the nearest place of the rules if it is within 1,000 km; otherwise the agency's name for the region.
     private var whereabouts: String {
         if let nearest = near.first, nearest.distance <= 1000 { return " \(nearest.text)" }
         return place.map { ", \($0)" } ?? ", at \(coordinates)"
@@ -72,7 +72,7 @@ extension Report {
         }
     }
 
-    /// `, 60 km from where it was`, if it is worth saying.
+    /// Such as `, 60 km from where it was`; empty if it moved by less than 5 km.
     private var moved: String {
         guard let earlier else { return "" }
         let distance = Point(latitude: earlier.latitude, longitude: earlier.longitude)
@@ -124,7 +124,7 @@ extension Report {
 }
 
 extension Report.Near {
-    /// `45 km SW of home`.
+    /// Such as `45 km SW of home`.
     fileprivate var text: String {
         distance < 1 ? "less than 1 km from \(place)" : "\(distance) km \(direction) of \(place)"
     }

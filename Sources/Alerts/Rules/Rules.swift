@@ -1,10 +1,10 @@
-/// Which receivers are told what: the contents of a rules file.
+/// The contents of a rules file: which earthquakes each receiver is told about.
 public struct Rules: Sendable, Equatable {
     /// In the order of the file.
     public var rules: [Rule]
-    /// By name.
+    /// The receivers by name.
     public var receivers: [String: Receiver]
-    /// The zone of the times in messages, where a rule has no other.
+    /// The time zone of the times in messages, and of quiet hours that do not name another zone.
     public var zone: Zone
 
     public init(rules: [Rule], receivers: [String: Receiver], zone: Zone = .utc) {
@@ -12,30 +12,31 @@ public struct Rules: Sendable, Equatable {
     }
 }
 
-/// One wish: which earthquakes, and to which receivers.
+/// A rule selects earthquakes, and names the receivers to tell about them.
 public struct Rule: Sendable, Equatable {
     public var name: String
-    /// Where the distances of the ladder are measured from, and the intensity is estimated.
+    /// The places from which the ladder's distances are measured, and for which the intensity is estimated.
     public var places: [Place] = []
     public var ladder: [Step] = []
-    /// The least estimated intensity (MMI) at one of the places. It counts beside the ladder.
+    /// An earthquake also matches the rule, without a step of the ladder, if the estimated intensity (MMI) at one of the places
+    /// is at least this.
     public var intensity: Double?
-    /// In lower case; empty for all.
+    /// Names in lower case; empty for all agencies.
     public var agencies: Set<String> = []
     public var kinds: Set<Kind> = Set(Kind.allCases)
-    /// How old an origin may be when it is told first.
+    /// The largest age of an earthquake that is told for the first time.
     public var maxAge: Duration = .seconds(6 * 3600)
-    /// How many stations must have located an event that is not reviewed.
+    /// How many stations an event needs if no person has reviewed it; nil for any number.
     public var stations: Int?
     public var quiet: QuietHours?
-    /// Names.
+    /// The receivers' names.
     public var receivers: [String] = []
 
     public init(name: String) {
         self.name = name
     }
 
-    /// A rung of a ladder.
+    /// One step of the ladder: a magnitude, and the distance up to which it counts.
     public struct Step: Sendable, Equatable {
         public var magnitude: Double
         /// In km; nil for anywhere.
@@ -56,27 +57,28 @@ public struct Rule: Sendable, Equatable {
     }
 }
 
-/// Why a message is sent.
+/// The reason for a message.
 public enum Kind: String, Sendable, Codable, CaseIterable {
-    /// An earthquake that was not there, or that no guard holds back any longer.
+    /// The earthquake is new in the catalogue, or it now meets the rule's conditions on age and stations.
     case new
-    /// A revision made a known earthquake reach the rule, or a withdrawn one came back.
+    /// A revision made a known earthquake match the rule, or a withdrawn earthquake came back.
     case risen
-    /// The magnitude moved by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude, since it was told.
+    /// The magnitude moved by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude, since the last message.
     case corrected
-    /// A revision made it smaller or moved it away, so that the rule would not tell it now.
+    /// A revision made the earthquake smaller or moved it away, so it does not match the rule any more.
     case noLonger = "no_longer"
-    /// It was deleted from the catalogue.
+    /// The earthquake was deleted from the catalogue.
     case withdrawn
 
-    /// As it is written in a rules file.
+    /// The word for the kind in a rules file.
     public var word: String { self == .noLonger ? "no longer" : rawValue }
 
-    /// Whether it concerns something that was not told before. Everything else sets right what people were told.
+    /// Whether the receiver has not been told about the earthquake, or was told that it does not count. The other kinds correct
+    /// an earlier message.
     public var isNews: Bool { self == .new || self == .risen }
 }
 
-/// Where messages go.
+/// A destination of messages.
 public struct Receiver: Sendable, Equatable {
     public var name: String
     public var address: Address
@@ -86,7 +88,7 @@ public struct Receiver: Sendable, Equatable {
     }
 
     public enum Address: Sendable, Equatable {
-        /// A program and its arguments. It reads a message as JSON from standard input.
+        /// A program and its arguments. The program reads the message as JSON from standard input.
         case command([String], limit: Duration)
         case webhook(url: Setting, secret: Secret?, body: WebhookBody)
         case ntfy(server: String, topic: Setting, token: Secret?)
@@ -96,9 +98,9 @@ public struct Receiver: Sendable, Equatable {
     public enum WebhookBody: String, Sendable, CaseIterable {
         /// An object with `type`, `timestamp` and `data` (Standard Webhooks).
         case standard
-        /// `{"text": "…"}`, which Slack, Mattermost and Matrix's Hookshot take.
+        /// `{"text": "…"}`, which Slack, Mattermost and Matrix's Hookshot accept.
         case text
-        /// `{"content": "…"}`, which Discord takes.
+        /// `{"content": "…"}`, which Discord accepts.
         case content
     }
 }
@@ -109,7 +111,7 @@ public struct MailServer: Sendable, Equatable {
     public var from: String
     public var user: String?
     public var password: Secret?
-    /// Whether the connection has to be encrypted, by STARTTLS or from the start.
+    /// Whether the connection must be encrypted, by STARTTLS or from the start.
     public var isEncrypted: Bool
 
     public init(
@@ -120,7 +122,7 @@ public struct MailServer: Sendable, Equatable {
     }
 }
 
-/// Where a secret is kept. The rules only name the place, so they can be shown and logged.
+/// Where a secret is kept. Rules contain only this location, so they can be shown and logged.
 public enum Secret: Sendable, Hashable {
     case file(String)
     case environment(String)
@@ -133,7 +135,7 @@ public enum Setting: Sendable, Hashable {
 }
 
 extension Setting: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The place of a secret. A plain value is left out: many a webhook's URL is a password.
+    /// Where the secret is kept. A plain value is not shown, because the URL of a webhook often works like a password.
     public var description: String {
         switch self {
         case .plain: "(given)"

@@ -1,9 +1,9 @@
-/// What is wrong with a rules file: every problem that was found, in the order of the file.
+/// All problems of a rules file, in the order of the file.
 public struct RulesError: Error, Equatable, CustomStringConvertible {
     public struct Problem: Sendable, Equatable {
-        /// From 1; nil for one that concerns the whole file.
+        /// Counted from 1; nil for a problem of the whole file.
         public let line: Int?
-        /// From 1, in characters.
+        /// Counted from 1, in characters.
         public let column: Int?
         public let text: String
     }

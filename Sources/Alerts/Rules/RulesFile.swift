@@ -5,8 +5,8 @@ extension Rules {
     /// Reads a rules file. docs/notify.md describes its format.
     ///
     /// - Parameters:
-    ///   - file: its name, for problems.
-    ///   - town: finds a town by its name, and throws an error whose description says why there is none.
+    ///   - file: the file's name, for error messages.
+    ///   - town: finds a town by its name. If it cannot, it throws an error whose description gives the reason.
     ///   - zone: finds a time zone by its name.
     /// - Throws: `RulesError`, with all problems of the file.
     public init(
@@ -34,7 +34,7 @@ struct RulesReader {
     let town: (String) throws -> Point
     let zone: (String) -> Zone?
     var yaml = YAMLReader()
-    /// By name.
+    /// The points of the section `places`, by name.
     var places: [String: Point] = [:]
     var receiverNames: [String] = []
     var mail: MailServer?
@@ -50,7 +50,7 @@ struct RulesReader {
             root, of: "the file", known: ["zone", "places", "mail", "receivers", "rules"])
         func section(_ name: String) -> Node? { sections.first { $0.key == name }?.value }
 
-        // What others refer to comes first, wherever it stands.
+        // Sections that others refer to are read first, regardless of their order in the file.
         if let node = section("zone") { fileZone = readZone(node) ?? .utc }
         if let node = section("places") { readPlaces(node) }
         if let node = section("mail") { mail = readMailServer(node) }
@@ -88,7 +88,7 @@ struct RulesReader {
         }
     }
 
-    /// `35.69, 139.75`, or a town.
+    /// Reads coordinates such as `35.69, 139.75`, or the name of a town.
     mutating func point(_ text: String, _ mark: Mark?) -> Point? {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         let numbers = parts.map { decimal($0.trimmingSpaces) }
@@ -108,7 +108,7 @@ struct RulesReader {
     }
 }
 
-/// A number in digits, such as `-2.5`. Exponents, other bases and infinity are none.
+/// A number in decimal digits, such as `-2.5`; nil for exponents, other bases and infinity.
 func decimal(_ text: some StringProtocol) -> Double? {
     let digits = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
     let parts = digits.split(separator: ".", omittingEmptySubsequences: false)

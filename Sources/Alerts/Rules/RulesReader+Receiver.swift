@@ -151,7 +151,8 @@ extension RulesReader {
 
     // MARK: Secrets
 
-    /// A secret is named, never written: the file may be shown, mailed and kept under version control.
+    /// Reads where a secret is kept. The secret itself may not be in the file, which people show, mail and keep under version
+    /// control.
     private mutating func readSecret(_ node: Node, _ what: String) -> Secret? {
         guard case .mapping = node else {
             yaml.note(
@@ -176,7 +177,7 @@ extension RulesReader {
         return yaml.text(node, what).map { .plain($0) }
     }
 
-    /// The value is never part of the problem: it may be secret.
+    /// The notes never quote the value, because it may contain a secret.
     private mutating func checkURL(_ text: String, _ mark: Mark?, schemes: [String]) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let isURL =

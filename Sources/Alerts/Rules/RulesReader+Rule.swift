@@ -50,7 +50,7 @@ extension RulesReader {
         return nil
     }
 
-    /// Names from `places`, or places as `places` takes them.
+    /// Each entry is a name from `places`, or a place written as in `places`.
     private mutating func readNear(_ node: Node) -> [Rule.Place] {
         yaml.list(node, "near").compactMap { node in
             guard let text = yaml.text(node, "a place") else { return nil }
@@ -91,7 +91,7 @@ extension RulesReader {
         return steps
     }
 
-    /// `4.5`, `4.5 anywhere`, `4.5 within 100 km`, each with or without `M` in front.
+    /// Reads a step such as `4.5`, `4.5 anywhere` or `4.5 within 100 km`, each with or without `M` in front.
     private static func step(_ text: String) -> Rule.Step? {
         var words = text.split(separator: " ").map(String.init)
         if words.first?.lowercased() == "m" { words.removeFirst() }
@@ -172,7 +172,7 @@ extension RulesReader {
         return QuietHours(from: from, to: to, zone: zone, action: action)
     }
 
-    /// In minutes after midnight.
+    /// Minutes after midnight.
     private mutating func timeOfDay(_ node: Node, upTo limit: Int) -> Int? {
         guard let text = yaml.text(node, "a time of day") else { return nil }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
@@ -185,7 +185,7 @@ extension RulesReader {
     }
 }
 
-/// `45m`, `6h`, `7d`, `30 s`.
+/// Reads a duration such as `45m`, `6h`, `7d` or `30 s`.
 func duration(_ text: String) -> Duration? {
     let text = text.filter { $0 != " " }
     guard let unit = text.last, let number = decimal(text.dropLast()), number >= 0, number < 1e6 else {
@@ -200,7 +200,7 @@ func duration(_ text: String) -> Duration? {
     }
 }
 
-/// Without a fraction if it has none, such as `4` or `4.5`.
+/// The number as text, without `.0` if it is whole: `4` or `4.5`.
 func shortest(_ number: Double) -> String {
     Int(exactly: number).map { "\($0)" } ?? "\(number)"
 }

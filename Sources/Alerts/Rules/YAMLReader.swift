@@ -1,17 +1,17 @@
 import Feed
 import Yams
 
-/// Reads YAML so that none of its surprises count: every scalar is the text that stands there, and its reader decides what it
-/// may be. So `no` is a word, `22:00` a time of day and `1e3` no number; anchors and aliases are refused.
+/// Reads YAML without its implicit types: every scalar is the text as written, and the caller decides what the text means. So
+/// `no` is a word and not a boolean, `22:00` is a time of day and `1e3` is not a number. Anchors and aliases are refused.
 ///
-/// It collects problems and continues, so that a person sees all of them at once.
+/// The reader collects problems and continues, so that people see all of them at once.
 struct YAMLReader {
     private(set) var problems: [RulesError.Problem] = []
 
-    /// Hundreds of rules take a few dozen kilobytes.
+    /// In bytes. A file with hundreds of rules has a few dozen kilobytes.
     static let sizeLimit = 1 << 20
 
-    /// The document; nil if it is not YAML, with the problem noted.
+    /// The document; nil if it is not YAML, which is noted as a problem.
     mutating func root(_ bytes: [UInt8]) -> Node? {
         guard bytes.count <= Self.sizeLimit else {
             note(nil, "the file has more than \(Self.sizeLimit >> 20) MiB")
@@ -23,7 +23,7 @@ struct YAMLReader {
             return nil
         }
         do {
-            // The nodes hold their anchors weakly: without the parser there would be none.
+            // The nodes hold their anchors weakly, and only the parser keeps them alive.
             let parser = try Parser(yaml: text, encoding: .utf8)
             return try withExtendedLifetime(parser) {
                 let node = try parser.singleRoot()
@@ -46,7 +46,8 @@ struct YAMLReader {
 
     // MARK: Values
 
-    /// The entries of a mapping, in the file's order. A key outside `known` is noted with its nearest spelling.
+    /// The entries of a mapping, in the file's order. A key that is not in `known` is noted as a problem, with the closest known
+    /// key.
     mutating func entries(_ node: Node, of what: String, known: [String]? = nil) -> [Entry] {
         guard case .mapping(let mapping) = node else {
             note(node.mark, "\(what) must be keys with values")
@@ -75,7 +76,7 @@ struct YAMLReader {
         let value: Node
     }
 
-    /// A text that is not empty.
+    /// The scalar's text, which must not be empty.
     mutating func text(_ node: Node, _ what: String) -> String? {
         guard case .scalar(let scalar) = node else {
             note(node.mark, "\(what) must be a single value")
@@ -88,7 +89,7 @@ struct YAMLReader {
         return scalar.string
     }
 
-    /// One value, or a list of them.
+    /// The elements of a list; a single value counts as a list of one.
     mutating func list(_ node: Node, _ what: String) -> [Node] {
         guard case .sequence(let sequence) = node else { return [node] }
         if sequence.isEmpty { note(node.mark, "\(what) is an empty list") }
@@ -97,7 +98,7 @@ struct YAMLReader {
 
     // MARK: Problems
 
-    /// `; did you mean "magnitude"?`, or the words that are possible if they are few, or nothing.
+    /// `; did you mean "magnitude"?`, or else the known words if they are few, or else nothing.
     func hint(_ word: String, _ known: some Collection<String>) -> String {
         if let closest = closestSpelling(of: word, among: Array(known)) {
             return "; did you mean \(quoted(closest))?"
@@ -108,7 +109,7 @@ struct YAMLReader {
     private mutating func note(_ error: any Error, _ yaml: String) {
         guard let error = error as? YamlError else { return note(nil, "the file can't be read as YAML") }
         switch error {
-        // Their own descriptions quote the line, which may hold a secret.
+        // The errors' own descriptions quote the line, which may contain a secret.
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
             let line = yaml.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(mark.line - 1)
@@ -123,7 +124,7 @@ struct YAMLReader {
     }
 
     private static func firstAnchored(in node: Node) -> Node? {
-        // An alias comes after its anchor, so no alias is followed.
+        // An alias comes after its anchor, so the search stops before it follows an alias.
         if node.anchor != nil { return node }
         switch node {
         case .sequence(let nodes): return nodes.lazy.compactMap(firstAnchored).first
@@ -139,7 +140,7 @@ struct YAMLReader {
     }
 }
 
-/// A value within a problem: short, and without control characters.
+/// A value as quoted in a problem: at most 60 characters, without control characters.
 func quoted(_ text: String) -> String {
     let visible = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
     return "\"\(String(String.UnicodeScalarView(visible)).prefix(60))\""

@@ -1,6 +1,6 @@
 import Feed
 
-/// A date and a time of day of the proleptic Gregorian calendar: what a clock shows in UTC, or in a zone.
+/// A date in the proleptic Gregorian calendar and a time of day, in UTC or in a time zone.
 struct CivilTime: Equatable {
     let year: Int
     let month: Int
@@ -9,7 +9,7 @@ struct CivilTime: Equatable {
     let minute: Int
     let second: Int
 
-    /// - Parameter offset: of the zone from UTC, in seconds east.
+    /// - Parameter offset: the zone's offset from UTC, in seconds east.
     init(_ moment: Instant, offset: Int = 0) {
         let local = moment.milliseconds + Int64(offset) * 1000
         let (days, time) = local.divided(by: 86_400_000)

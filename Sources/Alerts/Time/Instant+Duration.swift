@@ -15,7 +15,7 @@ extension Instant {
     }
 }
 
-/// As text, such as `2014-04-15T12:22:47.000Z`.
+/// Instants are coded as text, such as `2014-04-15T12:22:47.000Z`.
 extension Instant: Codable {
     public init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)

@@ -1,16 +1,16 @@
 import Feed
 
-/// A part of each day in which a rule tells nothing, such as from 22:00 to 07:00.
+/// A part of each day in which a rule sends no messages, such as from 22:00 to 07:00.
 ///
-/// It begins and ends when a clock in the zone first shows the time. Where the clock is put forward over one of the two, it is
-/// the moment of the change; where a time comes twice, it is the first. So a night is an hour shorter or longer twice a
-/// year, and no night begins or ends twice.
+/// Quiet hours begin and end when a clock in the zone first shows the time. If clocks are put forward past that time, the moment
+/// of the change counts; if the time occurs twice, the first one counts. So two nights a year are an hour shorter or longer, and
+/// no night begins or ends twice.
 public struct QuietHours: Sendable, Equatable {
-    /// What becomes of news within the quiet hours.
+    /// What happens to news within the quiet hours.
     public enum Action: String, Sendable, CaseIterable {
-        /// It is told when they end.
+        /// The message is sent when the quiet hours end.
         case `defer`
-        /// It is never told. When they end, what was told before is still corrected and withdrawn.
+        /// The message is dropped. Corrections and withdrawals of earlier messages are still sent when the quiet hours end.
         case drop
     }
 
@@ -25,7 +25,7 @@ public struct QuietHours: Sendable, Equatable {
         (self.from, self.to, self.zone, self.action) = (from, to, zone, action)
     }
 
-    /// When the quiet hours end that hold at this moment; nil if none do.
+    /// When the current quiet hours end; nil if the moment is not within quiet hours.
     public func end(at moment: Instant) -> Instant? {
         let now = zone.civilTime(at: moment)
         let today = CivilDate(unchecked: now.year, now.month, now.day).daysSince1970

@@ -3,14 +3,15 @@ import Foundation
 
 /// A time zone of the system's database, such as `Europe/Berlin`.
 ///
-/// The files under `/usr/share/zoneinfo` are read directly (TZif, RFC 9636). Foundation's own zones come from the copy of ICU
-/// that a program is built with, and so know no rule that a government has made since.
+/// The files under `/usr/share/zoneinfo` are read directly (TZif, RFC 9636). Foundation's zones come from the ICU data that is
+/// built into the program, so they miss all zone rules that were changed after the build.
 public struct Zone: Sendable, Equatable {
     public let name: String
-    /// The moments at which the offset changes, in seconds since 1970, in ascending order, and the type that begins there.
+    /// The changes of the offset in ascending order: the moment in seconds since 1970, and the index in `types` of the local time
+    /// that starts then.
     private let changes: [(at: Int64, type: Int)]
     private let types: [LocalType]
-    /// What holds after the last change.
+    /// The rule for all times after the last change.
     private let rule: ZoneRule?
 
     struct LocalType: Equatable {
@@ -38,7 +39,7 @@ public struct Zone: Sendable, Equatable {
         let seconds = moment.milliseconds.divided(by: 1000).whole
         guard let last = changes.last else { return rule?.localType(at: seconds) ?? types[0] }
         if seconds >= last.at, let rule { return rule.localType(at: seconds) }
-        // The last change at or before the moment, by bisection.
+        // Finds the last change at or before the moment by bisection.
         var (low, high) = (0, changes.count)
         while low < high {
             let middle = (low + high) / 2
@@ -47,25 +48,25 @@ public struct Zone: Sendable, Equatable {
         return low == 0 ? types[0] : types[changes[low - 1].type]
     }
 
-    /// What a clock shows in the zone.
+    /// The date and time of day in the zone.
     func civilTime(at moment: Instant) -> CivilTime {
         CivilTime(moment, offset: localType(at: moment).offset)
     }
 
-    /// The first moment at which a clock shows this time of day, or a later one, on this day.
+    /// The first moment of this day at which a clock in the zone shows this time of day or a later one.
     ///
-    /// Where the clock is put back, a time comes twice: it is the first one. Where the clock is put forward, some times do not
-    /// come: it is the moment of the change.
+    /// When clocks are put back, some times of day occur twice: the first one is returned. When clocks are put forward, some
+    /// times do not occur: the moment of the change is returned.
     func moment(day: Int64, minute: Int) -> Instant {
         let local = day * 86_400 + Int64(minute) * 60
-        // Every offset in use lies within a day, and there is at most one change nearby.
+        // All offsets are shorter than a day, and there is at most one change between these two moments.
         let earlier = offset(local - 86_400)
         let later = offset(local + 86_400)
         let candidates = [earlier, later].sorted(by: >).map { local - $0 }
         for seconds in candidates where seconds + offset(seconds) == local {
             return Instant(milliseconds: seconds * 1000)
         }
-        // Skipped: the change lies between the two candidates.
+        // The time does not occur on this day. The change is between the two candidates.
         var (low, high) = (candidates[0], max(candidates[0], candidates[1]))
         while low < high {
             let middle = (low + high).divided(by: 2).whole
@@ -82,7 +83,7 @@ public struct Zone: Sendable, Equatable {
 // MARK: Reading
 
 extension Zone {
-    /// The folder of the system's zones.
+    /// The directory of the system's time zones.
     public static let systemFolder = "/usr/share/zoneinfo"
 
     /// - Parameter name: such as `Asia/Tokyo`.
@@ -96,7 +97,7 @@ extension Zone {
         self.init(name: name, Array(data))
     }
 
-    /// The names of the system's zones, for suggestions; empty where there is no list of them.
+    /// The names of the system's time zones, for suggestions; empty if the system has no list of them.
     public static func names(in folder: String = Zone.systemFolder) -> [String] {
         let list = FileManager.default.contents(atPath: "\(folder)/tzdata.zi") ?? Data()
         return String(decoding: list, as: UTF8.self).split(separator: "\n").compactMap { line in
@@ -107,9 +108,9 @@ extension Zone {
         }
     }
 
-    /// - Parameter bytes: of a TZif file.
+    /// - Parameter bytes: the contents of a TZif file.
     init?(name: String, _ bytes: [UInt8]) {
-        // The first block has 32-bit times, and newer versions repeat it with 64 bits behind it.
+        // The first block has 32-bit times. Since version 2 of the format, a second block repeats them in 64 bits.
         guard let first = TZifHeader(bytes, at: 0), first.version >= UInt8(ascii: "2"),
             let header = TZifHeader(bytes, at: first.end(timeSize: 4))
         else { return nil }

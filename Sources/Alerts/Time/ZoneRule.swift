@@ -1,7 +1,7 @@
 import Feed
 
-/// What holds in a zone after its last listed change: a TZ string of POSIX with the extensions of RFC 9636, section 3.3.1,
-/// such as `CET-1CEST,M3.5.0,M10.5.0/3`.
+/// The local time of a zone after its last listed change: a POSIX TZ string with the extensions of RFC 9636, section 3.3.1, such
+/// as `CET-1CEST,M3.5.0,M10.5.0/3`.
 struct ZoneRule: Sendable, Equatable {
     private let standard: Zone.LocalType
     private let daylight: (type: Zone.LocalType, start: YearDay, end: YearDay)?
@@ -14,7 +14,7 @@ struct ZoneRule: Sendable, Equatable {
     func localType(at seconds: Int64) -> Zone.LocalType {
         guard let daylight else { return standard }
         let year = CivilTime(Instant(milliseconds: (seconds + Int64(standard.offset)) * 1000)).year
-        // Each change is announced in the time that holds before it.
+        // Each change is given in the local time that applies before the change.
         let start = daylight.start.seconds(in: year) - Int64(standard.offset)
         let end = daylight.end.seconds(in: year) - Int64(daylight.type.offset)
         let isDaylight = start < end ? start <= seconds && seconds < end : seconds < end || start <= seconds
@@ -44,22 +44,22 @@ struct ZoneRule: Sendable, Equatable {
     }
 }
 
-/// A day of each year, and a time on it.
+/// A day of the year, and a time on that day.
 private struct YearDay: Sendable, Equatable {
     enum Day: Sendable, Equatable {
         /// From 1 to 365; the 29th of February is not counted.
         case withoutLeapDay(Int)
         /// From 0 to 365.
         case ofYear(Int)
-        /// The week is 1 to 5, where 5 is the last. Sunday is 0.
+        /// The week is from 1 to 5, where 5 is the last week of the month. Sunday is 0.
         case weekday(month: Int, week: Int, weekday: Int)
     }
 
     let day: Day
-    /// In seconds after midnight, −167 to 167 hours.
+    /// In seconds after midnight, from −167 to 167 hours.
     let time: Int
 
-    /// In seconds since 1970, of a clock that shows local time.
+    /// The moment in seconds since 1970-01-01, counted in local time.
     func seconds(in year: Int) -> Int64 {
         let newYear = CivilDate(unchecked: year, 1, 1).daysSince1970
         let days: Int64
@@ -94,7 +94,7 @@ private struct Reader {
         return true
     }
 
-    /// Letters, or anything in angle brackets.
+    /// An abbreviation: letters, or any characters in angle brackets.
     mutating func name() -> String? {
         let isQuoted = take("<")
         let name = rest.prefix {

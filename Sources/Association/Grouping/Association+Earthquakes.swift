@@ -1,5 +1,5 @@
 extension Association {
-    /// Describes the groups that were built.
+    /// Turns the groups of `builder` into earthquakes with their members.
     func earthquakes(
         _ builder: GroupBuilder, _ hard: HardLinks, _ pairs: CandidatePairs, _ findings: Set<Finding>
     ) -> Grouping {
@@ -36,7 +36,7 @@ extension Association {
         member.partner = rows.codes[tie.partner]
         member.difference = difference
         member.rule = tie.rule
-        // Nothing that a person or a catalogue says is doubtful.
+        // Links by a person's override or a catalogue are never doubtful.
         if tie.rule == .pair, let outside = ties.outside[index] {
             member.isDoubtful = outside < parameters.doubtful * difference.cost
         }
@@ -48,7 +48,7 @@ extension Association {
     }
 }
 
-/// For each row the strongest tie to another row of its group, and the cheapest pair with a row outside.
+/// For each row, the strongest tie to another row of its group, and the cost of the cheapest pair with a row outside the group.
 private struct Ties {
     struct Tie {
         let partner: Int
@@ -63,7 +63,7 @@ private struct Ties {
         let count = builder.rows.solutions.count
         inside = Array(repeating: nil, count: count)
         outside = Array(repeating: nil, count: count)
-        // Both are sorted by strength.
+        // Hard links and pairs are both sorted by strength.
         for link in hard.links where sets.leader(of: link.a) == sets.leader(of: link.b) {
             tie(link.a, link.b, link.rule)
         }

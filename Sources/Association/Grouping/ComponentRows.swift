@@ -1,13 +1,13 @@
-/// The rows of a component in one canonical order, so that the order in which they came does not matter.
+/// The rows of a component in a canonical order, so that the order of the input does not matter.
 struct ComponentRows {
     let solutions: [Solution]
     let located: [Located]
     let codes: [String]
     let agencies: Int
-    /// By code.
+    /// The index of each row, by its code.
     let indices: [String: Int]
 
-    /// - Parameter rows: in any order. Of rows with one code, the latest revision counts.
+    /// - Parameter rows: the rows in any order. If several have the same code, only the latest revision counts.
     init(_ rows: [Solution], _ parameters: Parameters) {
         var solutions = rows.sorted { Self.precedes($0, $1) }
         var indices = Self.indices(solutions)
@@ -31,7 +31,7 @@ struct ComponentRows {
         return indices
     }
 
-    /// One row for each code: the one that was revised last, and the first of these if there are several.
+    /// One row for each code: the latest revision, or the first of several equally late ones.
     private static func latest(_ solutions: [Solution]) -> [Solution] {
         var latest: [String: Int64] = [:]
         for row in solutions { latest[row.code] = max(latest[row.code] ?? .min, row.updated) }
@@ -45,7 +45,7 @@ struct ComponentRows {
 }
 
 extension [String: Int] {
-    /// The number of a name, which gets the next one if it has none.
+    /// The number of a name. A new name gets the next number.
     mutating func number(of name: String) -> Int {
         if let number = self[name] { return number }
         self[name] = count

@@ -1,7 +1,7 @@
-/// Sets of rows that only ever join.
+/// Disjoint sets of rows that can be joined, but not split (union–find).
 struct DisjointSets {
     private var parents: [Int32]
-    /// The members of the set that a row leads.
+    /// For each leader, the members of its set; empty for all other rows.
     private(set) var members: [[Int32]]
 
     init(count: Int) {

@@ -1,4 +1,4 @@
-/// Why a row is in its earthquake: the links that were looked at, in the order in which they were, and what became of them.
+/// Why a row belongs to its earthquake: the links that were considered, in order, and their outcomes.
 public struct Explanation: Sendable, Equatable {
     public struct Step: Sendable, Equatable {
         public var a: String
@@ -9,30 +9,31 @@ public struct Explanation: Sendable, Equatable {
         public var outcome: Outcome
     }
 
-    /// What became of a link.
+    /// What happened with a link.
     public enum Outcome: Sendable, Equatable {
         case joined
         case alreadyTogether
-        /// Not joined: these two are of one agency, so both would be in the group.
+        /// Not joined, because these two rows of the same agency would be in one group.
         case sameAgency(String, String)
-        /// Not joined: a person said that these two are different.
+        /// Not joined, because an override says that these two rows are different.
         case different(String, String)
-        /// Not joined: these two are too far apart to be in one group.
+        /// Not joined, because these two rows are too far apart to be in one group.
         case outOfTheQuestion(String, String)
     }
 
-    /// The earthquake of the row.
+    /// The earthquake that the row belongs to.
     public var earthquake: Earthquake
-    /// The links between members of the earthquake, and from them to other rows: first those that joined or might have joined it.
+    /// The links between members of the earthquake, and from members to other rows, in the order in which they were considered.
     public var steps: [Step]
-    /// For each member with a second choice, the cheapest link to a row of another earthquake.
+    /// For each member that is linked to another earthquake, the first such link.
     public var runnersUp: [Step]
 }
 
 extension Association {
     /// - Parameters:
     ///   - code: the row to explain.
-    ///   - component: its component, such as the `rows` of the `Neighbourhood` of a change of nothing.
+    ///   - component: all rows of its component, such as the `rows` of a `Neighbourhood` whose only change leaves the row as it
+    ///     is.
     /// - Returns: nil if the row is not in the component.
     public func explain(_ code: String, in component: [Solution]) -> Explanation? {
         let rows = ComponentRows(component, parameters)

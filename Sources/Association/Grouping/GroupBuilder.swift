@@ -1,7 +1,7 @@
-/// Joins the rows of a component into groups, link by link, the strongest and cheapest first.
+/// Joins the rows of a component into groups, link by link: first hard links, then pairs from the cheapest to the most expensive.
 ///
-/// A link joins two groups unless they contain what must not be together. The order of the links depends on nothing but the rows,
-/// so the groups do, too.
+/// A link joins two groups unless they contain two rows that must not be together. The order of the links depends only on the
+/// rows, so the groups do, too.
 struct GroupBuilder {
     typealias Outcome = Explanation.Outcome
 
@@ -9,10 +9,11 @@ struct GroupBuilder {
     private let overrides: OverrideTable
     private let comparison: Comparison
     private(set) var sets: DisjointSets
-    /// Rows joined by hard links: such a group is as near as its nearest row.
+    /// For each row, the leader of the rows that hard links join with it. The distance of such a cluster is that of its nearest
+    /// row.
     private var clusters: [Int32] = []
     private var hasClusters = false
-    /// Called for each link in order.
+    /// Called for each link, in order.
     private let visit: ((_ a: Int, _ b: Int, Rule, Outcome) -> Void)?
 
     init(
@@ -39,7 +40,7 @@ struct GroupBuilder {
         if !overrides.different.isEmpty, let (a, b) = different(left, right) {
             return .different(rows.codes[a], rows.codes[b])
         }
-        // A person and a catalogue may say that two rows of one agency are one event.
+        // An override or a catalogue's ids may join two rows of the same agency.
         guard rule == .copy || rule == .pair else { return .joined }
         if let (a, b) = sameAgency(left, right) { return .sameAgency(rows.codes[a], rows.codes[b]) }
         guard rule == .pair else { return .joined }
@@ -81,7 +82,7 @@ struct GroupBuilder {
         comparison.isImpossible(rows.located[Int(a)], rows.located[Int(b)])
     }
 
-    /// Whether any row that is hard-linked to one is near any row that is hard-linked to the other.
+    /// Whether some row of the cluster of `a` is near enough to some row of the cluster of `b`.
     private func areClustersNear(_ a: Int32, _ b: Int32, _ left: [Int32], _ right: [Int32]) -> Bool {
         guard hasClusters else { return false }
         let (first, second) = (clusters[Int(a)], clusters[Int(b)])

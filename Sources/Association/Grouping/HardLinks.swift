@@ -1,4 +1,4 @@
-/// The links between rows of a component that need no cost.
+/// The links between rows of a component that do not depend on a cost: overrides, ids and copies.
 struct HardLinks {
     struct Link {
         let a: Int
@@ -6,7 +6,7 @@ struct HardLinks {
         let rule: Rule
     }
 
-    /// The strongest rule first; within a rule by codes.
+    /// The strongest rule first. Links by the same rule are ordered by their codes.
     private(set) var links: [Link] = []
 
     init(_ rows: ComponentRows, _ overrides: OverrideTable, _ parameters: Parameters) {
@@ -32,8 +32,8 @@ struct HardLinks {
         }
     }
 
-    /// Whether the ids of a row speak of another row: of the same catalogue, and not more than five minutes apart, as when a
-    /// document says that an event continues under another id (design, section 4).
+    /// Whether `row`, which lists the code of `other` among its ids, is linked to it: both must be of the same catalogue, and at
+    /// most five minutes apart. The same limit decides whether an event continues under another id (design, section 4).
     static func lists(_ row: Solution, _ other: Solution) -> Bool {
         row.agency == other.agency
             && (Double(row.time) - Double(other.time)).magnitude <= Double(Parameters.reach)

@@ -1,14 +1,14 @@
-/// The rows that are one earthquake.
+/// A group of rows that describe the same earthquake.
 public struct Earthquake: Sendable, Equatable {
-    /// The code of the member that was here first.
+    /// The code of the member that was imported first.
     public var code: String
     /// The member to show.
     public var preferred: String
-    /// The member whose magnitude to show: not always the preferred one. nil if no member has a magnitude.
+    /// The member whose magnitude to show, which may differ from `preferred`; nil if no member has a magnitude.
     public var magnitudeFrom: String?
     /// How many agencies report it.
     public var agencies: Int
-    /// By code.
+    /// Ordered by code.
     public var members: [Member]
 
     public init(
@@ -22,12 +22,13 @@ public struct Earthquake: Sendable, Equatable {
 /// A row of an earthquake, and why it belongs to it.
 public struct Member: Sendable, Equatable {
     public var code: String
-    /// The member that it is closest to: by the strongest rule, then by the lowest cost. nil if it is alone.
+    /// The member that this one is linked to most closely: by the strongest rule, then by the lowest cost. nil if it is alone.
     public var partner: String?
-    /// How it differs from its partner.
+    /// How the row differs from its partner.
     public var difference: Difference?
     public var rule: Rule?
-    /// Whether another earthquake is nearly as close: the cheapest pair outside costs less than 1.5 times as much.
+    /// Whether another earthquake is nearly as close: the cheapest pair with it costs less than 1.5 times the pair with the
+    /// partner.
     public var isDoubtful = false
 
     public init(
@@ -39,13 +40,13 @@ public struct Member: Sendable, Equatable {
     }
 }
 
-/// Why two rows are one earthquake, the strongest rule first.
+/// Why two rows belong to the same earthquake, the strongest rule first.
 public enum Rule: String, Sendable, Comparable, CaseIterable {
-    /// A person said so.
+    /// A person's override says so.
     case same
-    /// ComCat lists the id of one among the `ids` of the other.
+    /// ComCat lists one row's id in the `ids` of the other.
     case ids
-    /// One repeats the other's solution to the printed digits and names its agency (EMSC's `auth`).
+    /// One row copies the other's solution, digit by digit, and names its agency (EMSC's `auth`).
     case copy
     /// Time, place and magnitude agree.
     case pair
@@ -62,12 +63,13 @@ public enum Rule: String, Sendable, Comparable, CaseIterable {
     }
 }
 
-/// How a row differs from another one: positive if it is later, deeper or larger.
+/// How a row differs from another one. Seconds and magnitudes are positive if the row is later or larger; kilometres are the
+/// distance.
 public struct Difference: Sendable, Equatable {
     public var seconds: Double
     public var kilometres: Double
     public var magnitudes: Double?
-    /// The sum of squares, each in units of its variance, after depth has been traded for time.
+    /// The sum of the squared differences, each divided by its variance, after the correction of the time for depth.
     public var cost: Double
 
     public init(seconds: Double, kilometres: Double, magnitudes: Double?, cost: Double) {
@@ -78,19 +80,19 @@ public struct Difference: Sendable, Equatable {
 
 /// Something that a person should look at.
 public enum Finding: Sendable, Hashable {
-    /// The word that two rows are one earthquake contradicts the word that two are different, and was not followed.
+    /// An override that joins two rows contradicts an override that keeps two rows apart, and was ignored.
     case contradiction(same: [String], different: [String])
-    /// A person joined rows that no rule would have joined.
+    /// An override joined rows that are too far apart for any other rule.
     case farApart([String], kilometres: Double, seconds: Double)
     /// An override names an event that does not exist.
     case missing(String)
-    /// Several members of the earthquake with this code were named as the preferred one.
+    /// Overrides name several members of the earthquake with this code as the preferred one.
     case severalPreferred(earthquake: String, codes: [String])
 }
 
-/// What association found.
+/// The result of association.
 public struct Grouping: Sendable, Equatable {
-    /// By code.
+    /// Ordered by code.
     public var earthquakes: [Earthquake] = []
     public var findings: Set<Finding> = []
 

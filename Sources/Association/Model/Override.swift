@@ -1,13 +1,13 @@
-/// A person's word about events, which comes before every rule.
+/// A person's decision about events. It takes precedence over every rule.
 public enum Override: Sendable, Hashable {
-    /// The two are one earthquake.
+    /// The two events are the same earthquake.
     case same(String, String)
-    /// The two are different earthquakes. It wins over any `same` that contradicts it.
+    /// The two events are different earthquakes. This takes precedence over a `same` that contradicts it.
     case different(String, String)
-    /// This is the solution to show of its earthquake.
+    /// The solution with this code is the one to show for its earthquake.
     case preferred(String)
 
-    /// The codes that it names.
+    /// The codes that the override names.
     public var codes: [String] {
         switch self {
         case .same(let a, let b), .different(let a, let b): [a, b]

@@ -1,41 +1,41 @@
-/// What has to be written where earthquakes were grouped again, each with its reason, as history keeps it.
+/// The changes to write after earthquakes were grouped again, each with its reason, as the history keeps it.
 ///
-/// Only what was found together is written: a row that is an earthquake by itself needs no record. Reasons that concern many are
-/// few words, so that what has one reason is written at once.
+/// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. There are only a few
+/// different reasons, because all changes with the same reason are written in one statement.
 public struct Revision: Sendable, Equatable {
-    /// An earthquake of several rows that does not exist any more.
+    /// A group of several rows that does not exist any more.
     public struct Removal: Sendable, Equatable {
         public var code: String
-        /// The earthquake that took it in: the one of the row that it was named after, or of most of its members that still exist.
-        /// nil if none of them exists, or if that row is an earthquake by itself.
+        /// The earthquake that continues it: the one with the row that gave it its code, or else the one with most of its
+        /// remaining members. nil if none of its members exists, or if the row with its code is an earthquake by itself.
         public var successor: String?
         public var reason: String
     }
 
-    /// An earthquake of several rows that is new, or that has changed.
+    /// A group of several rows that is new or has changed.
     public struct Update: Sendable, Equatable {
         public var earthquake: Earthquake
-        /// Those that are new in it, or differ from what was written.
+        /// The members that are new in the group, or differ from what was written before.
         public var members: [Member]
         public var reason: String
     }
 
-    /// A row that is in no earthquake with others any more.
+    /// A row that was in a group and is alone now, or was deleted.
     public struct Departure: Sendable, Equatable {
         public var code: String
         public var reason: String
     }
 
-    /// By code.
+    /// Ordered by code.
     public var removals: [Removal] = []
-    /// By code.
+    /// Ordered by the earthquakes' codes.
     public var updates: [Update] = []
-    /// By code.
+    /// Ordered by code.
     public var departures: [Departure] = []
 
     /// - Parameters:
-    ///   - old: all earthquakes that were written and have a member among the rows that were grouped again or do not exist any more.
-    ///   - new: the earthquakes of the rows that were grouped again, those of one row, too.
+    ///   - old: all written earthquakes with a member among the rows that were grouped again or deleted.
+    ///   - new: the earthquakes of the rows that were grouped again, including those with only one row.
     public init(from old: [Earthquake], to new: [Earthquake]) {
         let oldByCode = Dictionary(uniqueKeysWithValues: old.map { ($0.code, $0) })
         let (oldHomes, newHomes) = (Self.homes(old), Self.homes(new))
@@ -68,7 +68,7 @@ public struct Revision: Sendable, Equatable {
 
     private typealias Home = (earthquake: String, member: Member)
 
-    /// For each member its earthquake.
+    /// The earthquake of each member, by the member's code.
     private static func homes(_ earthquakes: [Earthquake]) -> [String: Home] {
         var homes: [String: Home] = [:]
         for earthquake in earthquakes {
@@ -77,7 +77,7 @@ public struct Revision: Sendable, Equatable {
         return homes
     }
 
-    /// - Parameter origin: the earthquake that the row which it is named after was in.
+    /// - Parameter origin: the code of the earthquake in which the row with `earthquake.code` was before.
     private static func reason(
         for earthquake: Earthquake, since previous: Earthquake?, origin: String?
     ) -> String {

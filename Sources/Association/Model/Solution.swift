@@ -1,17 +1,17 @@
-/// What one agency says about an earthquake: a row of the table, as far as association needs it.
+/// One agency's solution of an earthquake: the columns of a row that association needs.
 public struct Solution: Sendable, Equatable {
     /// The row's key, such as `us7000abcd` or `gfz:gfz2026texh`.
     public var code: String
-    /// The catalogue that the row belongs to, as `report.agency(net)` has it: `usgs` for all networks of ComCat. A catalogue has
-    /// told its own events apart, so that only a hard link puts two of them into one group.
+    /// The catalogue that the row belongs to, as `report.agency(net)` returns it: `usgs` for all networks of ComCat. A catalogue
+    /// distinguishes its own events, so only a hard link puts two of its rows into one group.
     public var agency: String
-    /// The row's `net`, which the scatter, the region and the rank are looked up by.
+    /// The row's `net`, the key for the scatter, the region and the rank.
     public var network: String
-    /// The agency whose solution the row repeats, in the words of the row: EMSC's `auth`.
+    /// The agency whose solution the row copies, as the row names it (EMSC's `auth`).
     public var author: String?
-    /// When the row first came in (`imported_at`), in milliseconds since 1970.
+    /// When the row was first imported (`imported_at`), in milliseconds since 1970.
     public var firstSeen: Int64
-    /// When it was last revised, in milliseconds since 1970.
+    /// When the solution was last revised, in milliseconds since 1970.
     public var updated: Int64
     /// The origin time, in milliseconds since 1970.
     public var time: Int64
@@ -26,14 +26,15 @@ public struct Solution: Sendable, Equatable {
     public var review = Review.unknown
     /// Stations used (`nst`).
     public var stations: Int?
-    /// Degrees.
+    /// The azimuthal gap, in degrees.
     public var gap: Double?
-    /// All ids that the event ever had, according to its catalogue (ComCat's `ids`).
+    /// All ids that the event has had in its catalogue (ComCat's `ids`).
     public var ids: [String] = []
     /// Published uncertainties, as standard deviations.
     public var uncertainty = Uncertainty()
 
-    /// Seconds, kilometres (of the distance: its root mean square) and magnitudes; nil if they are not published.
+    /// Standard deviations of the time, the place (as the root mean square of the distance, in km) and the magnitude; nil if they
+    /// are not published.
     public struct Uncertainty: Sendable, Equatable {
         public var seconds: Double?
         public var kilometres: Double?
@@ -44,7 +45,7 @@ public struct Solution: Sendable, Equatable {
         }
     }
 
-    /// Whether a person has looked at the solution.
+    /// Whether a person has reviewed the solution.
     public enum Review: Int, Sendable, Comparable {
         case reviewed
         case unknown
@@ -74,6 +75,6 @@ public struct Solution: Sendable, Equatable {
 }
 
 extension String {
-    /// Bytewise order, as PostgreSQL's collation "C" has it.
+    /// Whether this text comes first in the order of bytes, as in PostgreSQL's collation "C".
     func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 }

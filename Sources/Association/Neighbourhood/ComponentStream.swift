@@ -1,9 +1,9 @@
-/// Takes rows in the order of their times and returns the components that are complete, so that a table of any size is grouped in
-/// the memory of what is open.
+/// Takes rows in the order of their times, and returns components as soon as they are complete. Only open components are in
+/// memory, so a table of any size can be grouped.
 ///
-/// **A component stays open** until five minutes of origin time have passed since its last row, or, if a person said that one of its
-/// rows is the same as a row that has not come yet, until that row comes or the stream ends. In a dense sequence a component may span
-/// hours.
+/// **A component stays open** until a row comes that is more than five minutes later than its last row. If an override says that
+/// one of its rows is the same as a row that has not come yet, the component stays open until that row comes or the stream ends.
+/// In a dense sequence a component may span hours.
 ///
 ///     var stream = ComponentStream(association)
 ///     for row in rows {
@@ -17,7 +17,7 @@ public struct ComponentStream {
         links = LinkedRows(association)
     }
 
-    /// Adds a row whose time is not before that of any added one.
+    /// Adds a row, which must not be earlier than the previous one.
     ///
     /// - Returns: the components that no later row can belong to.
     public mutating func add(_ row: Solution) -> [[Solution]] {
@@ -26,11 +26,11 @@ public struct ComponentStream {
         return closed.map(\.rows)
     }
 
-    /// The rest.
+    /// Returns the components that are still open.
     public mutating func finish() -> [[Solution]] {
         links.all().map(\.rows)
     }
 
-    /// The codes of overrides that no row had, in order.
+    /// The codes in overrides that none of the rows had, in ascending order.
     public var missing: [String] { links.missing }
 }

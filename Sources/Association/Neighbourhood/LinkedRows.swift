@@ -1,13 +1,13 @@
-/// Rows in time order that are being put into components.
+/// Groups rows, which arrive in time order, into components of linked rows.
 ///
-/// Besides rows, it takes past versions of rows: they link as they did, but belong to no component that comes out. This is how a
-/// component is found that a row has left.
+/// Past versions of rows can be added, too: they link other rows as they did when they were current, but they are not in the rows
+/// of a component. So a component that a row has left is found as well.
 struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []
-        /// The codes of the past versions in it.
+        /// The codes of the component's past versions.
         fileprivate(set) var past: [String] = []
-        /// The overrides that wait for their other row.
+        /// The overrides that wait for their second row, by number.
         fileprivate var waits: [Int] = []
         fileprivate var size: Int { rows.count + past.count }
     }
@@ -21,19 +21,22 @@ struct LinkedRows {
     private let association: Association
     private var agencies: [String: Int] = [:]
     private var index: BeltIndex
-    /// Nodes by number, less `firstNumber`. Those before `oldest` are closed.
+    /// The node with number n is at the index n − `firstNumber`. Nodes before the index `oldest` are closed.
     private var nodes: [Node] = []
     private var firstNumber = 0
     private var oldest = 0
-    /// For each node a later one of its component, or itself: following them leads to the latest.
+    /// For each node, the number of a later node of its component, or its own number. Following the numbers leads to the latest
+    /// node.
     private var later: [Int] = []
-    /// Components by their latest node. One whose nodes are closed, but which waits for a row, has a negative key.
+    /// Components by the number of their latest node. A component whose nodes are closed, but which waits for a row, has a
+    /// negative key.
     private var components: [Int: Component] = [:]
-    /// The open nodes with a code: a row, and perhaps past versions.
+    /// The open nodes by code: the row, and past versions of it.
     private var numbers: [String: [Int]] = [:]
-    /// The open nodes that list an id.
+    /// The open nodes by the ids that they list.
     private var listing: [String: [Int]] = [:]
-    /// For a code that has not come yet, the overrides that wait for it, by number, and the component that each belongs to.
+    /// For each code that has not been added yet, the numbers of the overrides that wait for it. `waiters` has the component of
+    /// each override.
     private var waiting: [String: [Int]] = [:]
     private var waiters: [Int: Int] = [:]
     private var lastWait = 0
@@ -46,10 +49,10 @@ struct LinkedRows {
         unseen = association.overrides.codes
     }
 
-    /// The codes of overrides that no row had.
+    /// The codes in overrides that none of the rows had.
     var missing: [String] { unseen.sorted { $0.precedes($1) } }
 
-    /// - Parameter isPast: whether it is a past version of a row.
+    /// - Parameter isPast: whether `row` is a past version of a row.
     mutating func add(_ row: Solution, isPast: Bool) {
         let number = firstNumber + nodes.count
         let located = Located(row, agency: agencies.number(of: row.agency), association.parameters)
@@ -84,7 +87,7 @@ struct LinkedRows {
         for leader in latest { join(self.leader(of: number), leader) }
     }
 
-    /// Links rows of which one lists the other.
+    /// Links rows of the same agency if one lists the other's code, and versions of the same row.
     private mutating func linkIDs(_ number: Int) {
         let node = nodes[number - firstNumber]
         for earlier in numbers[node.code] ?? [] { joinNodes(number, earlier) }
@@ -144,7 +147,7 @@ struct LinkedRows {
         return number
     }
 
-    /// Joins the components with two keys, of which one is that of an open component.
+    /// Joins the components with these two keys, at least one of which is open.
     private mutating func join(_ a: Int, _ b: Int) {
         guard a != b, var large = components.removeValue(forKey: a),
             var small = components.removeValue(forKey: b)
@@ -159,12 +162,12 @@ struct LinkedRows {
         if other >= 0 { later[other - firstNumber] = latest }
     }
 
-    /// Takes out the components that end before a time.
+    /// Removes and returns the components whose latest row is before `time`.
     mutating func closed(before time: Int64) -> [Component] {
         var closed: [Component] = []
         while oldest < nodes.count, nodes[oldest].located.time < time {
             let number = firstNumber + oldest
-            // The latest node of a component is the last one that is closed.
+            // A component is complete when its latest node is closed.
             if later[oldest] == number, let component = components.removeValue(forKey: number) {
                 if component.waits.isEmpty { closed.append(component) } else { hold(component) }
             }
@@ -200,7 +203,7 @@ struct LinkedRows {
         }
     }
 
-    /// Takes out all.
+    /// Removes and returns all components.
     mutating func all() -> [Component] {
         defer {
             (nodes, later, oldest) = ([], [], 0)

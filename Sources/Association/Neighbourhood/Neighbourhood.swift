@@ -1,11 +1,12 @@
-/// Finds the rows whose groups some changes may affect: the components of the changed rows, and those that the changed rows were in.
+/// Finds all rows whose groups may change after some changes of rows: the components that contain a changed row, or contained one
+/// before.
 ///
-/// **Exactly these rows have to be grouped again**, and no others. A component is what links hold together, and a link depends on its
-/// two rows and on nothing else. So a component without a changed row is what it was. An unchanged row that was in a component with
-/// a changed row led there over unchanged rows, whose links still exist, and at last over a row that was linked to the changed one as
-/// it was. It follows that the past versions of changed rows, put among the present rows, find all of them.
+/// **Only these rows must be grouped again.** A component is a set of linked rows, and a link depends only on its two rows. So a
+/// component without a changed row stays the same. If an unchanged row was in a component with a changed row, a chain of links
+/// led from it to the changed row. The links between unchanged rows still exist, and the last link led to the changed row's past
+/// version. So all these rows are found if the past versions of the changed rows are added to the present rows.
 ///
-/// It asks for rows until it has them all, and never reads a database by itself:
+/// A neighbourhood never reads the database. The caller reads the rows that it requests until it has all of them:
 ///
 ///     var neighbourhood = Neighbourhood(association, changes, overrides: changedOverrides)
 ///     while let request = neighbourhood.request {
@@ -13,14 +14,14 @@
 ///     }
 ///     let grouping = association.group(neighbourhood.rows)
 ///
-/// All rows have to be read in one snapshot, the one in which `after` was read. The groups to write are those of
-/// `neighbourhood.rows`; the groups to compare them with are those that have any of `neighbourhood.codes` as a member.
+/// Read all rows in one snapshot, the one in which `after` was read. The new groups are those of `neighbourhood.rows`. Compare
+/// them with the old groups that have one of `neighbourhood.codes` as a member.
 public struct Neighbourhood {
-    /// Rows to read.
+    /// A request for rows.
     public enum Request: Sendable, Equatable {
         /// All rows whose times are in one of these ranges, in milliseconds since 1970. Most are a few minutes long.
         case times([ClosedRange<Int64>])
-        /// The rows with these codes, as far as they exist.
+        /// The existing rows with these codes.
         case codes([String])
     }
 
@@ -37,9 +38,9 @@ public struct Neighbourhood {
     public private(set) var rows: [Solution] = []
 
     /// - Parameters:
-    ///   - association: with the overrides that hold now.
-    ///   - changes: of the rows since the groups were last written, one for each code.
-    ///   - overrides: those that were added or removed since then.
+    ///   - association: the association with the current overrides.
+    ///   - changes: the changes of rows since the groups were last written, one for each code.
+    ///   - overrides: the overrides that were added or removed since then.
     public init(_ association: Association, _ changes: [SolutionChange], overrides: [Override] = []) {
         self.association = association
         past = changes.compactMap(\.before)
@@ -51,10 +52,10 @@ public struct Neighbourhood {
         advance()
     }
 
-    /// The codes of `rows`, and those of the rows that do not exist any more: their groups are written again.
+    /// The codes of `rows`, of deleted rows and of changed overrides. Groups with any of these members are written again.
     public var codes: Set<String> { changed.union(rows.map(\.code)) }
 
-    /// Adds what was asked for. Rows that are known already do not matter.
+    /// Adds the requested rows. Rows that are known already may be among them.
     public mutating func add(_ rows: [Solution], for request: Request) {
         for row in rows where !answered.contains(row.code) || known[row.code] != nil { known[row.code] = row }
         answered.formUnion(rows.map(\.code))
@@ -77,7 +78,7 @@ public struct Neighbourhood {
         if missing == nil { rows = touched.flatMap(\.rows) }
     }
 
-    /// The components, as far as they are known, that changes touch.
+    /// The components with a changed row, as far as their rows are known.
     private func touchedComponents() -> [LinkedRows.Component] {
         var links = LinkedRows(association)
         var components: [LinkedRows.Component] = []
@@ -114,7 +115,8 @@ public struct Neighbourhood {
         return .times(wider.ranges)
     }
 
-    /// More than what is needed now, in milliseconds: most components are shorter, so that one request finds all of them.
+    /// How much more than needed is read before and after each gap, in milliseconds. Most components are shorter, so one request
+    /// finds all of their rows.
     private static let margin: Int64 = 60_000
 
     private static func reach(of row: Solution) -> ClosedRange<Int64> {
@@ -122,12 +124,12 @@ public struct Neighbourhood {
     }
 }
 
-/// Ranges of time that do not touch each other, in order.
+/// Ranges of time in ascending order that neither overlap nor touch.
 struct TimeRanges {
     private(set) var ranges: [ClosedRange<Int64>] = []
 
     mutating func insert(_ range: ClosedRange<Int64>) {
-        // Ranges come in order, most of the time.
+        // Most ranges are inserted in order.
         var merged = range
         let first = ranges.partitioningIndex { $0.upperBound >= range.lowerBound.minus(1) }
         var end = first
@@ -141,7 +143,7 @@ struct TimeRanges {
         ranges.replaceSubrange(first..<end, with: [merged])
     }
 
-    /// What is in these ranges and not in others.
+    /// The parts of these ranges that are in none of the others.
     func subtracting(_ others: TimeRanges) -> [ClosedRange<Int64>] {
         var rest: [ClosedRange<Int64>] = []
         for range in ranges {
@@ -163,7 +165,8 @@ struct TimeRanges {
 }
 
 extension Array {
-    /// The first index whose element fulfils a condition that holds for all after it; the count if none does.
+    /// The first index whose element fulfils the condition; the count if there is none. All elements after that index must fulfil
+    /// it, too.
     fileprivate func partitioningIndex(where holds: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

@@ -2,7 +2,7 @@
 public struct SolutionChange: Sendable {
     /// nil if the row did not exist.
     public var before: Solution?
-    /// nil if it does not exist any more.
+    /// nil if the row was deleted.
     public var after: Solution?
 
     public init(before: Solution?, after: Solution?) {

@@ -1,9 +1,9 @@
-/// Rows in time order, by belts of latitude: finds those before a row that may be near it.
+/// An index of rows by belts of latitude. Rows are added in time order, and each finds the earlier rows that may be near it.
 struct BeltIndex {
     private struct Entry {
         let time: Int64
         let row: Int
-        /// How many entries to go back to the next one that may be of another component.
+        /// How many entries to go back to find one that may belong to another component.
         var step = 1
     }
 
@@ -20,7 +20,8 @@ struct BeltIndex {
             }
         }
 
-        /// Calls `body` for the rows, the latest first, until all that are left are of components that `body` has accepted.
+        /// Calls `body` for the rows, the latest first. If `body` accepts a row's component, the rows before it that belong to
+        /// the same component are skipped.
         mutating func visit(_ component: (Int) -> Int, _ body: (Int, Int) -> Bool) {
             var place = entries.count - 1
             while place >= first {
@@ -33,7 +34,8 @@ struct BeltIndex {
             }
         }
 
-        /// The place before a run of rows of one component. The run is stepped over at once the next time: components only grow.
+        /// The index before a run of rows of one component. Stores the step, so that the next visit skips the run at once: a
+        /// component never loses rows.
         private mutating func stepOver(_ found: Int, from place: Int, _ component: (Int) -> Int) -> Int {
             var next = place - entries[place].step
             while next >= first, component(entries[next].row) == found { next -= entries[next].step }
@@ -45,13 +47,13 @@ struct BeltIndex {
     private var belts: [Int: Belt] = [:]
     private let reach: Int64
 
-    /// - Parameter reach: how far back a row is found, in milliseconds.
+    /// - Parameter reach: the largest time between a row and the earlier rows that it finds, in milliseconds.
     init(reach: Int64) {
         self.reach = reach
     }
 
-    /// Calls `body` for each earlier row within reach in the same belt and its neighbours, in each belt the latest first. Then
-    /// adds the row.
+    /// Calls `body` for each earlier row within reach in the same belt and its two neighbours, in each belt the latest first.
+    /// Then adds the row.
     mutating func add(_ row: Int, time: Int64, belt: Int, _ body: (Int) -> Void) {
         let oldest = time.minus(reach)
         for near in belt - 1...belt + 1 {
@@ -63,11 +65,12 @@ struct BeltIndex {
         belts[belt, default: Belt()].entries.append(Entry(time: time, row: row))
     }
 
-    /// The same, but skips rows of components that `body` has accepted, so that a crowd that is one component is passed at once.
+    /// Does the same, but skips runs of rows whose component `body` has accepted, so that many rows of one component take little
+    /// time.
     ///
     /// - Parameters:
-    ///   - component: the component of a row. Rows that were of one component stay so.
-    ///   - body: whether the row's component, the second argument, is accepted.
+    ///   - component: returns the component of a row. Rows that were in the same component once must stay together.
+    ///   - body: returns whether it accepts the row's component, which is its second argument.
     mutating func add(
         _ row: Int, time: Int64, belt: Int, component: (Int) -> Int, _ body: (Int, Int) -> Bool
     ) {
@@ -82,7 +85,7 @@ struct BeltIndex {
 }
 
 extension Int64 {
-    /// Without overflow.
+    /// The difference, limited to the range of `Int64`.
     func minus(_ other: Int64) -> Int64 {
         let (difference, isOver) = subtractingReportingOverflow(other)
         return isOver ? (other < 0 ? .max : .min) : difference

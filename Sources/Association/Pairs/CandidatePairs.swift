@@ -1,11 +1,11 @@
-/// The pairs of rows of different agencies that may be one earthquake, with their costs.
+/// The pairs of rows of different agencies that may describe the same earthquake, with their costs.
 ///
-/// **In a crowd, only the cheapest count**: of each other agency, a row's eight cheapest partners. A pair that is among them for either
-/// row is a candidate. This bounds the pairs by the rows, and matters only where an agency has more than eight events within
-/// reach of one: ten a minute in one place.
+/// **Each row has at most eight partners of each other agency**, the cheapest ones. A pair is a candidate if either row is among
+/// the other's partners. So the number of pairs grows only linearly with the number of rows. The limit matters only if an agency
+/// has more than eight events within reach of a row: about ten a minute in one place.
 struct CandidatePairs {
     struct Pair {
-        /// Indices of rows, the first one less than the second.
+        /// Indices of rows; `a` is less than `b`.
         let a: Int32
         let b: Int32
         let cost: Double
@@ -17,8 +17,8 @@ struct CandidatePairs {
     private(set) var pairs: [Pair] = []
 
     /// - Parameters:
-    ///   - rows: in time order; agencies are numbered from 0.
-    ///   - codes: theirs, by which equal costs are ordered.
+    ///   - rows: rows in time order, with agencies numbered from 0.
+    ///   - codes: the codes of the rows, which order pairs of equal cost.
     init(
         of rows: [Located], codes: [String], agencies: Int, _ comparison: Comparison, _ parameters: Parameters
     ) {
@@ -62,7 +62,7 @@ struct CandidatePairs {
         return cheapest.pairs
     }
 
-    /// By cost; equal ones by the lesser code, then by the greater one.
+    /// Orders pairs by cost, then by their lesser code, then by their greater code.
     private static func precedes(_ left: Pair, _ right: Pair, _ codes: [String]) -> Bool {
         guard left.cost == right.cost else { return left.cost < right.cost }
         return CodePair(codes[Int(left.a)], codes[Int(left.b)])
@@ -70,7 +70,7 @@ struct CandidatePairs {
     }
 }
 
-/// For each row and each agency, the cheapest partners so far.
+/// For each row and agency, the cheapest partners found so far. A slot is one such combination.
 private struct CheapestPartners {
     private struct Partner {
         var row: Int32
@@ -79,10 +79,10 @@ private struct CheapestPartners {
 
     private let agencies: Int
     private let codes: [String]
-    /// `CandidatePairs.partners` places for each slot, the cheapest first.
+    /// `CandidatePairs.partners` elements for each slot, the cheapest first.
     private var partners: [Partner]
     private var counts: [UInt8]
-    /// What a partner may cost at most to be among the cheapest.
+    /// For each slot, the highest cost with which a partner is still among the cheapest.
     private(set) var bounds: [Double]
 
     init(rows: Int, agencies: Int, codes: [String]) {
@@ -121,7 +121,7 @@ private struct CheapestPartners {
             ? codes[Int(left.row)].precedes(codes[Int(right.row)]) : left.cost < right.cost
     }
 
-    /// All of them, each pair once.
+    /// All pairs, each once.
     var pairs: [CandidatePairs.Pair] {
         var pairs: [CandidatePairs.Pair] = []
         for slot in counts.indices {
@@ -129,7 +129,7 @@ private struct CheapestPartners {
             for partner in partners[first..<first + Int(counts[slot])] {
                 let pair = CandidatePairs.Pair(
                     a: min(row, partner.row), b: max(row, partner.row), cost: partner.cost)
-                // The lesser row brings it, unless it does not have it.
+                // The row with the lower index adds the pair. If only the other row has it as a partner, that row does.
                 if row < partner.row || !isPartner(row, of: partner.row) { pairs.append(pair) }
             }
         }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Compares solutions of two agencies.
+/// Compares solutions of different agencies.
 ///
-/// The cost is Δt²/Σσt² + d²/Σσd² + Δm²/Σσm² (design, section 13): 3 on average for solutions of one earthquake. Vorobieva et al.
-/// (2022, doi:10.3389/feart.2022.820277) normalise distances between catalogues by the networks' errors, too.
+/// The cost is Δt²/Σσt² + d²/Σσd² + Δm²/Σσm² (design, section 13): on average 3 for two solutions of the same earthquake.
+/// Vorobieva et al. (2022, doi:10.3389/feart.2022.820277) also divide the distances between catalogues by the networks' errors.
 struct Comparison: Sendable {
     private let parameters: Parameters
-    /// The windows in the units of the inner loop, with a tolerance of 1e-9.
+    /// The largest allowed differences, in the units of the inner loop, with a tolerance of 1e-9.
     private let seconds: Double
     private let chord2: Double
     private let magnitudes: Double
@@ -21,7 +21,7 @@ struct Comparison: Sendable {
         cost = parameters.cost + 1e-9
     }
 
-    /// The cost of a pair; nil if it isn't a candidate, or costs more than that.
+    /// The cost of a pair; nil if it is not a candidate pair, or costs more than `most`.
     func cost(_ a: Located, _ b: Located, atMost most: Double = .infinity) -> Double? {
         let magnitudes = abs(a.magnitude - b.magnitude)
         if magnitudes > self.magnitudes { return nil }
@@ -39,17 +39,17 @@ struct Comparison: Sendable {
         _ a: Located, _ b: Located, seconds: Double, chord2: Double, magnitudes: Double
     ) -> Double {
         let kilometres = 2 * Located.radius * asin(min(1, chord2.squareRoot() / 2))
-        // Without a magnitude, a pair is neither closer nor farther than an average one.
+        // If a magnitude is unknown, the term gets its average of 1.
         let size =
             magnitudes.isNaN ? 1 : magnitudes * magnitudes / (a.magnitudes2 + b.magnitudes2)
         return seconds * seconds / (a.seconds2 + b.seconds2)
             + kilometres * kilometres / (a.kilometres2 + b.kilometres2) + size
     }
 
-    /// The seconds between two origins that their depths do not explain: a deeper solution is later, by up to a second for each
-    /// 8 km. Not negative.
+    /// The part of the time between two origins that their depths do not explain, in seconds, never negative. A deeper solution
+    /// has a later origin time, by up to a second for each 8 km.
     ///
-    /// Depth explains any part of that, because it depends on the stations how much of a depth goes into the time.
+    /// Any time up to that is explained, because it depends on the stations how strongly the depth affects the origin time.
     func correctedSeconds(_ a: Located, _ b: Located) -> Double {
         let seconds = (Double(a.time) - Double(b.time)) / 1000
         let depth = a.depth - b.depth
@@ -59,7 +59,7 @@ struct Comparison: Sendable {
         return later < 0 ? -later : max(0, later - most)
     }
 
-    /// Whether two solutions are so far apart that nothing between them makes them one.
+    /// Whether two solutions are so far apart that they never belong to one earthquake, even if solutions between them link them.
     func isImpossible(_ a: Located, _ b: Located) -> Bool {
         let factor = parameters.impossible
         let chord2 = a.chord2(to: b)
@@ -71,7 +71,7 @@ struct Comparison: Sendable {
         return cost(a, b, seconds: seconds, chord2: chord2, magnitudes: magnitudes) > cost * factor * factor
     }
 
-    /// How the first one differs from the second.
+    /// How `a` differs from `b`.
     func difference(_ a: Located, _ b: Located) -> Difference {
         let magnitudes = a.magnitude - b.magnitude
         let seconds = (Double(a.time) - Double(b.time)) / 1000
@@ -83,7 +83,7 @@ struct Comparison: Sendable {
             cost: cost)
     }
 
-    /// Why two solutions of different agencies aren't a candidate pair; nil if they are one.
+    /// Why two solutions of different agencies are not a candidate pair; nil if they are.
     func obstacle(_ a: Located, _ b: Located) -> Obstacle? {
         guard cost(a, b) == nil else { return nil }
         let difference = difference(a, b)
@@ -97,11 +97,11 @@ struct Comparison: Sendable {
     }
 }
 
-/// Why two rows aren't a candidate pair.
+/// Why two rows are not a candidate pair.
 public enum Obstacle: Sendable, Equatable {
     /// Both are of this agency.
     case agency(String)
-    /// Their times are so far apart, depths considered.
+    /// Their origin times are too far apart, even after correction for depth.
     case seconds(Double)
     case kilometres(Double)
     case magnitudes(Double)

@@ -1,9 +1,9 @@
-/// Whether a row repeats another agency's solution: it names that agency, and all its numbers are the other's to the digits that
-/// both print.
+/// Decides whether a row copies another agency's solution: it names that agency, and all of its numbers agree in the digits that
+/// both publish.
 ///
-/// EMSC publishes the solutions of others under its own ids (`auth`), with four decimals of a degree and one of a depth or a
-/// magnitude: `ci41339671` has 33.4791666666667, 14.27 km and M 2.3, EMSC's 20260927_0000034 has 33.4792, 14.3 km and 2.3. An
-/// agency that prints whole seconds has 19:47:21, and EMSC 19:47:21.99.
+/// EMSC publishes the solutions of other agencies, which it names in `auth`, under its own ids, with four decimals for degrees
+/// and one for depths and magnitudes: `ci41339671` has 33.4791666666667, 14.27 km and M 2.3, EMSC's 20260927_0000034 has 33.4792,
+/// 14.3 km and 2.3. If an agency publishes whole seconds, such as 19:47:21, EMSC can have 19:47:21.99.
 struct CopiedSolution {
     static func links(_ a: Solution, _ b: Solution, _ parameters: Parameters) -> Bool {
         names(a, b, parameters) && agree(a, b) || names(b, a, parameters) && agree(a, b)
@@ -32,7 +32,8 @@ struct CopiedSolution {
         }
     }
 
-    /// Whether two numbers are equal once both are rounded to the decimals that the shorter one has, within these.
+    /// Whether two numbers agree in the decimals of the shorter one, but at least `decimals.lowerBound` and at most
+    /// `decimals.upperBound`.
     private static func agree(_ a: Double, _ b: Double, decimals: ClosedRange<Int>) -> Bool {
         var unit = 1.0
         for decimal in 0..<decimals.upperBound {
@@ -44,7 +45,7 @@ struct CopiedSolution {
 
     private static func isWhole(_ number: Double) -> Bool { (number - number.rounded()).magnitude < 1e-6 }
 
-    /// −180 to 180.
+    /// The longitude between −180 and 180 degrees.
     private static func turned(_ longitude: Double) -> Double {
         longitude > 180 ? longitude - 360 : longitude < -180 ? longitude + 360 : longitude
     }

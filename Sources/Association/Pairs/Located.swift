@@ -1,23 +1,23 @@
 import Glibc
 
-/// A solution with what comparing it takes, worked out once.
+/// A solution in the form in which it is compared, computed once.
 struct Located: Sendable {
     let time: Int64
-    /// On the unit sphere, so that neither the poles nor the antimeridian are special.
+    /// The epicentre as a point on the unit sphere, so that the poles and the antimeridian need no special treatment.
     let x: Double
     let y: Double
     let z: Double
-    /// A belt of latitude; events of one earthquake lie in the same or in neighbouring belts.
+    /// The number of the belt of latitude. The two rows of a pair are in the same belt or in neighbouring ones.
     let belt: Int
-    /// NaN if it is unknown.
+    /// In km; NaN if it is unknown.
     let depth: Double
-    /// Whether the depth is one that was set.
+    /// Whether the depth is one of `Parameters.fixedDepths`.
     let isDepthFixed: Bool
     /// NaN if it is unknown.
     let magnitude: Double
-    /// A number for each agency.
+    /// The agency's number.
     let agency: Int
-    /// Variances.
+    /// The variances of the time, the place and the magnitude.
     let seconds2: Double
     let kilometres2: Double
     let magnitudes2: Double
@@ -35,7 +35,8 @@ struct Located: Sendable {
         magnitude = solution.magnitude ?? .nan
         let author = solution.author.map(parameters.network(ofAuthor:))
         let scatter = parameters.scatter.scatter(of: solution, author: author)
-        // A published uncertainty of half a window says that nothing is known. More would cost every pair nothing.
+        // A published uncertainty is limited to half the largest allowed difference. With a larger one, every pair would cost
+        // almost nothing.
         seconds2 = Self.variance(
             scatter.seconds, solution.uncertainty.seconds, Scatter.least.seconds, parameters.seconds / 2)
         kilometres2 = Self.variance(
@@ -55,7 +56,7 @@ struct Located: Sendable {
         return deviation * deviation
     }
 
-    /// The belts are as wide as the window in km, and a little more.
+    /// Belts are slightly wider than the largest distance of a pair.
     static func belt(ofLatitude latitude: Double, kilometres: Double) -> Int {
         guard latitude.isFinite else { return 0 }
         let width = kilometres / 111 * 1.01
@@ -65,7 +66,7 @@ struct Located: Sendable {
     /// The radius of the sphere, in km, as in `report.distance_km`.
     static let radius = 6371.0
 
-    /// The square of the straight line to another one, on the unit sphere.
+    /// The square of the straight-line distance to another epicentre, on the unit sphere.
     @inline(__always)
     func chord2(to other: Located) -> Double {
         let (x, y, z) = (x - other.x, y - other.y, z - other.z)

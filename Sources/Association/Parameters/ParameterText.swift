@@ -1,16 +1,16 @@
-// The parameters file: a word and its values a line; `#` starts a comment.
+// The format of parameters files: each line has a word and its values; `#` starts a comment.
 
 extension Parameters {
-    /// A line of a parameters file cannot be understood.
+    /// A line of a parameters file that cannot be read.
     public struct InvalidLine: Error, Equatable, CustomStringConvertible {
-        /// From 1 on.
+        /// Counted from 1.
         public let line: Int
         public let reason: String
 
         public var description: String { "parameters, line \(line): \(reason)" }
     }
 
-    /// Reads a parameters file. What it does not mention keeps its default value.
+    /// Reads a parameters file. Parameters that are not in the file keep their default values.
     ///
     /// - Throws: `InvalidLine`.
     public init(text: String) throws {
@@ -85,7 +85,7 @@ extension Parameters {
 }
 
 extension ScatterTable: CustomStringConvertible {
-    /// The lines of a parameters file that hold the table, by agency; any other agency comes first.
+    /// The table as lines of a parameters file, sorted by agency. The line for all other agencies (`*`) comes first.
     public var description: String {
         rows.sorted { $0.key.precedes($1.key) }.flatMap { name, rows in
             rows.map { row in

@@ -8,7 +8,7 @@ extension Parameters {
         }
     }()
 
-    /// The file of the shipped parameters, to start one's own from.
+    /// The shipped parameters file, as a template for others.
     public static let shippedText = """
         version 1
 

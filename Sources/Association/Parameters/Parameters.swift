@@ -1,49 +1,51 @@
-/// The numbers behind association. Change one, and the groups have to be rebuilt.
+/// The numbers that association uses. After a change of one of them, the groups must be rebuilt.
 public struct Parameters: Sendable, Equatable {
-    /// Written beside the groups, so that a change is noticed.
+    /// Stored with the groups, so that a change is detected.
     public var version: String
-    /// Origins of one earthquake are at most so many seconds apart, after depth has been traded for time.
+    /// The largest time between two origins of a pair, in seconds, after the correction for depth.
     public var seconds = 20.0
     public var kilometres = 120.0
     public var magnitudes = 1.2
-    /// The highest cost of a pair: six standard deviations.
+    /// The highest cost of a pair. 36 is the square of six standard deviations.
     public var cost = 36.0
-    /// Two solutions that are so many times farther apart than a pair may be are never in one group.
+    /// Two solutions that exceed the limits of a pair by more than this factor are never in one group.
     public var impossible = 2.0
-    /// A pair is doubtful if the runner-up costs less than so many times as much.
+    /// A member is doubtful if its cheapest pair with another earthquake costs less than this factor times the pair with its
+    /// partner.
     public var doubtful = 1.5
-    /// A solution that is so many kilometres deeper may be a second later, in km/s: agencies' own solutions show 5 to 8.
+    /// How many kilometres of depth shift the origin time by a second, in km/s. Between the agencies' solutions, it is 5 to 8.
     public var depthSpeed = 8.0
-    /// Depth explains at most so many seconds.
+    /// The longest time that a difference in depth explains, in seconds.
     public var depthSeconds = 20.0
-    /// Depths that agencies set when they can't find them, in km. A pair of such depths has no depth to trade.
+    /// Depths that agencies assume when they cannot determine one, in km. If both depths of a pair are among them, there is no
+    /// correction for depth.
     public var fixedDepths = [0.0, 5, 10, 33, 35]
-    /// Which agency's solution is preferred, by network or agency, if nothing else decides.
+    /// The rank of each network or agency. The solution with the lower rank is preferred, if nothing more important decides.
     public var ranks: [String: Int] = [:]
-    /// The network that EMSC's `auth` names, by that name in lower case, where the two differ.
+    /// The network that an author in EMSC's `auth` means, by the author's name in lower case, if the two names differ.
     public var authors: [String: String] = [:]
-    /// The agencies' scatter.
+    /// The scatter of the agencies' solutions.
     public var scatter = ScatterTable()
 
     public init(version: String) {
         self.version = version
     }
 
-    /// How far apart the times of two rows can be that are linked by anything but a person's word, in milliseconds: the five
-    /// minutes within which ComCat's `ids` count (design, section 4), which is more than any pair may be apart.
+    /// The largest time between two linked rows, in milliseconds, unless a person's override links them. It is the five minutes
+    /// within which ComCat's `ids` count (design, section 4), which is longer than for any pair.
     public static let reach: Int64 = 300_000
 
-    /// How far apart the times of a pair can be, in milliseconds.
+    /// The largest time between the rows of a pair, in milliseconds.
     var pairReach: Int64 { min(Int64(((seconds + depthSeconds) * 1000).rounded(.up)) + 1, Self.reach) }
 
-    /// The network of an `auth`.
+    /// The network that an author in EMSC's `auth` means.
     func network(ofAuthor author: String) -> String {
         let name = author.lowercased()
         return authors[name] ?? name
     }
 }
 
-/// How far an agency's solutions are from the truth, as standard deviations.
+/// The errors of an agency's solutions, as standard deviations.
 public struct Scatter: Sendable, Equatable {
     public var seconds: Double
     /// The root mean square of the distance.
@@ -54,18 +56,18 @@ public struct Scatter: Sendable, Equatable {
         (self.seconds, self.kilometres, self.magnitudes) = (seconds, kilometres, magnitudes)
     }
 
-    /// Below these, the squares of a cost would blow up over rounded digits.
+    /// The smallest values that are used. With smaller ones, differences from rounding would make the cost very high.
     static let least = Scatter(seconds: 0.1, kilometres: 1, magnitudes: 0.05)
 }
 
-/// The scatter of agencies by the size of their events.
+/// The scatter of agencies by the magnitude of their events.
 public struct ScatterTable: Sendable, Equatable {
-    /// The scatter of the events from a magnitude on.
+    /// The scatter of events from a magnitude up to the next row's magnitude.
     public struct Row: Sendable, Equatable {
-        /// −∞ for the smallest.
+        /// −∞ for the smallest events.
         public var magnitude: Double
         public var scatter: Scatter
-        /// How many pairs it was fitted on; 0 if it was not.
+        /// The number of pairs that the scatter was fitted to; 0 if it was not fitted.
         public var pairs: Int
 
         public init(magnitude: Double, scatter: Scatter, pairs: Int) {
@@ -73,13 +75,13 @@ public struct ScatterTable: Sendable, Equatable {
         }
     }
 
-    /// By network or agency, each by magnitude. `*` is any other.
+    /// The rows of each network or agency, in ascending order of magnitude. `*` stands for all others.
     public var rows: [String: [Row]] = [:]
 
     public init() {}
 
-    /// The scatter of a row's agency for events of its magnitude: that of the author whose solution it repeats, of its network, of
-    /// its agency, or of any. Events without a magnitude count as the smallest.
+    /// The scatter for a row, by its magnitude: that of the author whose solution it copies, or else of its network, of its
+    /// agency, or of all others. Events without a magnitude count as the smallest.
     func scatter(of solution: Solution, author: String?) -> Scatter {
         let rows =
             author.flatMap { self.rows[$0] } ?? self.rows[solution.network] ?? self.rows[solution.agency]
@@ -89,7 +91,7 @@ public struct ScatterTable: Sendable, Equatable {
         return row?.scatter ?? Scatter(seconds: 2, kilometres: 15, magnitudes: 0.3)
     }
 
-    /// Every standard deviation times a factor.
+    /// The table with all standard deviations multiplied by a factor.
     public func scaled(by factor: Double) -> ScatterTable {
         var table = self
         for (name, rows) in rows {

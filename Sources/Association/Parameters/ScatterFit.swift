@@ -1,14 +1,16 @@
 import Glibc
 
-/// Fits the scatter of agencies on rows that are known to be of one earthquake.
+/// Estimates the scatter of each agency from rows that are known to describe the same earthquake.
 ///
-/// Rows are known to be one by hard links alone, never by their closeness, which would fit the windows: ComCat's `ids` and EMSC's
-/// `auth`, which names one agency after the other under one id as time passes. So the history of a row ties agencies to each other.
+/// Only hard links tell which rows belong together, never their closeness: that would reproduce the windows of the search. The
+/// hard links are ComCat's `ids` and EMSC's `auth`, which over time names several agencies under the same id, so the history of a
+/// row links agencies to each other.
 ///
-/// The differences of two agencies have the variance σ²(first) + σ²(second). Each is estimated by its median, which a few bad
-/// solutions do not move, and the shares of the agencies by least squares. With two agencies only, each gets half.
+/// The differences between two agencies have the variance σ²(first) + σ²(second). The variance of each pair is estimated from the
+/// median difference, which a few bad solutions do not move. Least squares then divides the variances among the agencies. With
+/// only two agencies, each gets half.
 public struct ScatterFit {
-    /// An agency's events from a magnitude on.
+    /// The events of an agency from a magnitude up to the next class's magnitude.
     private struct Class: Hashable {
         let name: String
         let magnitude: Double
@@ -26,8 +28,8 @@ public struct ScatterFit {
         case magnitudes
     }
 
-    /// With fewer pairs, a size is not fitted, and the next smaller one counts. If no size of an agency has so many, they are
-    /// fitted together.
+    /// The smallest number of pairs with which a class is fitted; otherwise the next smaller magnitude class applies to its
+    /// events. If no class of an agency has enough pairs, all of its events are fitted as one class.
     private static let enough = 30
 
     private let parameters: Parameters
@@ -36,9 +38,10 @@ public struct ScatterFit {
     private var pairs: [Class: Int] = [:]
 
     /// - Parameters:
-    ///   - links: sets of rows, or of past versions of rows, each of one earthquake. A row that repeats another one of its set counts
-    ///     once.
-    ///   - parameters: whose sizes of events, for any agency, are the sizes to fit.
+    ///   - links: sets of rows, or of past versions of rows. All rows of a set describe the same earthquake. A row that copies
+    ///     another row of its set is not counted.
+    ///   - parameters: the current parameters. The magnitudes in the scatter table's row for any agency (`*`) are the limits of
+    ///     the classes.
     public init(_ links: [[Solution]], _ parameters: Parameters) {
         self.parameters = parameters
         breaks = (parameters.scatter.rows["*"] ?? []).map(\.magnitude).filter { $0 > -.infinity }
@@ -74,8 +77,8 @@ public struct ScatterFit {
         let group: Class
     }
 
-    /// The rows of a set with their classes. The size is that of the set, the median of its magnitudes: by a row's own magnitude,
-    /// rows whose magnitude is too small would be among the small ones.
+    /// The rows of a set with their classes. The class depends on the median magnitude of the set. If it depended on each row's
+    /// own magnitude, rows with a magnitude that is too small would count as small events.
     private func members(of set: [Solution]) -> [Member] {
         let magnitudes = set.compactMap(\.magnitude).filter(\.isFinite).sorted()
         let size = magnitudes.isEmpty ? -.infinity : magnitudes[magnitudes.count / 2]
@@ -127,7 +130,7 @@ public struct ScatterFit {
     // MARK: The fit
 
     private mutating func fit(_ differences: [[Class]: Differences]) {
-        // Summed in one order, so that the digits do not change from run to run.
+        // Sums in a fixed order, so that the result is the same to the last digit in every run.
         let keys = differences.keys.sorted { Self.order($0, $1) }
         var deviations: [Class: [Double]] = [:]
         for quantity in Quantity.allCases {
@@ -154,7 +157,8 @@ public struct ScatterFit {
     }
 
     private static func variance(of differences: Differences, _ quantity: Quantity) -> (Double, Int) {
-        // The medians of |x| for x of a normal distribution, and of the distance in units of its root mean square.
+        // The median of |x| for normally distributed x, in units of σ; and the median of the distance in the plane, in units of
+        // its root mean square.
         let (values, median) =
             switch quantity {
             case .seconds: (differences.seconds, 0.674_489_75)
@@ -168,7 +172,8 @@ public struct ScatterFit {
         return (deviation * deviation, values.count)
     }
 
-    /// The variances, none of them negative, whose sums fit best: by least squares, each sum weighed by its own error.
+    /// The non-negative variances of the classes whose sums fit the pairs' variances best, by least squares. Each sum is weighted
+    /// by its own error.
     private static func shares(
         of sums: [(a: Class, b: Class, variance: Double, count: Int)]
     ) -> [Class: Double] {
@@ -195,7 +200,7 @@ public struct ScatterFit {
 
     // MARK: The result
 
-    /// The table that was fitted, with the numbers of pairs, and the rows of another table for agencies that were not.
+    /// The fitted table with the numbers of pairs. Agencies that were not fitted keep their rows of `table`.
     public func table(replacing table: ScatterTable) -> ScatterTable {
         var result = table
         let byName = Dictionary(grouping: fitted.keys, by: \.name)

@@ -1,8 +1,8 @@
-/// Which of several solutions of one earthquake to show.
+/// The order in which the solutions of an earthquake are preferred.
 ///
-/// A person's word; the agency that is authoritative where its solution lies (ComCat weighs such a product 50 to 100 times; Product
-/// Distribution Layer, DefaultIndexerModule); reviewed before automatic (SeisComP's scevent, STATUS); then the agency's rank, more
-/// stations, a smaller gap, the later revision, the code.
+/// The criteria in descending order: a person's override; an agency that is authoritative at the epicentre (ComCat gives such a
+/// product 50 to 100 times the weight; Product Distribution Layer, DefaultIndexerModule); reviewed before automatic (SeisComP's
+/// scevent, STATUS); the agency's rank; more stations; a smaller gap; the later revision; the code.
 struct PreferenceOrder {
     private let parameters: Parameters
     private let named: Set<String>
@@ -24,7 +24,7 @@ struct PreferenceOrder {
         return a.code.precedes(b.code)
     }
 
-    /// 0 if a person named it, 1 if its agency is authoritative, else 2.
+    /// 0 if an override names the solution, 1 if its agency is authoritative, else 2.
     private static func key(_ solution: Solution, _ named: Set<String>) -> Int {
         if named.contains(solution.code) { return 0 }
         return Region.isAuthoritative(solution.network, agency: solution.agency, at: solution) ? 1 : 2
@@ -34,10 +34,12 @@ struct PreferenceOrder {
         parameters.ranks[solution.network] ?? parameters.ranks[solution.agency] ?? .max
     }
 
-    /// The solution whose magnitude to show: the first with an Mw, which saturates for no size; else the first with a magnitude.
+    /// The solution whose magnitude to show: the most preferred one with an Mw, which does not saturate for large earthquakes, or
+    /// else the most preferred one with a magnitude.
     ///
-    /// Of Mw, those from a moment tensor come first, in the USGS's order (Mww, Mwc, Mwb, Mwr): the estimates Mw(mB) and Mwp are no
-    /// moments. SeisComP's scevent chooses the magnitude apart from the origin and takes Mw first, too.
+    /// Among the Mw, those from a moment tensor come first, in the USGS's order (Mww, Mwc, Mwb, Mwr). The estimates Mw(mB) and
+    /// Mwp do not count as Mw, because they are not measured moments. SeisComP's scevent, too, chooses the magnitude
+    /// independently of the origin and prefers Mw.
     func magnitude(of solutions: [Solution]) -> Solution? {
         solutions.filter { $0.magnitude != nil }.min { a, b in
             let (first, second) = (Self.rank(ofType: a.magnitudeType), Self.rank(ofType: b.magnitudeType))
@@ -58,6 +60,6 @@ struct PreferenceOrder {
 }
 
 extension Double {
-    /// nil for what no instrument gives.
+    /// nil if the number is infinite or NaN.
     fileprivate var known: Double? { isFinite ? self : nil }
 }

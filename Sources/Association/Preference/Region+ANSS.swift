@@ -1,6 +1,6 @@
 extension Region {
-    /// Where the networks of the ANSS are authoritative: the regions that the USGS's Product Distribution Layer comes with, of 2019
-    /// (etc/config/example_regions.json, public domain). Elsewhere the NEIC is, whose rank says the same.
+    /// The regions in which the networks of the ANSS are authoritative, as in the USGS's Product Distribution Layer of 2019
+    /// (etc/config/example_regions.json, public domain). Elsewhere the NEIC is authoritative, which its rank expresses.
     static let anss: [Region] = anssText.split(separator: "\n").map { line in
         let words = line.split(separator: " ")
         let corners = words.dropFirst().map { word in
@@ -10,7 +10,7 @@ extension Region {
         return Region(String(words[0]), corners)
     }
 
-    /// A network and its polygon a line: longitude,latitude.
+    /// One line for each region: the network, and the corners of the polygon as longitude,latitude.
     private static let anssText = """
         ak -161.3865,56.3232 -169.3865,60.3232 -172.9259,63.8031 -168.048,71.8635 -141,71.8649 -141,60.3421 \
             -140.591,60.3463 -138.9966,60.3623 -139.0426,60.1438 -137.3046,59.1224 -136.6752,59.2917 \

@@ -1,8 +1,8 @@
-/// Where an agency's solutions come before all others'.
+/// A region in which the solutions of one agency are preferred to all others.
 struct Region: Sendable {
-    /// A network or an agency.
+    /// The network or agency that is authoritative in the region.
     let owner: String
-    /// A polygon of longitudes and latitudes in degrees, longitudes from −180 to 180. None crosses the antimeridian.
+    /// The corners of a polygon in degrees, with longitudes from −180 to 180. A region never crosses the antimeridian.
     let corners: [(longitude: Double, latitude: Double)]
     private let west: Double
     private let east: Double
@@ -36,7 +36,7 @@ struct Region: Sendable {
         return isInside
     }
 
-    /// Whether an agency is authoritative where its solution lies: the first region that contains the place decides.
+    /// Whether an agency is authoritative at the epicentre of its solution. The first region that contains the epicentre decides.
     static func isAuthoritative(_ network: String, agency: String, at solution: Solution) -> Bool {
         guard owners.contains(network) || owners.contains(agency) else { return false }
         var longitude = solution.longitude
@@ -48,7 +48,7 @@ struct Region: Sendable {
     static let all = anss + borders
     private static let owners = Set(all.map(\.owner))
 
-    /// Countries as boxes around their borders, drawn for this; where boxes overlap, the smaller country comes first.
+    /// Boxes around countries, drawn for this purpose. Smaller countries come first, because boxes overlap.
     private static let borders = [
         Region("knmi", west: 3.2, east: 7.3, south: 50.7, north: 53.7),
         Region("sed", west: 5.9, east: 10.5, south: 45.8, north: 47.9),

@@ -1,6 +1,6 @@
 #include <stddef.h>
 
-/// A file that the executable carries.
+/// A file that is embedded in the executable.
 struct embedded_file {
     /// Such as `page/main.js`.
     const char *name;

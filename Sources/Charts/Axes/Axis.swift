@@ -1,6 +1,6 @@
 import Glibc
 
-/// A scale with its labels. Values that it shows lie within `range`.
+/// A scale with its labels. It shows the values in `range`.
 struct Axis {
     struct Tick {
         let value: Double
@@ -12,7 +12,7 @@ struct Axis {
     let isLogarithmic: Bool
     let ticks: [Tick]
     private(set) var minorTicks: [Double] = []
-    /// Whether the lower end of the range is at the top, as that of depths.
+    /// Whether the lower end of the range is at the top, as on an axis of depths.
     private(set) var isDownward = false
 
     init(_ title: String, _ range: ClosedRange<Double>, ticks: [Tick], isLogarithmic: Bool = false) {
@@ -20,7 +20,7 @@ struct Axis {
         self.isLogarithmic = isLogarithmic
     }
 
-    /// Where a value lies, from 0 at the left or at the bottom to 1 at the other end.
+    /// The position of a value, from 0 at the left or bottom end to 1 at the other end.
     func share(_ value: Double) -> Double {
         let share =
             isLogarithmic
@@ -29,11 +29,11 @@ struct Axis {
         return isDownward ? 1 - share : share
     }
 
-    /// Ticks at multiples of 1, 2 or 5 times a power of ten. The range grows to the next ticks.
+    /// An axis with ticks at multiples of 1, 2 or 5 times a power of ten. Its range is extended to the next ticks.
     ///
     /// - Parameters:
-    ///   - isTight: whether the range stays what it is instead.
-    ///   - isDownward: whether the lower end is at the top.
+    ///   - isTight: whether the range is not extended.
+    ///   - isDownward: whether the lower end of the range is at the top.
     static func linear(
         _ title: String, _ values: ClosedRange<Double>, isTight: Bool = false, isDownward: Bool = false
     ) -> Axis {
@@ -61,9 +61,9 @@ struct Axis {
         return axis
     }
 
-    /// Ticks at powers of ten, from the one below the values to the one above.
+    /// An axis with ticks at powers of ten, from the one below the values to the one above.
     ///
-    /// - Parameter room: how far the axis extends below the lowest power, as a part of it.
+    /// - Parameter room: the lower end of the axis, as a fraction of the lowest power of ten.
     static func logarithmic(_ title: String, _ values: ClosedRange<Double>, room: Double = 1) -> Axis {
         let first = Int(log10(values.lowerBound).rounded(.down))
         let last = max(first + 1, Int((log10(values.upperBound) - 1e-9).rounded(.up)))
@@ -77,7 +77,7 @@ struct Axis {
         return axis
     }
 
-    /// A number with thousands apart; one that is too large for that, or none, as Swift has it.
+    /// A number with a space between groups of three digits. Very large numbers, infinity and NaN are written as in Swift.
     static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
         guard abs(value) * scale < 1e18 else { return "\(value)" }
@@ -85,7 +85,7 @@ struct Axis {
         let (whole, fraction) = scaled.quotientAndRemainder(dividingBy: Int(scale))
         var text = ""
         for (index, digit) in "\(whole)".enumerated() {
-            // A thin space, as the SI has it.
+            // The SI recommends a thin space.
             if index > 0, ("\(whole)".count - index) % 3 == 0, whole >= 10_000 { text += "\u{2009}" }
             text.append(digit)
         }

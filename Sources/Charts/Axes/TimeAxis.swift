@@ -1,8 +1,8 @@
 import Feed
 
 extension Axis {
-    /// Times in milliseconds since 1970, with ticks at whole hours, days, months or years in UTC. Where the labels do not tell
-    /// the year, the title does.
+    /// An axis of times in milliseconds since 1970, with ticks at whole minutes, hours, days, months or years in UTC. If the
+    /// labels do not show the year, the title does.
     static func time(_ times: ClosedRange<Double>) -> Axis {
         let lower = times.lowerBound
         let upper = max(times.upperBound, lower + 60_000)
@@ -35,7 +35,7 @@ enum TimeStep {
 
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Milliseconds, on average.
+    /// The average length in milliseconds.
     var length: Double {
         switch self {
         case .minutes(let count): Double(count) * 60_000
@@ -59,7 +59,8 @@ enum TimeStep {
         case .days(let count):
             for day in first.daysSince1970...last.daysSince1970 {
                 let date = CivilDate(daysSince1970: day)
-                // Counted from the start of each month, and not so close to its end that the next label would touch.
+                // Days are counted from the start of each month. Ticks near its end are left out, because their labels would
+                // touch the next one.
                 if (date.day - 1) % count == 0, count < 5 || date.day < 30 { add(date.start) }
             }
         case .months(let count):

@@ -1,11 +1,12 @@
-/// The land and its coasts on one map, as the data of two paths. Coasts leave out the edges that only the cut at the map's edge,
-/// or the way by the South Pole, made.
+/// The land and its coasts on one map, as the data of two SVG paths. The coasts do not include edges that come from cutting the
+/// land at the map's edge, or from the detour of Antarctica's ring past the South Pole.
 struct LandPaths {
     private(set) var land = ""
     private(set) var coast = ""
 
     private let projection: Projection
-    /// What is drawn, in degrees from the middle meridian: a little more than the map, except where the globe ends.
+    /// How far land is drawn to either side of the middle meridian, in degrees: a little farther than the map, unless the map
+    /// shows the whole globe.
     private let halfWidth: Double
     private let south: Double
     private let north: Double
@@ -17,7 +18,7 @@ struct LandPaths {
         let margin = projection.isWorld ? 0 : (region.north - region.south) / 20
         (south, north) = (region.south - margin, region.north + margin)
         for ring in projection.isWorld ? Land.rings : Land.rings + Land.islands {
-            // A ring may show at both edges of the map.
+            // A ring may appear at both edges of the map.
             for turn in [-360.0, 0, 360] { append(ring, shiftedBy: turn - projection.centre) }
         }
     }
@@ -55,7 +56,7 @@ struct LandPaths {
         points.contains { $0.latitude < south } && points.contains { $0.latitude > north }
     }
 
-    /// Points between the ends of an edge along the border, which is curved where the globe ends.
+    /// Points between the ends of an edge along the map's border, which is curved on a map of the world.
     private func along(_ start: Vertex, _ end: Vertex) -> [SVG.Point] {
         let steps = Int(abs(end.latitude - start.latitude) / 2)
         return (0..<steps).map { step in
@@ -72,7 +73,7 @@ struct LandPaths {
         var isCut: Bool
     }
 
-    /// The part of a polygon on one side of a meridian, by Sutherland and Hodgman.
+    /// The part of a polygon on one side of a meridian (the algorithm of Sutherland and Hodgman).
     private static func clipped(
         _ points: [Vertex], at meridian: Double, isInside: (Vertex) -> Bool
     ) -> [Vertex] {

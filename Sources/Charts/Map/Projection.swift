@@ -1,16 +1,17 @@
 import Glibc
 
-/// From the globe to the picture.
+/// Projects points on the globe to points in the picture.
 ///
-/// The whole world is drawn by Equal Earth (Šavrič, Patterson and Jenny 2018, https://doi.org/10.1080/13658816.2018.1504949),
-/// which keeps areas; a region by the equirectangular projection, true to scale along its middle parallel.
+/// The whole world is drawn in the Equal Earth projection (Šavrič, Patterson and Jenny 2018,
+/// https://doi.org/10.1080/13658816.2018.1504949), which preserves areas. Regions are drawn in the equirectangular projection,
+/// which is true to scale along the middle parallel.
 struct Projection {
     let region: Region
     let isWorld: Bool
-    /// The middle meridian.
+    /// The longitude of the middle meridian.
     let centre: Double
     let origin: SVG.Point
-    /// Pixels.
+    /// In pixels.
     let width: Double
     let height: Double
 

@@ -1,6 +1,6 @@
-/// A map of earthquakes: the size tells the magnitude, the colour the depth.
+/// A map of earthquakes. The size of a symbol shows the magnitude, its colour the depth.
 public enum QuakeMap {
-    /// - Parameter region: as it is to be shown, margins included.
+    /// - Parameter region: the region to show, including margins.
     public static func svg(_ events: [ChartEvent], region: Region, caption: Caption) -> String {
         let (left, top) = (54.0, 56.0)
         let width = 1040.0
@@ -29,7 +29,7 @@ public enum QuakeMap {
         return svg.document(linesFrom: .init(x: left, y: legend.y + height))
     }
 
-    /// The edge of the map, which is that of the globe for the whole world.
+    /// The edge of the map. On a map of the world, it is the edge of the globe.
     private static func outline(_ projection: Projection) -> String {
         let region = projection.region
         let latitudes =

@@ -2,12 +2,12 @@ import Glibc
 
 /// The part of the earth that a map shows, between two parallels and two meridians.
 public struct Region: Sendable, Equatable {
-    /// Degrees.
+    /// In degrees.
     public let south: Double
     public let north: Double
-    /// The western edge, from −360 to 360.
+    /// The western edge, in degrees from −360 to 360.
     public let west: Double
-    /// Degrees of longitude from the western edge eastwards, up to 360.
+    /// The degrees of longitude from the western edge to the eastern edge, up to 360.
     public let width: Double
 
     public init(south: Double, west: Double, north: Double, width: Double) {
@@ -17,10 +17,10 @@ public struct Region: Sendable, Equatable {
         self.width = min(360, width)
     }
 
-    /// The whole earth. The edge lies in the Atlantic, so that the belts of earthquakes around the Pacific stay whole.
+    /// The whole earth. The edge of the map is in the Atlantic, so that it does not cut the earthquake belts around the Pacific.
     public static let world = Region(south: -90, west: -30, north: 90, width: 360)
 
-    /// What a circle on the sphere reaches.
+    /// The region around a circle on the sphere.
     public init(around latitude: Double, _ longitude: Double, kilometres: Double) {
         let angle = min(180, kilometres / 6371 * 180 / .pi)
         let (south, north) = (latitude - angle, latitude + angle)
@@ -33,12 +33,12 @@ public struct Region: Sendable, Equatable {
         self.init(south: south, west: longitude - half, north: north, width: 2 * half)
     }
 
-    /// The smallest region that has all these events, over the date line if that is shorter; nil for none.
+    /// The smallest region that contains all events; nil if there are none. It may cross the date line.
     public init?(fitting events: [ChartEvent]) {
         let events = events.filter(\.isOnGlobe)
         guard let first = events.first else { return nil }
         let longitudes = events.map { Self.wrapped($0.longitude) }.sorted()
-        // The widest gap between neighbours lies outside.
+        // The widest gap between neighbouring longitudes is outside the region.
         var (west, gap) = (longitudes[0], longitudes[0] + 360 - (longitudes.last ?? 0))
         for (left, right) in zip(longitudes, longitudes.dropFirst()) where right - left > gap {
             (west, gap) = (right, right - left)
@@ -49,14 +49,14 @@ public struct Region: Sendable, Equatable {
         self.init(south: latitudes.0, west: west, north: latitudes.1, width: 360 - gap)
     }
 
-    /// The region with a margin of a twentieth, and at least as large as a map can be drawn of. The whole world stays what it
-    /// is, and so does a part of it that is nearly as wide.
+    /// The region with a margin of a twentieth on each side, and at least as large as a map needs. A region that is nearly as
+    /// wide as the world becomes the whole world.
     public var padded: Region {
         guard width < 300 else { return .world }
         let middle = (south + north) / 2
         let height = max((north - south) * 1.1, 0.2)
         let narrowing = max(0.05, cos(min(85, abs(middle)) * .pi / 180))
-        // Neither side more than three times the other on paper.
+        // On paper, neither side is more than three times as long as the other.
         let newWidth = min(360, max(width * 1.1, height / narrowing / 3, 0.2))
         let newHeight = max(height, newWidth * narrowing / 3)
         guard newWidth < 330 else { return .world }
@@ -70,7 +70,7 @@ public struct Region: Sendable, Equatable {
         return south <= other.south && other.north <= north && (width >= 360 || offset + other.width <= width)
     }
 
-    /// The longitude from −180, included, to 180.
+    /// The equivalent longitude from −180 (included) to 180.
     static func wrapped(_ longitude: Double) -> Double {
         longitude - 360 * ((longitude + 180) / 360).rounded(.down)
     }

@@ -1,7 +1,7 @@
 import Glibc
 
 extension Plot {
-    /// How the rate of aftershocks falls with time, on logarithmic axes, with Omori's law, as an SVG document.
+    /// The rate of aftershocks over time on logarithmic axes, with Omori's law, as an SVG document.
     public static func aftershocks(_ rate: AftershockRate, caption: Caption) -> String {
         let bins = rate.bins.filter { $0.count > 0 }
         let lower = bins.map(\.middle).min() ?? 0.01
@@ -29,7 +29,7 @@ extension Plot {
 }
 
 extension AftershockRate.Bin {
-    /// The geometric middle; of the first bin, which begins at 0, half its end.
+    /// The geometric mean of both ends; half the end of the first bin, which begins at 0.
     fileprivate var middle: Double { from == 0 ? to / 2 : (from * to).squareRoot() }
 }
 

@@ -1,8 +1,8 @@
 extension Plot {
-    /// How many events there have been, over time, as an SVG document. However many events there are, the line has at most
-    /// two points a pixel. It is broken where the catalogue holds nothing.
+    /// The cumulative number of events over time, as an SVG document. The line has a limited number of points per pixel, however
+    /// many events there are. It is interrupted where the catalogue holds nothing.
     ///
-    /// - Parameter magnitude: the smallest that was selected, if any was.
+    /// - Parameter magnitude: the smallest selected magnitude; nil for all.
     public static func cumulative(
         _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,
         caption: Caption
@@ -12,7 +12,7 @@ extension Plot {
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
-        // What is held from one magnitude on everywhere is counted alike everywhere.
+        // The smallest threshold is not a gap: if it applies to the whole range, the counts are comparable.
         let least = stretches.map(\.magnitude).min() ?? -.infinity
         let gaps = stretches.filter { $0.magnitude > least || $0.magnitude == .infinity }
         return plot.svg { origin, svg in
@@ -29,7 +29,8 @@ extension Plot {
         }
     }
 
-    /// The events between gaps. Events in a gap, from a feed that may be incomplete, are drawn, too.
+    /// The events of each stretch without a gap. If a feed, which may be incomplete, has events within a gap, these make a line,
+    /// too.
     private func lines(
         of events: [ChartEvent], _ stretches: [Coverage.Stretch]
     ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {
@@ -48,7 +49,7 @@ extension Plot {
         }
     }
 
-    /// - Parameter before: how many events there were before these.
+    /// - Parameter before: the number of events before these.
     private func steps(
         _ events: ArraySlice<ChartEvent>, from: Double, to end: Double, _ before: Int
     ) -> [SVG.Point] {

@@ -1,6 +1,6 @@
 extension Plot {
-    /// Hypocentres below a line on the surface, as an SVG document: how far along the line, and how deep. An event without a
-    /// depth, or outside the strip, is left out.
+    /// A section through the hypocentres below a line on the surface, as an SVG document: the distance along the line, and the
+    /// depth. Events without a depth or outside the strip are left out.
     public static func section(_ events: [ChartEvent], along section: Section, caption: Caption) -> String {
         let placed = events.compactMap { event in
             event.depth.flatMap { depth in section.distance(of: event).map { (event, $0, depth) } }
@@ -8,7 +8,7 @@ extension Plot {
         let deepest = max(placed.reduce(0) { max($0, $1.2) }, 5)
         var plot = Plot(
             x: .linear("Distance from A, km", 0...section.length, isTight: true),
-            // With room for the symbols of what lies at the surface.
+            // Leaves room for the symbols of events at the surface.
             y: .linear("Depth, km", 0...deepest, isDownward: true)
                 .reaching(min(-deepest / 30, placed.reduce(0) { min($0, $1.2) })),
             caption: caption)
@@ -34,8 +34,7 @@ extension Plot {
         "\(Axis.decimal(point.latitude, 2)), \(Axis.decimal(point.longitude, 2))"
     }
 
-    /// How many events there are at each depth, as an SVG document. The bins are as deep as the ticks of the axis, or a part of
-    /// that.
+    /// The number of events in each bin of depth, as an SVG document. There are about 36 bins at most.
     public static func depths(_ events: [ChartEvent], caption: Caption) -> String {
         let depths = events.compactMap(\.depth)
         let (least, most) = (min(0, depths.min() ?? 0), max(depths.max() ?? 10, 5))

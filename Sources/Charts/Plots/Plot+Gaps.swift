@@ -1,7 +1,7 @@
 extension Plot {
-    /// Shades what the catalogue does not hold, on a plot over time.
+    /// Shades the periods that the catalogue does not hold, on a plot over time.
     ///
-    /// - Parameter top: how far up a stretch is shaded, on the axis; nil for not at all.
+    /// - Parameter top: returns the y value up to which a stretch is shaded; nil for no shade.
     func shade(
         _ stretches: [Coverage.Stretch], in svg: inout SVG, to top: (Coverage.Stretch) -> Double?
     ) {
@@ -13,7 +13,7 @@ extension Plot {
         }
     }
 
-    /// Explains the shade, if there is any. Returns how high the row is.
+    /// Draws the legend of the shade, if there is any. Returns its height.
     static func drawGapLegend(
         _ words: String, of stretches: [Coverage.Stretch], at origin: SVG.Point, in svg: inout SVG
     ) -> Double {

@@ -1,8 +1,8 @@
 import Glibc
 
 extension Plot {
-    /// How many earthquakes there are of each magnitude, with the Gutenberg–Richter relation, as an SVG document. Where the
-    /// relation does not fit, its line is drawn as such, and another one from where it does.
+    /// The number of earthquakes of each magnitude, with the Gutenberg–Richter relation, as an SVG document. A line that fits
+    /// poorly is drawn in another style, together with a second line from the magnitude from which the fit is good.
     public static func magnitudes(_ relation: GutenbergRichter, caption: Caption) -> String {
         let bins = relation.counts.keys.sorted()
         let range =
@@ -31,7 +31,7 @@ extension Plot {
 }
 
 extension GutenbergRichter.Fit {
-    /// From the completeness to where the relation expects a tenth of an earthquake.
+    /// Draws the line from the completeness to the magnitude of which the relation expects a tenth of an earthquake.
     fileprivate func draw(_ plot: Plot, class name: String, in svg: inout SVG) {
         let start = Double(from) / 10
         let end = min(plot.x.range.upperBound, (a + 1) / b)

@@ -4,9 +4,10 @@ extension Plot {
     /// Magnitudes over time, as an SVG document.
     ///
     /// - Parameters:
-    ///   - events: those without a magnitude are left out.
-    ///   - coverage: what is not held is shaded, up to the magnitude from which on it is held.
-    ///   - magnitude: the smallest that was selected, if any was.
+    ///   - events: the events to show. Events without a magnitude are left out.
+    ///   - coverage: periods that the catalogue does not hold completely are shaded, up to the magnitude from which it holds
+    ///     them.
+    ///   - magnitude: the smallest selected magnitude; nil for all.
     public static func time(
         _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,
         caption: Caption
@@ -32,7 +33,7 @@ extension Plot {
         }
     }
 
-    /// From the first event to the last, with a margin; the year 2000 without events.
+    /// The range from the first event to the last, with a margin; the year 2000 if there are no events.
     static func range(of events: [ChartEvent]) -> ClosedRange<Double> {
         let times = events.map { Double($0.time.milliseconds) }
         guard let first = times.min(), let last = times.max() else {

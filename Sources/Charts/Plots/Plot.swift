@@ -1,4 +1,4 @@
-/// A diagram: title, axes with their labels, grid, legend and caption around what it shows.
+/// A diagram with title, labelled axes, grid, legend and caption.
 public struct Plot {
     let x: Axis
     let y: Axis
@@ -17,7 +17,7 @@ public struct Plot {
             x: Self.left + self.x.share(x) * innerWidth, y: Self.top + (1 - self.y.share(y)) * Self.height)
     }
 
-    /// Pixels for a unit of each axis, if that is linear.
+    /// The pixels per unit of each axis, for linear axes.
     var scale: (x: Double, y: Double) {
         (
             innerWidth / (x.range.upperBound - x.range.lowerBound),
@@ -25,7 +25,7 @@ public struct Plot {
         )
     }
 
-    /// - Parameter legend: draws below the axes, at the point, and returns how high it is.
+    /// - Parameter legend: draws the legend at a point below the axes, and returns its height.
     func svg(
         legend: (SVG.Point, inout SVG) -> Double = { _, _ in 0 }, _ content: (inout SVG) -> Void
     ) -> String {

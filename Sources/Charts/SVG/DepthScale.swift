@@ -1,6 +1,6 @@
-/// Six classes of depth: those of the whole earth, or finer ones when nothing lies deeper than the crust.
+/// Six classes of depth: one set for all depths of the earth, and a finer set if all events are within the crust.
 struct DepthScale {
-    /// Kilometres: where each class but the first begins.
+    /// The depth in km at which each class except the first begins.
     private let bounds: [Double]
     private let hasUnknown: Bool
 
@@ -10,7 +10,7 @@ struct DepthScale {
         hasUnknown = events.contains { $0.depth == nil }
     }
 
-    /// The class of a depth, from 0, the shallowest; 6 without one.
+    /// The class of a depth, from 0 for the shallowest; 6 for an unknown depth.
     func index(_ depth: Double?) -> Int {
         guard let depth else { return bounds.count + 1 }
         return bounds.count { $0 <= depth }

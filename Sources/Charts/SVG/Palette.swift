@@ -1,7 +1,7 @@
-/// Colours and lines. Depth is told by lightness as well as by hue, from light to dark as it goes down, and every symbol has an
-/// outline: a picture keeps its meaning in black and white.
+/// The colours and line styles. Pictures can be read in black and white, too: colours of depth differ in lightness as well as in
+/// hue, from light (shallow) to dark (deep), and every symbol has an outline.
 enum Palette {
-    /// From matplotlib's plasma, which is perceptually uniform: the shallowest first, and white for an unknown depth.
+    /// Colours from matplotlib's perceptually uniform map plasma, the shallowest first, and white for an unknown depth.
     static let depths = ["#fcdc4c", "#f9983e", "#e0605f", "#b02991", "#6a00a8", "#1a0a6b", "#fff"]
 
     static let style: String = {

@@ -1,7 +1,7 @@
 import XML
 
-/// A picture as Scalable Vector Graphics (https://www.w3.org/TR/SVG11/), written front to back. Lengths are in pixels, to a
-/// tenth, from the upper left corner.
+/// A picture in Scalable Vector Graphics (https://www.w3.org/TR/SVG11/). Each element is drawn over the earlier ones. Coordinates
+/// are in pixels from the upper left corner, rounded to a tenth.
 struct SVG {
     private let caption: Caption
     private let width: Double
@@ -21,7 +21,7 @@ struct SVG {
         case start, middle, end
     }
 
-    /// The whole document, with the caption's lines from this point downwards.
+    /// The complete document, with the caption's lines from `start` downwards.
     mutating func document(linesFrom start: Point) -> String {
         var point = start
         for line in caption.lines {
@@ -29,7 +29,7 @@ struct SVG {
             point.y += 16
         }
         let size = (width: Self.number(width), height: Self.number(point.y + 6))
-        // The title is also for programs that read it aloud.
+        // Screen readers read the title aloud.
         return """
             <?xml version="1.0" encoding="UTF-8"?>
             <svg xmlns="http://www.w3.org/2000/svg" width="\(size.width)" height="\(size.height)" \
@@ -46,7 +46,7 @@ struct SVG {
         body += "<\(name)\(Self.text(attributes))/>\n"
     }
 
-    /// An outline, and what `content` draws within it.
+    /// Draws `content`, clipped to the outline, and the outline over it.
     mutating func frame(_ outline: String, _ content: (inout SVG) -> Void) {
         definition("<clipPath id=\"frame\"><path d=\"\(outline)\"/></clipPath>")
         body += "<g clip-path=\"url(#frame)\">\n"

@@ -1,5 +1,6 @@
-/// However many events there are, the picture stays small: of symbols with the same size and colour, one is drawn per pixel.
-/// The smallest are dots, a dozen bytes each. A hundred thousand events take 1 to 3 MB.
+/// Draws events as circles: the radius shows the magnitude, the colour the depth. To keep the picture small, only one symbol of
+/// the same size and colour is drawn per pixel, and the smallest symbols are dots of a dozen bytes each. A picture of 100,000
+/// events has 1 to 3 MB.
 struct Symbols {
     private let largestMagnitude: Double
     private let largestRadius: Double
@@ -11,18 +12,18 @@ struct Symbols {
     init(_ events: [ChartEvent]) {
         depths = DepthScale(events)
         largestMagnitude = events.lazy.compactMap(\.magnitude).max() ?? 5
-        // Many events need smaller symbols, or they hide each other.
+        // With many events, symbols are smaller, so that they do not hide each other.
         var crowding = 1.0
         var count = Double(events.count)
         while count > 2000 && crowding > 0.6 { (count, crowding) = (count / 2, crowding * 0.93) }
         largestRadius = min(16, max(4, 4 + 1.35 * largestMagnitude)) * crowding
     }
 
-    /// Pixels, to a tenth.
+    /// The radius in pixels, rounded to a tenth.
     func radius(_ magnitude: Double?) -> Double {
         guard let magnitude else { return Self.smallestDot }
-        // A magnitude more is half as wide again. True to the size of the faults it would be three times as wide, and the
-        // small ones would vanish.
+        // One unit of magnitude makes a circle half as wide again. The faults are about three times as long, but at that scale
+        // small events would be invisible.
         var radius = largestRadius
         var rest = largestMagnitude - magnitude
         while rest >= 1, radius > 0.1 { (radius, rest) = (radius / 1.52, rest - 1) }
@@ -77,8 +78,8 @@ struct Symbols {
         }
     }
 
-    /// The magnitudes that explain the sizes: whole ones, where there are fewer than three of them halves, and if need be the
-    /// smallest and the largest there is.
+    /// The magnitudes in the legend: whole numbers; halves if there are fewer than three of those; or else the smallest and the
+    /// largest magnitude.
     private func sizes(of events: [ChartEvent]) -> [(magnitude: Double, label: String)] {
         let all = events.lazy.compactMap(\.magnitude)
         guard let smallest = all.min(), let largest = all.max() else { return [] }
@@ -93,7 +94,7 @@ struct Symbols {
         return ends[0].1 == ends[1].1 ? [ends[1]] : ends
     }
 
-    /// Explains sizes and colours, in a row that begins at `origin`. Returns how high it is.
+    /// Draws the legend of sizes and colours as a row that begins at `origin`. Returns the height of the legend.
     func drawLegend(of events: [ChartEvent], at origin: SVG.Point, in svg: inout SVG) -> Double {
         var x = origin.x
         svg.text("Magnitude", at: .init(x: x, y: origin.y + 4), class: "h")

@@ -1,7 +1,7 @@
 import Glibc
 
-/// How often aftershocks come: five bins per decade of time from a thousandth of a day on, and one bin before them, as in
-/// `report.aftershock_rate`.
+/// The rate of aftershocks over time, as in `report.aftershock_rate`: five bins per decade of time from a thousandth of a day,
+/// and one bin before them.
 public struct AftershockRate: Sendable {
     public struct Bin: Sendable, Equatable {
         /// Days after the mainshock.
@@ -13,8 +13,8 @@ public struct AftershockRate: Sendable {
     }
 
     public let bins: [Bin]
-    /// Omori's law, rate = K t^−p, from the last bin on whose rate is at least half of the highest: before that, catalogues miss
-    /// many of the small ones. nil for fewer than ten aftershocks.
+    /// Omori's law, rate = K t^−p, fitted from the last bin with at least half of the highest rate: before that, catalogues miss
+    /// many small aftershocks. nil for fewer than ten aftershocks.
     public let omori: Omori?
 
     /// Omori's law without its constant c, which matters only for the first minutes.
@@ -23,7 +23,7 @@ public struct AftershockRate: Sendable {
         public let k: Double
         public let p: Double
         public let standardError: Double
-        /// Days after the mainshock between which it was fitted.
+        /// The fitted time range, in days after the mainshock.
         public let from: Double
         public let to: Double
     }
@@ -37,7 +37,7 @@ public struct AftershockRate: Sendable {
             bins.append(Bin(from: from, to: to, count: days.count { $0 > from && $0 <= to }))
         }
         self.bins = bins
-        // Of fewer than five, the rate is too uncertain to be the highest.
+        // The rate of a bin with fewer than five aftershocks is too uncertain.
         let known = bins.dropFirst().filter { $0.count >= 5 }
         let highest = known.map(\.perDay).max() ?? 0
         omori = known.last { $0.perDay >= highest / 2 }.flatMap {
@@ -45,8 +45,8 @@ public struct AftershockRate: Sendable {
         }
     }
 
-    /// By maximum likelihood: between the two times, ln t is distributed exponentially with the rate p − 1, cut at both ends.
-    /// So p is where the mean of ln t is what it should be, which falls as p grows.
+    /// Fits by maximum likelihood: between the two times, ln t has an exponential distribution with the rate p − 1, truncated at
+    /// both ends. Its expected mean decreases as p grows, so bisection finds the p for which it equals the observed mean.
     private static func fit(_ days: [Double], from: Double, to: Double) -> Omori? {
         let logarithms = days.filter { $0 > from && $0 <= to }.map { log($0 / from) }
         guard logarithms.count >= 10 else { return nil }
@@ -65,10 +65,10 @@ public struct AftershockRate: Sendable {
         return Omori(k: n / integral, p: p, standardError: error, from: from, to: to)
     }
 
-    /// Of an exponential distribution with this rate, which may be negative, cut at 0 and `length`.
+    /// The moments of an exponential distribution, truncated to the range from 0 to `length`. The rate may be negative.
     private static func moments(_ rate: Double, _ length: Double) -> (mean: Double, variance: Double) {
         let x = rate * length
-        // By their series where the closed forms cancel.
+        // Near zero, the closed forms lose precision by cancellation, so their series are used.
         if abs(x) < 1e-3 {
             return (length * (0.5 - x / 12), length * length / 12 * (1 - x * x / 20))
         }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// How far from a mainshock, and for how long, aftershocks are looked for (Gardner and Knopoff 1974): the rule of
+/// The distance from a mainshock and the time after it that contain its aftershocks (Gardner and Knopoff 1974), as in
 /// `report.aftershock_radius_km` and `report.aftershock_days`.
 public struct AftershockWindow: Sendable, Equatable {
     public let kilometres: Double
     public let days: Double
 
-    /// - Returns: nil when the rule is needed and there is no magnitude.
+    /// - Returns: nil if the distance or the time is not given and there is no magnitude to derive it from.
     public init?(magnitude: Double?, kilometres: Double? = nil, days: Double? = nil) {
         guard let kilometres = kilometres ?? magnitude.map({ pow(10, 0.1238 * $0 + 0.983) }),
             let days = days

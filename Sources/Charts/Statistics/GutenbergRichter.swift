@@ -1,44 +1,44 @@
 import Glibc
 
-/// The Gutenberg–Richter relation, log10 N = a − b M, of some earthquakes: the same rule as `report.gutenberg_richter`, for
-/// events from anywhere.
+/// The Gutenberg–Richter relation, log10 N = a − b M, fitted to earthquakes from any source, by the same rules as
+/// `report.gutenberg_richter`.
 ///
-/// Magnitudes are counted in bins of 0.1. If no completeness is given, it is that of maximum curvature (Wiemer and Wyss 2000),
-/// the bin with the most earthquakes, of equal bins the larger: too low by some 0.2, and by any amount where catalogues of
-/// different completeness are mixed. So look at `fit.isGood`.
+/// Magnitudes are counted in bins of 0.1. If no completeness is given, it is estimated by maximum curvature (Wiemer and Wyss
+/// 2000): the bin with the most earthquakes, or the larger one of equal bins. This estimate is too low by about 0.2, and by any
+/// amount if catalogues of different completeness are mixed, so check `fit.isGood`.
 public struct GutenbergRichter: Sendable {
-    /// Earthquakes in each bin, by its middle in tenths of a magnitude.
+    /// The number of earthquakes in each bin. The key is the middle of the bin, in tenths of a magnitude.
     public let counts: [Int: Int]
     public let completeness: Int?
     let isCompletenessGiven: Bool
     /// nil for fewer than two earthquakes.
     public let fit: Fit?
-    /// The bin from which on the fit is good, with fifty earthquakes or more.
+    /// The fit from the smallest bin from which it is good, with at least fifty earthquakes.
     public let good: Fit?
 
     public struct Fit: Sendable {
         public let from: Int
         public let count: Int
-        /// By maximum likelihood (Aki 1965), with Utsu's correction for the bins.
+        /// The b-value by maximum likelihood (Aki 1965), with Utsu's correction for the bins.
         public let b: Double
-        /// Of b, by Shi and Bolt (1982).
+        /// The standard error of b by Shi and Bolt (1982).
         public let standardError: Double
         public let a: Double
-        /// How much of the cumulative numbers the line explains, in percent (Wiemer and Wyss 2000).
+        /// The part of the cumulative numbers that the line explains, in percent (Wiemer and Wyss 2000).
         public let goodness: Double
-        /// The largest distance between the observed and the expected share, as Kolmogorov and Smirnov have it.
+        /// The largest difference between the observed and the expected share of earthquakes (Kolmogorov and Smirnov).
         public let distance: Double
-        /// The largest distance in standard deviations of chance, which sees a bend among the few large ones.
+        /// The largest difference in standard deviations. It also detects a bend among the few large earthquakes.
         public let deviation: Double
 
-        /// Below this, beyond the limit of Kolmogorov and Smirnov at 5 %, or with a point that chance does not put so far from
-        /// the line, b says little.
+        /// Whether b is meaningful: the line explains at least 90 % of the numbers, passes the test of Kolmogorov and Smirnov at
+        /// 5 %, and has no point more than three standard deviations away.
         public var isGood: Bool {
             goodness >= 90 && distance <= 1.36 / Double(count).squareRoot() && deviation <= 3
         }
     }
 
-    /// - Parameter completeness: the magnitude from which on the earthquakes are complete, if that is known.
+    /// - Parameter completeness: the magnitude from which the catalogue is complete; nil to estimate it.
     public init(_ events: [ChartEvent], completeness given: Double? = nil) {
         var counts: [Int: Int] = [:]
         for event in events where event.isEarthquake {
@@ -71,7 +71,7 @@ public struct GutenbergRichter: Sendable {
             observed += Double(left)
             difference += apart
             farthest = max(farthest, apart)
-            // The arcsine makes the variance of a share the same everywhere.
+            // The arcsine transformation gives all shares the same variance.
             let angles = asin((Double(left) / n).squareRoot()) - asin((expected / n).squareRoot())
             deviation = max(deviation, 2 * n.squareRoot() * abs(angles))
             left -= counts[tenths] ?? 0
@@ -82,12 +82,13 @@ public struct GutenbergRichter: Sendable {
             distance: farthest / n, deviation: deviation)
     }
 
-    /// The bin of a magnitude in tenths. In binary, 2.55 is a little less than 2.55; the small addition keeps it in its bin.
+    /// The bin of a magnitude, in tenths. The small addition keeps magnitudes such as 2.55, whose binary value is slightly
+    /// smaller, in their bin.
     static func bin(_ magnitude: Double) -> Int {
         Int((magnitude * 10 + 0.500001).rounded(.down))
     }
 
-    /// For each bin the number of earthquakes in it and all larger ones, the smallest bin first.
+    /// For each bin, the number of earthquakes in it and in all larger bins, the smallest bin first.
     var cumulative: [(bin: Int, count: Int)] {
         var sum = 0
         return counts.sorted { $0.key > $1.key }.map { bin, count in

@@ -3,7 +3,8 @@ import CCurl
 import Curl
 
 extension Courier {
-    /// Sends a mail: one transaction with the mail server, for one recipient. So it is known who was refused.
+    /// Sends a mail in one transaction with the mail server. Each mail has only one recipient, so a refusal always concerns that
+    /// recipient.
     func mail(_ message: Message, to address: String, via server: MailServer) async throws {
         let text = MailText(message: message, from: server.from, to: address, date: options.now())
         let password = try server.password.map(read)
@@ -14,9 +15,9 @@ extension Courier {
             handle.set(CURLOPT_PROTOCOLS_STR, "smtp,smtps")
             handle.set(CURLOPT_USE_SSL, Int((server.isEncrypted ? CURLUSESSL_ALL : CURLUSESSL_NONE).rawValue))
             handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout)
-            // In whole seconds. libcurl's own limit of two minutes is too short for a server that checks a mail.
+            // This option is in whole seconds. libcurl's default of two minutes is too short for a server that scans mails.
             handle.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, max(1, Int(options.mailTimeout.components.seconds)))
-            // All of it: greeting, login, and the end of the mail, each of which may take its time.
+            // The limit for the whole transaction: the greeting, the login and the end of the mail may each take long.
             handle.set(CURLOPT_TIMEOUT_MS, options.mailTimeout * 2)
             if let authorities { handle.set(CURLOPT_CAINFO_BLOB, authorities) }
             if let user = server.user, let password {
@@ -29,7 +30,8 @@ extension Courier {
         }
         let outcome = try await transfer.run()
         guard outcome.result != CURLE_OK else { return }
-        // A reply of 5xx to the address or the mail is for good (RFC 5321, section 4.2.1); one to a login can be put right.
+        // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). A 5xx reply to a login is not, because
+        // people can correct the password.
         let refusals = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY]
         if refusals.contains(outcome.result), (400..<600).contains(outcome.status) {
             throw DeliveryFailure(

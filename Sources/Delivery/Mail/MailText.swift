@@ -2,13 +2,13 @@ import Alerts
 import Feed
 import Foundation
 
-/// A message as a mail in plain text (RFC 5322), in ASCII and in lines of at most 76 characters that end in CRLF: libcurl
-/// announces neither 8BITMIME nor SMTPUTF8.
+/// A message as a plain-text mail (RFC 5322). It is encoded in ASCII, because libcurl announces neither 8BITMIME nor SMTPUTF8.
+/// Lines have at most 76 characters and end in CRLF.
 struct MailText {
     let message: Message
     let from: String
     let to: String
-    /// When it is sent.
+    /// When the mail is sent.
     let date: Instant
 
     var bytes: [UInt8] {
@@ -26,7 +26,7 @@ struct MailText {
             ]
         }
         lines += [
-            // RFC 3834: no vacation notice answers it.
+            // This suppresses automatic replies such as vacation notices (RFC 3834).
             "Auto-Submitted: auto-generated",
             "MIME-Version: 1.0",
             "Content-Type: text/plain; charset=utf-8",
@@ -37,7 +37,7 @@ struct MailText {
         return Array(lines.joined(separator: "\r\n").utf8) + Array("\r\n".utf8)
     }
 
-    /// A message's id is one of a mail, too, except for the colons.
+    /// The Message-ID of a mail: the message's id, with a slash for each colon.
     private func identifier(_ id: String) -> String {
         let local = id.map { $0 == ":" ? "/" : String($0) }.joined()
         return "<\(local)@\(from.split(separator: "@").last ?? "localhost")>"
@@ -57,7 +57,8 @@ struct MailText {
 
     // MARK: Encodings
 
-    /// A header's text: as it is, if it is short ASCII, else as encoded words (RFC 2047), each of which holds whole characters.
+    /// The text of a header. Short ASCII text stays as it is. Other text becomes encoded words (RFC 2047) that never split a
+    /// character.
     static func encodedHeader(_ text: String, after used: Int) -> String {
         let text = String(
             String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? " " : $0 }))
@@ -73,7 +74,7 @@ struct MailText {
         return words.map { "=?utf-8?B?\(Data($0).base64EncodedString())?=" }.joined(separator: "\r\n ")
     }
 
-    /// Lines of quoted-printable (RFC 2045, section 6.7). A dot at the start of a line is encoded, too.
+    /// The text in lines of quoted-printable (RFC 2045, section 6.7). A dot at the start of a line is encoded, too.
     static func quotedPrintable(_ text: String) -> [String] {
         let lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }
         return lines.flatMap { line -> [String] in
@@ -87,7 +88,7 @@ struct MailText {
                     && !(isStart && byte == UInt8(ascii: "."))
                     || byte == UInt8(ascii: " ") && !isLast
                 let part = isPlain ? String(Unicode.Scalar(byte)) : "=" + hexadecimal(byte)
-                // A soft line break is `=`, so 75 characters are left for the line.
+                // A soft line break adds `=`, so 75 characters are left for the line.
                 if encoded[encoded.count - 1].utf8.count + part.utf8.count > 75 {
                     encoded[encoded.count - 1] += "="
                     encoded.append("")

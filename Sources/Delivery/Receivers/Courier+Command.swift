@@ -3,10 +3,11 @@ import Foundation
 import Subprocess
 
 extension Courier {
-    /// Runs a command that reads the message as JSON from its standard input. An exit status of 0 is success.
+    /// Runs a command, which reads the message as JSON from its standard input. An exit status of 0 is success.
     ///
-    /// After the time limit it is killed with all that it started. It gets `PATH`, `HOME`, `LANG` and `TZ` of the environment
-    /// and nothing else: the database's password is there, too. What it writes to standard error goes to that of this process.
+    /// After the time limit, the command and all processes that it started are killed. The command gets only `PATH`, `HOME`,
+    /// `LANG` and `TZ`, because the whole environment may contain the database's password. Its standard error is that of this
+    /// process.
     func run(_ words: [String], limit: Duration, _ message: Message) async throws {
         let name = words[0].split(separator: "/").last ?? "without a name"
         let status: TerminationStatus?
@@ -50,7 +51,8 @@ extension Courier {
         return kept
     }
 
-    /// A file in memory, which no name leads to, from its start. Unlike a pipe it can't break: a command need not read it.
+    /// The descriptor of an unnamed file in memory with these bytes, positioned at its start. Unlike a pipe, it does not break if
+    /// the command does not read it.
     private func memoryFile(_ bytes: [UInt8]) throws -> CInt {
         let name = "/quakes-\(UUID())"
         let file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0o600)
@@ -62,7 +64,7 @@ extension Courier {
         return file
     }
 
-    /// nil if the time was up, and the operation was cancelled.
+    /// Runs the operation; nil if it was cancelled because the time was up.
     private func withTimeLimit<Result: Sendable>(
         _ limit: Duration, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {

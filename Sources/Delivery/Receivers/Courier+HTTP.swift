@@ -6,7 +6,7 @@ extension Courier {
     /// Posts a body to a webhook or to ntfy. Only a status of 2xx is success.
     ///
     /// - Parameters:
-    ///   - url: whose host alone appears in failures.
+    ///   - url: the receiver's URL. Failures contain only its host.
     func post(_ body: [UInt8], to url: String, fields: [String]) async throws {
         let host = try httpHost(of: url)
         let authorities = try certificates(for: url)
@@ -59,7 +59,7 @@ extension Courier {
         return host
     }
 
-    /// The certificates to trust, if there are others than the system's.
+    /// The certificates to trust; nil for only the system's.
     func certificates(for url: String) throws -> [UInt8]? {
         guard let path = options.authorities, !url.lowercased().hasPrefix("http:") else { return nil }
         guard let trusted = trustedAuthorities(inFile: path) else {
@@ -78,7 +78,7 @@ extension Courier {
         case CURLE_COULDNT_CONNECT: failure("no connection")
         case CURLE_OPERATION_TIMEDOUT: failure("no answer within \(limit.components.seconds) seconds")
         case CURLE_PEER_FAILED_VERIFICATION:
-            // OpenSSL numbers its own objections from 2 on. Without a number, libcurl's check of the name has failed.
+            // OpenSSL's error codes start at 2. If there is none, libcurl's check of the host name has failed.
             failure(
                 outcome.trust <= 1
                     ? "its TLS certificate is for another host"

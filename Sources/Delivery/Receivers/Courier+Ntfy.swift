@@ -2,8 +2,8 @@ import Alerts
 import Foundation
 
 extension Courier {
-    /// Publishes as JSON (https://docs.ntfy.sh/publish/#publish-as-json): so titles have any script, and the topic, which is
-    /// often the only secret, is in no URL.
+    /// Publishes the message as JSON (https://docs.ntfy.sh/publish/#publish-as-json). So the title can be in any script, and the
+    /// topic, which is often the only secret, is not in a URL.
     func publish(_ message: Message, server: String, topic: String, token: String?) async throws {
         let body = try Self.encoded(
             NtfyBody(
@@ -21,7 +21,7 @@ extension Courier {
         let click: String?
     }
 
-    /// The text up to a number of bytes: ntfy makes an attachment of more than 4,096.
+    /// The text, shortened to `limit` bytes: ntfy turns messages of more than 4,096 bytes into attachments.
     static func shortened(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var count = 0

@@ -19,14 +19,14 @@ extension Courier {
         try await post(body, to: url, fields: fields)
     }
 
-    /// The same bytes for each attempt.
+    /// The request body, which has the same bytes in each attempt.
     static func webhookBody(_ message: Message, _ form: Receiver.WebhookBody) throws -> [UInt8] {
         let whole = "\(message.title)\n\(message.text)"
         return switch form {
         case .standard:
             try encoded(StandardBody(type: message.type, timestamp: message.at, data: message))
         case .text: try encoded(["text": whole])
-        // Discord takes 2,000 characters.
+        // Discord accepts at most 2,000 characters.
         case .content: try encoded(["content": String(whole.prefix(2000))])
         }
     }
@@ -55,7 +55,7 @@ extension Courier {
     }
 }
 
-/// The signature of Standard Webhooks 1.0.0, of the form `v1,BASE64`.
+/// The signature as defined by Standard Webhooks 1.0.0, in the form `v1,BASE64`.
 ///
 /// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 func webhookSignature(id: String, timestamp: Int64, body: [UInt8], key: [UInt8]) -> String {

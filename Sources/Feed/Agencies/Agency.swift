@@ -1,43 +1,44 @@
-/// An agency that publishes earthquakes: how it is recognised in a document, and where its events are found.
+/// An agency that publishes earthquakes: how documents name it, and where it shows its events.
 public struct Agency: Sendable, Equatable {
-    /// Its `net`, in small letters, and the beginning of its codes: `gfz:gfz2026texh`.
+    /// The `net` of its events, in lower case. Their codes begin with it: `gfz:gfz2026texh`.
     public let name: String
     public let title: String
-    /// The licence of its data; nil if the agency has to be asked.
+    /// The licence of its data; nil if it is not published, so that users have to ask the agency.
     public var licence: String?
-    /// A URL or a DOI with its terms, or with how it wants to be cited.
+    /// A URL or a DOI of its terms, or of the citation that it asks for.
     public var terms: String?
-    /// Its event service, whose host is the service that its events come from.
+    /// The URL of its event service. An event whose `url` has the same host comes from this service.
     public let service: String
-    /// The page of an event, on the host of the service, but for the id at its end.
+    /// The URL of an event's page without the id at its end. The host is that of the service.
     public var page: String?
-    /// The beginnings of its events' public ids, behind `smi:` or `quakeml:`, in lower case.
+    /// The beginnings of its events' public ids, after `smi:` or `quakeml:`, in lower case.
     public var authorities: [String] = []
-    /// The beginnings of its ids, before a year and some letters, as SeisComP makes them: `gfz2026texh`.
+    /// The prefixes of its ids in the form of SeisComP, a prefix followed by a year and letters: `gfz2026texh`.
     public var prefixes: [String] = []
-    /// The network whose ids ComCat has as its own; for `usgs`, which has those of all, it is empty.
+    /// The agency's network, if ComCat uses the ids of this network unchanged. For `usgs`, which has all of these networks, it is
+    /// empty.
     public var network: String?
 
     /// Whether it withdraws an event by writing zeros for its place and its magnitude.
     public var withdrawsByZeros = false
-    /// What its event service does not support; nil if `quakes import` does not take the service by name.
+    /// The abilities that its event service lacks; nil if `quakes import` does not accept the service by name.
     var serviceLacks: Set<EventService.Ability>?
-    /// The service's format, if that is not GeoJSON of the USGS's form.
+    /// The format to request if the service does not have GeoJSON in the USGS's form.
     var format = "text"
     /// The shortest time from one sweep of the service to the next.
     var pace: Duration = .seconds(300)
-    /// How many days of origin times the service is asked for; nil for the usual.
+    /// How many days of origin times each sweep requests; nil for the default.
     var days: Int?
-    /// How people write its name, if not in capitals.
+    /// How people write its name, if they don't write it in capitals.
     var spelling: String?
 
-    /// What people call it, such as `GFZ`.
+    /// The name as people write it, such as `GFZ`.
     public var label: String { spelling ?? name.uppercased() }
 
     var address: String { page ?? "\(service)query?eventid=" }
 
-    /// The `net` of its events: its name; for ComCat's contributors their network, and for `usgs` all of these. In SQL, that is
-    /// `report.agency`.
+    /// The values of `net` that its events have: its name, or for a contributor to ComCat its network. For `usgs`, its name and
+    /// all networks of ComCat. In SQL, `report.agency` finds the agency of a network.
     public var networks: [String] {
         switch network {
         case nil: [name]
@@ -46,14 +47,14 @@ public struct Agency: Sendable, Equatable {
         }
     }
 
-    /// The agency whose events have this `net`: `usgs` for the networks of ComCat, else the network itself. In SQL, that is
-    /// `report.agency`.
+    /// The name of the agency whose events have this `net`: `usgs` for the networks of ComCat; otherwise the same as the network.
+    /// In SQL, this is `report.agency`.
     public static func name(ofNetwork network: String) -> String {
         networksOfComCat.contains(network) ? usgs.name : network
     }
 
-    /// Whether an event is the agency's: by its `net`, or by the host of its `url`. It may be of two agencies: the networks that
-    /// contribute to ComCat have theirs there and in their own services.
+    /// Whether an event is the agency's, by its `net` or by the host of its `url`. An event may belong to two agencies: networks
+    /// that contribute to ComCat publish their events both there and through their own services.
     public func hasEvent(of net: String, at host: String?) -> Bool {
         host == self.host || net == name
             || (network == "" ? Self.networksOfComCat.contains(net) : net == network)
@@ -61,8 +62,7 @@ public struct Agency: Sendable, Equatable {
 
     public var host: String { FeedIdentity.host(of: service) ?? "" }
 
-    /// The text to show beside its data, such as `GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0,
-    /// doi:10.14470/TR560404)`.
+    /// The text to show with its data, such as `GFZ Helmholtz Centre for Geosciences, GEOFON (CC BY 4.0, doi:10.14470/TR560404)`.
     public var attribution: String {
         let rest = [licence, terms].compactMap(\.self).joined(separator: ", ")
         return rest.isEmpty ? title : "\(title) (\(rest))"
@@ -78,7 +78,8 @@ extension Agency {
         known.first { $0.name == name }
     }
 
-    /// The agency that gave a public id, according to the id's authority. SeisComP's own is written by nearly every installation.
+    /// The agency that gave a public id, according to the id's authority. The default authority of SeisComP does not count,
+    /// because nearly every installation writes it.
     static func owning(_ identifier: EventIdentifier) -> Agency? {
         guard !identifier.authority.isEmpty, identifier.owner != "org.gfz-potsdam.de" else { return nil }
         let authority = identifier.authority.lowercased()
@@ -89,7 +90,7 @@ extension Agency {
         }
     }
 
-    /// Whether a name belongs to an agency or to a network of ComCat, so that no other id may begin with it.
+    /// Whether a name belongs to an agency or to a network of ComCat, so that no id from elsewhere may begin with it.
     static func isTaken(_ name: String) -> Bool { networksOfComCat.contains(name) || named(name) != nil }
 
     static let byPrefix = Dictionary(
@@ -101,7 +102,7 @@ extension Agency {
         service: "https://earthquake.usgs.gov/fdsnws/event/1/",
         page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
         authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"],
-        // Those of Oklahoma and Texas are ComCat's as they are: `ok2022mrop`.
+        // ComCat uses the ids of Oklahoma and Texas unchanged: `ok2022mrop`.
         prefixes: ["us", "ok", "tx"], network: "", serviceLacks: [])
 
     private static let lackingInSeisComP: Set<EventService.Ability> = [
@@ -128,7 +129,7 @@ extension Agency {
             licence: "CC BY 4.0", terms: "doi:10.13127/ISIDE",
             service: "https://webservices.ingv.it/fdsnws/event/1/",
             authorities: ["webservices.ingv.it"], serviceLacks: lackingInSeisComP,
-            // It bans frequent clients.
+            // The service bans clients that ask too often.
             pace: .seconds(900)),
         Agency(
             name: "geonet", title: "GeoNet, Earth Sciences New Zealand", licence: "CC BY 4.0",
@@ -168,7 +169,7 @@ extension Agency {
             name: "isc", title: "International Seismological Centre, On-line Bulletin",
             terms: "doi:10.31905/D808B830", service: "https://www.isc.ac.uk/fdsnws/event/1/",
             authorities: ["isc", "www.isc.ac.uk"],
-            // Its bulletin grows for months.
+            // The ISC adds to its bulletin for months.
             serviceLacks: lackingInSeisComP, pace: .seconds(86_400), days: 240),
         Agency(
             name: "nrcan", title: "Natural Resources Canada, Earthquakes Canada",
@@ -189,8 +190,8 @@ extension Agency {
             prefixes: ["usp"]),
     ]
 
-    /// The networks that contribute to ComCat, as its event service lists them
-    /// (https://earthquake.usgs.gov/fdsnws/event/1/catalogs), and whose ids begin with their names.
+    /// The networks that contribute to ComCat, as ComCat's event service lists them
+    /// (https://earthquake.usgs.gov/fdsnws/event/1/catalogs). The ids of their events begin with these names.
     static let networksOfComCat: Set<String> = [
         "ak", "at", "atlas", "av", "cdmg", "cgs", "choy", "ci", "duputel", "ew", "gcmt", "hv", "iscgem",
         "iscgemsup", "ismp", "ismpkansas", "ld", "mb", "nc", "nm", "nn", "official", "ok", "ott", "pde", "pr",

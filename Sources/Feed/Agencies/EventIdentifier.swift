@@ -1,10 +1,10 @@
-/// An event's identifier as a document has it, taken apart.
+/// The identifier of an event in a document, and its parts.
 ///
 /// A public id, such as `smi:ch.ethz.sed/sc25a/Event/2026tjhylr`, names its authority. Any other identifier has none.
 struct EventIdentifier {
     /// Such as `ch.ethz.sed/sc25a/Event`.
     let authority: String
-    /// `2026tjhylr`; of `smi:…/query?eventId=46744251` it is `46744251`.
+    /// Such as `2026tjhylr`; in `smi:…/query?eventId=46744251` it is `46744251`.
     let id: String
     /// The whole identifier within its authority: `sc25a/Event/2026tjhylr`.
     let path: String
@@ -27,7 +27,7 @@ struct EventIdentifier {
             return
         }
         let parts = rest.split(separator: "/")
-        // ObsPy names what it makes of other forms `smi:local/ndk/M010176A/event`.
+        // ObsPy gives such ids to events from other formats: `smi:local/ndk/M010176A/event`.
         let isNamedBefore = parts.count > 2 && parts.last == "event"
         guard let last = isNamedBefore ? parts[parts.count - 2] : parts.last else {
             (authority, id, path) = ("", text, text)
@@ -40,7 +40,7 @@ struct EventIdentifier {
 
     private static func idBehindMark(in text: Substring) -> String? {
         let small = text.lowercased()
-        // Lower case changes no ASCII letter's place, but a text beyond ASCII may get longer.
+        // If the text has letters beyond ASCII, its lower case may have more or fewer bytes, and positions would not match.
         guard text.utf8.count == small.utf8.count else { return nil }
         for mark in ["eventid=", "evid="] {
             guard let end = small.end(ofASCII: mark) else { continue }

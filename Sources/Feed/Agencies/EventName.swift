@@ -1,12 +1,12 @@
-/// What an event is called in the table.
+/// The name of an event in the table: its code, the two parts of the code, and the URL.
 struct EventName: Equatable {
     var code: String
     var net: String
     var netCode: String
-    /// Where the event is found at the agency; nil if the document does not say whose it is.
+    /// The event's page or address at its agency; nil if the document does not say which agency the event is from.
     var url: String?
 
-    /// Whether these are the place and the magnitude of an event that its agency has withdrawn.
+    /// Whether these values, the place and the magnitude, are zeros with which the agency marks a withdrawn event.
     func isWithdrawn(by values: DecimalText?...) -> Bool {
         values.allSatisfy { $0?.isZero == true }
             && Agency.atHost(FeedIdentity.host(of: url))?.withdrawsByZeros == true
@@ -15,29 +15,30 @@ struct EventName: Equatable {
 
 struct StatedName {
     var id: String
-    /// Who worked on the event: `Catalog`, `Contributor`, `Author`, `agencyID`. None of them says who gave the id. Any may be
-    /// empty.
+    /// Who worked on the event: `Catalog`, `Contributor`, `Author`, `agencyID`. None of them says which agency gave the id. Each
+    /// of them may be empty.
     var workers: [String] = []
     var time: Instant?
 }
 
-/// Finds the names of a document's events: whose ids they are, and where they are found.
+/// Finds the names of a document's events: which agency gave an id, and where that agency shows the event.
 ///
-/// An id is an agency's only if the document says so. Contributors and authors say who worked on an event: IRIS lists events of
-/// `us` and of the `ISC` under its own numbers. If such a number became a code of theirs, it would overwrite another event, or
-/// their service would delete it. docs/agencies.md has the rules for users:
+/// An id belongs to an agency only if the document says so. Contributors and authors only worked on an event: IRIS, for example,
+/// lists events of `us` and of the `ISC` under numbers that IRIS gave. If such a number were taken for a code of `us` or the
+/// `ISC`, it could overwrite another event, or their service could delete it. The first of these that applies names the agency
+/// (docs/agencies.md explains the rules to users):
 ///
-/// 1. The event service that the document comes from, if it is a known agency's.
-/// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is the one that every SeisComP writes; the service
-///    whose address it is (`smi:HOST/fdsnws/event/1/query?eventid=…`).
-/// 3. The form of the id: Quakes' own (`gfz:gfz2026texh`), EMSC's, NRCan's, GeoNet's, ComCat's, or SeisComP's, whose prefix is the
-///    agency (`knmi2026thbl`).
-/// 4. Any other event service: its host.
-/// 5. Any other authority, without a URL.
-/// 6. Otherwise `unknown`, without a URL. Numbers of several agencies overlap, so the day belongs to the code.
+/// 1. The event service that the document comes from, if it is the service of a known agency.
+/// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is SeisComP's default authority; or the host in the id, if
+///    the id is the address of an event at a service (`smi:HOST/fdsnws/event/1/query?eventid=…`).
+/// 3. The form of the id: that of Quakes (`gfz:gfz2026texh`), EMSC, NRCan, GeoNet or ComCat, or that of SeisComP, in which the id
+///    begins with the agency (`knmi2026thbl`).
+/// 4. The host of any other event service that the document comes from.
+/// 5. Any other authority of a public id. The event then has no URL.
+/// 6. Otherwise `unknown`, and no URL. The code then contains the day, because several agencies may use the same number.
 struct EventNaming {
     let agency: Agency?
-    /// That of the event service from which the document comes; nil for any other document.
+    /// The host of the event service that the document comes from; nil for any other document.
     let host: String?
     /// How many events have an id without a known owner, and the code of the first one.
     private(set) var unknown = (count: 0, first: "")
@@ -103,7 +104,8 @@ struct EventNaming {
             url: host.map { fill("https://\($0)/fdsnws/event/1/query?eventid=", id) })
     }
 
-    /// ComCat's text has the network before the id, the text of the networks themselves has not.
+    /// The name of an event of ComCat. The text of ComCat has the network in front of the id; the text of the networks' services
+    /// does not.
     static func nameOfComCat(_ id: String, network: String) -> EventName {
         let isQualified = id.hasPrefix(network) && id.count > network.count && !network.isEmpty
         let netCode = isQualified ? String(id.dropFirst(network.count)) : id
@@ -113,7 +115,7 @@ struct EventNaming {
             url: fill("https://earthquake.usgs.gov/earthquakes/eventpage/", code))
     }
 
-    /// The same, where a public id tells which service has the event: ComCat, or the network's own.
+    /// The name of an event of ComCat, with the URL at the service that the public id names: ComCat's service or the network's.
     static func nameOfComCat(_ id: String, network: String, publicID: String) -> EventName {
         var name = nameOfComCat(id, network: network)
         if Agency.owning(EventIdentifier(publicID))?.network != "",
@@ -124,7 +126,8 @@ struct EventNaming {
         return name
     }
 
-    /// The network of an id of ComCat: the one that a worker names, or the longest that the id begins with.
+    /// The network of a ComCat id: a network among the workers that the id begins with, or else the longest known network that
+    /// the id begins with, or else the first network among the workers, or else the letters at the beginning of the id.
     private static func network(of id: String, _ stated: StatedName) -> String {
         let named = stated.workers.map { $0.lowercased() }.filter(Agency.networksOfComCat.contains)
         return named.first(where: id.hasPrefix)
@@ -161,7 +164,7 @@ struct EventNaming {
         return Self.isOfComCat(id, stated) ? Self.name(id, .usgs, stated) : nil
     }
 
-    /// A code as another Quakes writes it in text: `gfz:gfz2026texh`.
+    /// The name of an event whose id is a code of another Quakes, such as `gfz:gfz2026texh`; nil for any other id.
     private static func ownName(_ id: String, host: String?) -> EventName? {
         guard id.utf8.contains(UInt8(ascii: ":")), let match = id.wholeMatch(of: #/([a-z0-9.-]+):(.+)/#)
         else { return nil }
@@ -192,7 +195,7 @@ struct EventNaming {
         }
     }
 
-    /// `gfz` of `gfz2026texh`: letters, a year, letters.
+    /// The prefix of an id in the form of SeisComP, which is letters, a year, and letters again: `gfz` for `gfz2026texh`.
     static func prefixOfSeisComP(_ id: String) -> String? {
         let prefix = id.utf8.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
         let year = id.utf8.dropFirst(prefix.count).prefix(4)
@@ -205,15 +208,15 @@ struct EventNaming {
         return String(decoding: prefix, as: UTF8.self)
     }
 
-    /// Whether an id is in ComCat's form, its network before the network's own code: `us7000abcd`, `nc73649170`. If the document
-    /// says who worked on the event, that network has to be among them.
+    /// Whether an id has the form of ComCat, a network followed by the network's code: `us7000abcd`, `nc73649170`. If the
+    /// document says who worked on the event, the network has to be among these workers.
     private static func isOfComCat(_ id: String, _ stated: StatedName) -> Bool {
         let workers = stated.workers.filter { !$0.isEmpty }.map { $0.lowercased() }
         return Agency.networksOfComCat.contains { network in
             guard id.hasPrefix(network), workers.isEmpty || workers.contains(network) else { return false }
             let code = id.utf8.dropFirst(network.utf8.count)
             let isSmall = code.allSatisfy { $0.isDigit || ("a"..."z").contains(UnicodeScalar($0)) }
-            // The NEIC's own may begin with a letter.
+            // Only a code of the NEIC (`us`) may begin with a letter.
             return isSmall && code.count >= 5 && code.count(where: \.isDigit) >= 3
                 && (network == "us" || code.first?.isDigit == true)
         }

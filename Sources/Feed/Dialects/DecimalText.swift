@@ -1,4 +1,4 @@
-/// A decimal number as written in a document. It becomes a number of JSON with the same digits, without rounding.
+/// A decimal number as written in a document. It is written to JSON with the same digits, without rounding.
 struct DecimalText {
     private let isNegative: Bool
     /// The digits before the point, without leading zeros.
@@ -8,12 +8,12 @@ struct DecimalText {
 
     enum Reading {
         case number(DecimalText)
-        /// `NaN` or `INF`, which a number of XML may be, or a word for nothing.
+        /// `NaN` or `INF`, which XML allows as numbers, or a word for a missing value.
         case unknown
         case notANumber
     }
 
-    /// Reads `-12.5`, `+1`, `.5`, `5.`, `007` or `1.07e5`, with nothing around it.
+    /// Reads `-12.5`, `+1`, `.5`, `5.`, `007` or `1.07e5`, without any text around it.
     static func read(_ text: UnsafeBufferPointer<UInt8>) -> Reading {
         var rest = text[...]
         let isNegative = rest.first == UInt8(ascii: "-")
@@ -45,7 +45,7 @@ struct DecimalText {
                 exponent: exponent))
     }
 
-    /// The same length, if the number is in metres.
+    /// The number in kilometres, if it is in metres.
     var inKilometres: DecimalText {
         DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent - 3)
     }
@@ -75,7 +75,7 @@ struct DecimalText {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether a field is empty, or a way to write that: hyphens (INGV), or a program's word for a missing value.
+    /// Whether a field is empty, or contains a sign for a missing value: hyphens (INGV), or a program's word such as `None`.
     var saysNothing: Bool {
         if allSatisfy({ $0 == UInt8(ascii: "-") }) { return true }
         guard count <= 4 else { return false }

@@ -1,17 +1,17 @@
-/// What kinds of events there are: the words of QuakeML, which the FDSN's text uses too, and the abbreviations of others.
+/// The kinds of events: the words of QuakeML, which FDSN text uses, too, and the abbreviations of some agencies.
 package enum EventKind {
     static func isKnown(_ text: some Collection<UInt8>) -> Bool {
         known.contains(text.map(\.asciiLowercased))
     }
 
-    /// The kind in QuakeML's words; another text in small letters.
+    /// The kind in QuakeML's words if the text is a known abbreviation; otherwise the text in lower case.
     static func name(of text: some Collection<UInt8>) -> [UInt8] {
         let small = text.map(\.asciiLowercased)
         return small.count == 2 ? abbreviations[small] ?? small : small
     }
 
-    /// The abbreviations of the SCEDC (https://scedc.caltech.edu/data/etypes.html), and those of IMS1.0 that EMSC uses: k is known,
-    /// s is suspected.
+    /// The abbreviations of the SCEDC (https://scedc.caltech.edu/data/etypes.html), and those of IMS1.0 that EMSC uses: k means
+    /// known, s means suspected.
     private static let abbreviations = Dictionary(
         uniqueKeysWithValues: [
             ("eq", "earthquake"), ("qb", "quarry blast"), ("nt", "nuclear explosion"), ("sn", "sonic boom"),

@@ -1,5 +1,5 @@
-/// GeoJSON of other agencies. A feature says by its members which form it has: EMSC's have `unid`, GeoNet's have `publicID`. Whose
-/// event it is follows from its id, as in text and QuakeML.
+/// Translates GeoJSON of other agencies. The members of a feature tell which form it has: `unid` is EMSC's, `publicID` is
+/// GeoNet's. The id tells which agency the event is from, as in text and QuakeML.
 struct FeatureDialect {
     private(set) var naming: EventNaming
     private var writer = FeatureWriter()
@@ -8,14 +8,15 @@ struct FeatureDialect {
         self.naming = naming
     }
 
-    /// The USGS's form of a feature; nil if it is not a feature of another agency, or broken.
+    /// Translates a feature into the USGS's form. Returns nil if the feature is broken, or is not in the form of another agency.
     ///
-    /// - Parameter body: gets the feature; or its id, and why it is rejected, or that the event was withdrawn.
+    /// - Parameter body: gets the translated feature; or only its id, with the reason for a rejection or with the event's
+    ///   deletion.
     mutating func translate<Result>(
         _ feature: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>, Rejection?, StatedDeletion?) throws -> Result
     ) rethrows -> Result? {
-        // The USGS's have one of these, even if another member has the name of another agency's.
+        // A feature of the USGS has `net` or `code`, even if it also has a member with a name that another agency uses.
         guard let members = FeatureMembers(feature), members.value("net") == nil, members.value("code") == nil
         else { return nil }
         let rejection: Rejection?
@@ -30,7 +31,7 @@ struct FeatureDialect {
     }
 
     private mutating func write(_ feature: some Translatable, _ id: String) -> Rejection? {
-        // A time that can't be read is a reason for rejection below.
+        // A time that can't be read leads to a rejection below.
         let time = try? feature.members.time("time")
         let name = naming.name(StatedName(id: id, time: time))
         do throws(Rejection) {
@@ -57,7 +58,8 @@ private protocol Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection)
 }
 
-/// https://www.seismicportal.eu/fdsn-wsevent.html: the depth in the geometry is negative, that in the properties is not.
+/// EMSC's form (https://www.seismicportal.eu/fdsn-wsevent.html). The depth in the geometry is negative, the depth in the
+/// properties is not.
 private struct EMSCFeature: Translatable {
     let members: FeatureMembers
     let isGone = false
@@ -83,7 +85,7 @@ private struct EMSCFeature: Translatable {
     }
 }
 
-/// https://api.geonet.org.nz/#quakes. An intensity of -1 means that nothing is to be felt.
+/// GeoNet's form (https://api.geonet.org.nz/#quakes). An intensity of -1 means that the earthquake can't be felt.
 private struct GeoNetFeature: Translatable {
     let members: FeatureMembers
     var isGone: Bool { members.text("quality") == "deleted" }
@@ -92,7 +94,7 @@ private struct GeoNetFeature: Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
-        // A list has no time of revision. It can't be before the origin.
+        // A list has no time of revision, so the event gets its origin time: a revision is never earlier.
         writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("magnitude"))
         writer.append("magType", (members.text("magnitudeType") ?? "").utf8)

@@ -81,8 +81,8 @@ struct FeatureMembers {
         return time
     }
 
-    /// Appends the properties without a corresponding column as they are. One with a name that the USGS uses for something
-    /// else is left out.
+    /// Appends all properties other than `names` as they are. A property is left out if it is null, or if its name means
+    /// something else in the USGS's format.
     func appendOthers(than names: [StaticString], to writer: inout FeatureWriter) {
         for (name, value) in properties {
             guard !names.contains(where: { name.equals($0, in: bytes) }) else { continue }

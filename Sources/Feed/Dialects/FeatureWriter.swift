@@ -1,8 +1,8 @@
-/// Writes an event of another format as a feature in the USGS's, so that everything behind it is one path: the decoder,
-/// the batch that keeps the bytes, the search for what the server refuses.
+/// Writes an event of another format as a feature in the USGS's format. So all events take the same path: the decoder, the batch
+/// that keeps the bytes, and the search for the event that the server refuses.
 struct FeatureWriter {
     private(set) var bytes: [UInt8] = []
-    /// Set if the event was withdrawn, instead of a feature.
+    /// Set instead of a feature if the event was withdrawn.
     private(set) var deletion: StatedDeletion?
 
     mutating func begin(_ name: EventName) {
@@ -24,7 +24,7 @@ struct FeatureWriter {
         bytes.append(text: "}")
     }
 
-    /// - Parameter revised: when the version that says so was made, if known. Later versions stay.
+    /// - Parameter revised: when the withdrawal was published, if known. Later versions of the event stay.
     mutating func retract(_ name: EventName, revised: Instant?) {
         write(onlyCode: name.code)
         deletion = StatedDeletion(
@@ -76,7 +76,7 @@ struct FeatureWriter {
 }
 
 extension [UInt8] {
-    /// The name of an object's next member, and the comma in front of it.
+    /// Appends the name of an object's next member, with a comma in front of it unless it is the first member.
     mutating func append(member name: StaticString) {
         appendCommaBehindMember()
         append(UInt8(ascii: "\""))
@@ -84,7 +84,7 @@ extension [UInt8] {
         append(text: "\":")
     }
 
-    /// Unless the object has just begun: no value ends with its brace.
+    /// Appends a comma, unless the object has just begun. The last byte shows that, because no value ends with an opening brace.
     fileprivate mutating func appendCommaBehindMember() {
         if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
     }

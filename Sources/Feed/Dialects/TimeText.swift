@@ -1,8 +1,8 @@
-/// Reads the times of other agencies, which `Instant` writes in one form only.
+/// Reads times in the forms that other agencies use.
 enum TimeText {
-    /// Reads `2026-10-01T01:29:17.05`, with `Z` or an offset or neither, which means UTC, with any number of decimals or
-    /// none; with slashes and a space: `2026/10/01 01:53:03.6500`; or the date alone. Rounds to the millisecond. A leap second
-    /// is the first of the next minute, because `Instant` has none.
+    /// Reads `2026-10-01T01:29:17.05` with any number of decimals, and with `Z`, an offset, or neither, which means UTC. Also
+    /// reads slashes and a space, as in `2026/10/01 01:53:03.6500`, and a date alone. Rounds to the millisecond. A leap second
+    /// becomes the first second of the next minute, because `Instant` has no leap seconds.
     ///
     /// - Returns: nil if it is not a time.
     static func read(_ text: UnsafeBufferPointer<UInt8>) -> Instant? {

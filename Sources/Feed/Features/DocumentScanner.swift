@@ -1,12 +1,12 @@
-/// Finds the events of a document that arrives in chunks: GeoJSON, QuakeML or FDSN text. The format is
-/// that of its first bytes, not of its name.
+/// Finds the events of a document that arrives in chunks: GeoJSON, QuakeML or FDSN text. The document's first bytes decide the
+/// format, not its name.
 public struct DocumentScanner {
     /// nil while the format is unknown.
     private var scanner: (any EventScanner)?
     private let naming: EventNaming
-    /// Whether a document without a single byte is one without events.
+    /// Whether an empty document is valid, as one without events.
     private let mayBeEmpty: Bool
-    /// The first bytes, without whitespace in front, until they tell the format.
+    /// The first bytes after any whitespace, until the format is known.
     private var held: [UInt8] = []
     /// How many bytes came before `held`.
     private var skipped = 0
@@ -14,8 +14,9 @@ public struct DocumentScanner {
     private var chunkStart = 0
 
     /// - Parameters:
-    ///   - host: that of the event service whose answer the document is; nil for any other document.
-    ///   - mayBeEmpty: whether it may be text without a header line, as some services answer that they have no event.
+    ///   - host: the host of the event service that sent the document; nil for any other document.
+    ///   - mayBeEmpty: whether the document may be empty, without even a header line. Some services send such a document if they
+    ///     have no event.
     public init(host: String? = nil, mayBeEmpty: Bool = false) {
         naming = EventNaming(host: host)
         self.mayBeEmpty = mayBeEmpty
@@ -29,18 +30,19 @@ public struct DocumentScanner {
     }
 
     public var metadata: FeedMetadata { scanner?.metadata ?? FeedMetadata() }
-    /// Whether the feed of the document is known. Only the USGS's GeoJSON can be one of its summary feeds.
+    /// Whether it is already known which feed the document is. Only GeoJSON of the USGS can be a summary feed; for other formats
+    /// the answer is known at once.
     public var sawMetadata: Bool { scanner?.sawMetadata ?? false }
     public var count: Int { scanner?.count ?? 0 }
-    /// Whether the document may lack events that exist: it ended within a line or without any, or holds a line that is neither an
-    /// event nor a comment, such as an error message of the service.
+    /// Whether the document may lack events: it is empty, it ended within a line, or it contains a line that is neither an event
+    /// nor a comment, such as an error message of the service.
     public var isIncomplete: Bool { scanner?.isIncomplete ?? true }
-    /// The error of a document that was broken off, after all of its events have been handed over: its last line is not a row.
+    /// The error of a document that broke off, so that its last line is not a row. All of its events are handed over before.
     public var breach: FeedError? { scanner?.breach }
     public var notes: [String] { scanner?.notes ?? [] }
 
-    /// Scans the next bytes of the document until `body` has enough for now: see `FeatureScanner.scan`. Only features of
-    /// GeoJSON are measured.
+    /// Scans the next bytes of the document, until the chunk ends or `body` returns false: see `FeatureScanner.scan`. Only
+    /// features of GeoJSON are measured.
     public mutating func scan(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: Int = 0,
         measure: (UnsafeBufferPointer<UInt8>) -> Int? = { _ in nil }, _ body: (RawFeature) throws -> Bool
@@ -52,9 +54,9 @@ public struct DocumentScanner {
         return chunk.count
     }
 
-    /// Hands over the events that the document's end completes.
+    /// Hands over the events that become complete only with the end of the document.
     ///
-    /// - Returns: whether that was all. If not, `body` had enough: call this again.
+    /// - Returns: whether all events were handed over. If not, `body` returned false: call this method again.
     /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
     public mutating func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {
         if scanner == nil {
@@ -86,7 +88,7 @@ public struct DocumentScanner {
         }
     }
 
-    /// Gives the first bytes to the scanner of the format, without a byte order mark.
+    /// Creates the scanner of the format, and gives it the first bytes without a byte order mark.
     private mutating func begin(_ kind: DocumentStart.Kind) throws {
         let isMarked = held.starts(with: DocumentStart.byteOrderMark)
         let first = Array(held.dropFirst(isMarked ? DocumentStart.byteOrderMark.count : 0))
@@ -102,7 +104,7 @@ public struct DocumentScanner {
     }
 }
 
-/// Finds the events of a document of one format. `DocumentScanner` says what is meant.
+/// Finds the events of a document of one format. `DocumentScanner` documents the members.
 protocol EventScanner {
     var metadata: FeedMetadata { get }
     var sawMetadata: Bool { get }

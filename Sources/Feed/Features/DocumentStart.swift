@@ -1,7 +1,7 @@
 /// Tells the format of a document by its first bytes.
 enum DocumentStart {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    /// How many bytes of a first line are read.
+    /// The number of bytes of the first line that are read at most.
     static let lineLimit = 1 << 10
 
     static let inUTF16 = "UTF-16, not UTF-8; \"iconv -f UTF-16 -t UTF-8\" converts it"
@@ -12,13 +12,14 @@ enum DocumentStart {
         case geoJSON
         case xml
         case text
-        /// None of these. Says what it is instead.
+        /// None of these formats. The text says what the document is instead.
         case other(String)
     }
 
-    /// - Parameter bytes: the first ones, without whitespace in front.
+    /// - Parameter bytes: the document's first bytes after any whitespace.
     static func kind(of bytes: [UInt8], isLast: Bool) -> Kind {
-        // A byte order mark of UTF-16, or the zeros of UTF-16 and UTF-32: only XML says which encoding it has.
+        // A byte order mark of UTF-16, or a zero byte of UTF-16 or UTF-32. Only XML may have such an encoding, because it
+        // declares it.
         if bytes.prefix(2).contains(where: { [0xFF, 0xFE, 0x00].contains($0) }) {
             guard isLast || bytes.count >= 8 else { return .unknown }
             let letters = bytes.filter { ![0xFF, 0xFE, 0x00].contains($0) && !$0.isJSONWhitespace }
@@ -34,11 +35,11 @@ enum DocumentStart {
         switch first {
         case UInt8(ascii: "{"): return .geoJSON
         case UInt8(ascii: "#"): return .text
-        // A second mark is not text: the scanner refuses it.
+        // A second byte order mark is not valid JSON: the scanner refuses it.
         case 0xEF where isMarked: return .geoJSON
         case UInt8(ascii: "<"): return kind(ofMarkup: content, isLast)
         default:
-            // A line that names columns is known by its first name.
+            // A header line without `#` is recognised by the name of its first column.
             if let bar = content.firstIndex(of: UInt8(ascii: "|")) {
                 let name = content[..<bar].filter { !$0.isJSONWhitespace }.map(\.asciiLowercased)
                 if name.elementsEqual("eventid".utf8) { return .text }

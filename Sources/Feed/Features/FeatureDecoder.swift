@@ -1,4 +1,4 @@
-/// Decodes one GeoJSON feature of the USGS summary format, and rejects rather than guesses.
+/// Decodes one GeoJSON feature of the USGS summary format. It never guesses: a feature that is not clear is rejected.
 ///
 /// Use one decoder for a whole document: it learns the order in which the feed writes its members.
 public struct FeatureDecoder {
@@ -8,8 +8,8 @@ public struct FeatureDecoder {
         precondition(Property.count <= QuakeRecord.capacity, "QuakeRecord has too little room")
     }
 
-    /// Decodes the feature at the start of the bytes, and also returns its size in bytes; nil when they don't hold all
-    /// of it, or when `decode` would reject it.
+    /// Decodes the feature at the start of the bytes, and also returns the feature's size in bytes. Returns nil if the bytes do
+    /// not contain the whole feature, or if `decode` would reject it.
     public mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> (
         record: QuakeRecord, size: Int
     )? {
@@ -19,7 +19,7 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             return (try feature.checked(bytes, table), cursor.position)
         } catch {
-            // The reason is known only once all bytes are there: `decode` finds it.
+            // The error may only mean that bytes are missing. `decode` finds the reason once all bytes have arrived.
             return nil
         }
     }
@@ -35,7 +35,7 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
-            // Broken JSON is the graver fault, wherever it is in the feature.
+            // If the feature is not even valid JSON, that is the reason for the rejection, wherever the JSON is broken.
             if error.isRefusal, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }
@@ -45,9 +45,9 @@ public struct FeatureDecoder {
     }
 }
 
-/// The work on one feature. Not copyable, because it is large and nothing needs a second one.
+/// Reads one feature. Not copyable, because it is large and a copy is never needed.
 private struct FeatureReader: ~Copyable {
-    /// For the rejection's message.
+    /// The property that is being read, for the message of a rejection.
     private var property: Property?
     private var record = QuakeRecord()
     private var seenProperties: UInt64 = 0
@@ -183,7 +183,8 @@ private struct FeatureReader: ~Copyable {
         return record
     }
 
-    /// If only one of `net` and `code` is missing, it is the part of the id that the other one leaves.
+    /// Checks that the event has an id of 1 to 64 bytes, `net` and `code`. If only one of `net` and `code` is missing, it is what
+    /// remains of the id without the other one.
     private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         switch (record.id, record.text(.net), record.text(.netCode)) {
         case (_, .some, .some): break
@@ -211,8 +212,8 @@ extension JSONCursor {
         if sawNUL { throw refusal(.encoding, "NUL character in a string") }
     }
 
-    /// Reads an object, in which no name may occur twice. `body` gets the place of each of the `names` that occurs, and must
-    /// read its value. Other members are checked and skipped.
+    /// Reads an object in which no name may occur twice. `body` is called for each member that is one of the `names`, with the
+    /// name's index, and must read the member's value. Other members are checked and skipped.
     @inline(__always)
     fileprivate mutating func readMembers(
         _ names: [StaticString], _ body: (inout JSONCursor, Int) throws(JSONError) -> Void
@@ -233,7 +234,7 @@ extension JSONCursor {
 }
 
 extension JSONText {
-    /// The rest of an id; nil when nothing is left, or when escapes make ranges meaningless.
+    /// The id without the prefix; nil if it has another prefix, if nothing is left, or if one of the two texts contains escapes.
     fileprivate func removing(prefix: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> JSONText? {
         guard !isEscaped, !prefix.isEscaped, prefix.rawCount < rawCount,
             bytes[start..<start + prefix.rawCount].elementsEqual(bytes[prefix.start..<prefix.end])

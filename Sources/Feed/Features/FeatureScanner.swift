@@ -1,12 +1,12 @@
 /// Finds the features of a GeoJSON FeatureCollection that arrives in chunks.
 ///
-/// Features are handed over one at a time, as bytes, in the document's order; their content is left to the decoder. The
-/// rest of the document is checked strictly (RFC 8259, RFC 7946): `features` counts only as a member of the top-level
-/// object, in any position. Memory stays below two features and one other member, each of at most 1 MiB.
+/// It passes features on one at a time, as bytes, in the document's order; the decoder checks their content. The rest of the
+/// document is checked strictly (RFC 8259, RFC 7946). `features` has to be a member of the top-level object, at any position. The
+/// memory stays below two features and one other member, each of at most 1 MiB.
 public struct FeatureScanner {
-    /// The limit of a feature, and of another top-level member, in bytes.
+    /// The size limit of a feature, and of any other top-level member, in bytes.
     public static let sizeLimit = 1 << 20
-    /// How many bytes are kept of a larger feature.
+    /// How many bytes of a feature above the limit are kept.
     public static let keptOfOversized = 64 << 10
 
     public private(set) var metadata = FeedMetadata()
@@ -15,11 +15,11 @@ public struct FeatureScanner {
     public private(set) var count = 0
 
     private var state = State.beforeRoot
-    /// How many bytes earlier chunks had.
+    /// Where the current chunk begins in the document, in bytes.
     private var consumed = 0
     private var slicer = ValueSlicer()
     private var captured = Captured()
-    /// Where the value that is being captured begins in the document.
+    /// Where the captured value begins in the document, in bytes.
     private var valueOffset = 0
     private var memberName = ""
     private var memberNames = MemberNames()
@@ -40,20 +40,20 @@ public struct FeatureScanner {
         consumed = offset
     }
 
-    /// Continues in a chunk, of which the first bytes have been scanned by themselves, at `start` of the document.
+    /// Continues with the chunk that begins at `start` in the document. Its first bytes were already scanned as a separate chunk.
     mutating func goOn(inChunkAt start: Int) {
         consumed = start
     }
 
-    /// Scans the next bytes of the document until `body` has enough for now.
+    /// Scans the next bytes of the document, until the chunk ends or `body` returns false.
     ///
     /// - Parameters:
-    ///   - start: 0 for a new chunk; otherwise what the last call returned for the same chunk.
-    ///   - measure: gets the rest of the chunk where a feature begins. If it can read the whole feature, it returns the
-    ///     feature's size, and the scanner need not search for its end.
+    ///   - start: 0 for a new chunk; otherwise the index that the last call returned for the same chunk.
+    ///   - measure: is called where a feature begins, with the rest of the chunk. If it can read the whole feature, it returns
+    ///     the feature's size, and the scanner need not search for the end of the feature.
     ///   - body: gets each feature, and returns whether to continue.
-    /// - Returns: how far the scan got in the chunk; the chunk's size when it is finished.
-    /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
+    /// - Returns: the index in the chunk at which the scan stopped; the chunk's size when the chunk is finished.
+    /// - Throws: `FeedError.brokenDocument` with the byte offset; any error of `body`.
     public mutating func scan(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: Int = 0,
         measure: (UnsafeBufferPointer<UInt8>) -> Int? = { _ in nil }, _ body: (RawFeature) throws -> Bool
@@ -72,7 +72,7 @@ public struct FeatureScanner {
                 } else if try step(byte, at: consumed + index) {
                     captured.start(at: index)
                     valueOffset = consumed + index
-                    // No further than a feature may reach.
+                    // A feature has at most `sizeLimit` bytes, so `measure` gets no more.
                     let end = min(chunk.count, index + Self.sizeLimit)
                     if case .feature = state, let size = measure(chunk.extracting(index..<end)) {
                         let bytes = chunk.extracting(index..<index + size)
@@ -112,7 +112,7 @@ public struct FeatureScanner {
         }
     }
 
-    /// Takes one byte between values. Returns true when a value begins with it, which is then sliced.
+    /// Processes one byte between values. Returns true if a value begins with this byte; the slicer then finds the value's end.
     private mutating func step(_ byte: UInt8, at offset: Int) throws -> Bool {
         switch (state, byte) {
         case (.beforeRoot, UInt8(ascii: "{")): state = .beforeFirstName
@@ -184,7 +184,7 @@ public struct FeatureScanner {
         }
         try checkSize(captured.size(upTo: end ?? chunk.count))
         guard let end else { return chunk.count }
-        // Moved out of the property for now, so that the closure may change the scanner.
+        // The captured bytes are moved out of the property, so that the closure may change the scanner.
         var value = captured
         captured = Captured()
         try value.withBytes(in: chunk, upTo: end) { bytes, size in
@@ -199,7 +199,8 @@ public struct FeatureScanner {
         return end
     }
 
-    /// A feature may be large: it alone is rejected. Anything else must be kept.
+    /// A feature that is too large does not end the scan: only this feature is rejected later. All other values have to be kept
+    /// whole.
     private func checkSize(_ size: Int) throws {
         if case .feature = state { return }
         guard size <= Self.sizeLimit else {
@@ -280,14 +281,14 @@ private struct Captured {
 
     func size(upTo end: Int) -> Int { earlierCount + end - start }
 
-    /// At most `sizeLimit` bytes in all.
+    /// Keeps the bytes of this chunk, up to `sizeLimit` bytes of the value in total.
     mutating func keep(_ chunk: UnsafeBufferPointer<UInt8>, upTo end: Int) {
         let room = max(0, FeatureScanner.sizeLimit - earlier.count)
         earlier.append(contentsOf: chunk.extracting(start..<min(end, start + room)))
         earlierCount += end - start
     }
 
-    /// Hands over the value, without copying it when all of it is in this chunk.
+    /// Passes the value to `body`. If the whole value is in this chunk, it is not copied.
     mutating func withBytes(
         in chunk: UnsafeBufferPointer<UInt8>, upTo end: Int,
         _ body: (UnsafeBufferPointer<UInt8>, Int) throws -> Void

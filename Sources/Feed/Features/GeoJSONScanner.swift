@@ -1,11 +1,11 @@
-/// Finds the events of a document of GeoJSON: features in the USGS's form, or in another agency's.
+/// Finds the events of a GeoJSON document: features in the USGS's form, or in another agency's.
 struct GeoJSONScanner: EventScanner {
     private var scanner: FeatureScanner
     private var dialect: FeatureDialect
 
     /// - Parameters:
-    ///   - chunk: where the chunk that is scanned next begins in the document.
-    ///   - first: the bytes from `offset` on. No feature ends in them.
+    ///   - chunk: where the next chunk to scan begins in the document.
+    ///   - first: the document's bytes from `offset` on, as far as they have been read. No feature ends in them.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) throws {
         scanner = FeatureScanner(at: offset)
         dialect = FeatureDialect(naming)
@@ -19,7 +19,7 @@ struct GeoJSONScanner: EventScanner {
     var isIncomplete: Bool { false }
     var notes: [String] { [dialect.naming.note].compactMap(\.self) }
 
-    /// A feature that the decoder did not measure may be another agency's.
+    /// Scans the chunk. A feature that the decoder did not measure may have another agency's form.
     mutating func scan(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: Int,
         measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool

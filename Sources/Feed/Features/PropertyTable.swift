@@ -1,6 +1,6 @@
 import Glibc
 
-/// The declarations in a form for decoding: finds properties by the bytes of their names, and knows which are required.
+/// The declared properties in a form for decoding. It finds a property by the bytes of its name, and knows which are required.
 struct PropertyTable {
     /// In the order of `geometry.coordinates`.
     let coordinates: [Property]
@@ -9,8 +9,8 @@ struct PropertyTable {
     let limits: [(Property, Double)]
 
     private let names: [Name]
-    /// The name that last followed each one. Feeds write their members in one order, so the first guess is nearly
-    /// always right.
+    /// For each name, the name that followed it last time. Feeds always write their members in the same order, so this guess is
+    /// nearly always right.
     private var successors: [Int]
     private var previous: Int?
     private var guess = 0

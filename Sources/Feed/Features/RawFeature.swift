@@ -1,16 +1,18 @@
-/// One event of a document, as a feature of GeoJSON. Its bytes are borrowed, and valid only inside the closure that gets it.
+/// One event of a document, as a feature of GeoJSON. Its bytes are borrowed, and are valid only inside the closure that gets the
+/// feature.
 ///
-/// A feed in the USGS's own format has these bytes itself. For any other document, they are made from its text.
+/// In a feed of the USGS's own format, these are the document's bytes. For any other document, they are written from the event's
+/// text.
 public struct RawFeature {
-    /// From 1.
+    /// The number of the event in the document, from 1.
     public let ordinal: Int
     /// Where it begins, in bytes from the start of the (inflated) document.
     public let offset: Int
-    /// In the document, in bytes.
+    /// The event's size in the document, in bytes.
     public let size: Int
-    /// The feature, or the first 64 KiB of one over 1 MiB. If the event was rejected already, no more than its id.
+    /// The feature, or its first 64 KiB if it is larger than 1 MiB. If the event was already rejected, it has at most the id.
     public let bytes: UnsafeBufferPointer<UInt8>
-    /// The event's text in the document, or the first 64 KiB of it; nil if that is the feature.
+    /// The event's text in the document, or the first 64 KiB of it; nil if the text is the feature itself.
     public var source: UnsafeBufferPointer<UInt8>?
     /// The line of the document, from 1; nil if it is not made of lines.
     public var line: Int?
@@ -18,7 +20,7 @@ public struct RawFeature {
     /// Set if the event was withdrawn.
     public var deletion: StatedDeletion?
 
-    /// Whether `measure` of the scanner read it: then it is the USGS's.
+    /// Whether the scanner's `measure` read the feature, which means that it has the USGS's form.
     var isMeasured = false
 
     public var isOversized: Bool { source == nil && size > bytes.count }

@@ -13,7 +13,7 @@ public func readableCode(of feature: UnsafeBufferPointer<UInt8>) -> String? {
             }
         }
     } catch {
-        // What comes after the id does not matter.
+        // An error after the id does not matter.
     }
     return code.flatMap { $0.unicodeScalars.contains("\0") ? nil : $0 }
 }

@@ -19,12 +19,12 @@ public struct Rejection: Error, Sendable, Equatable {
         case refused
         /// A deletion that does not say which event was deleted.
         case unnamed
-        /// An existing event, among those that were deleted.
+        /// An existing event in a list of deleted events.
         case status
     }
 
     public let reason: Reason
-    /// For people. It names the member.
+    /// The reason in words for people. It names the member.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {

@@ -34,17 +34,19 @@ struct FetchFailure: Error {
         case CURLE_COULDNT_CONNECT:
             let error = handle[CURLINFO_OS_ERRNO]
             self.init(error == 0 ? text : String(cString: strerror(Int32(error))), isPassing: true)
-        // libcurl limits only the time to connect.
+        // The only time that libcurl limits is the time to connect.
         case CURLE_OPERATION_TIMEDOUT:
             self.init("no connection within \(exchange.options.connectTimeout.inWords)", isPassing: true)
         case CURLE_PEER_FAILED_VERIFICATION:
-            // OpenSSL numbers its own objections from 2 on. Without a number, libcurl's check of the name has failed.
+            // OpenSSL's own errors have numbers from 2 on. A smaller number means that libcurl's check of the host name has
+            // failed.
             let isTrusted = handle[CURLINFO_SSL_VERIFYRESULT] <= 1
             self.init(isTrusted ? "its TLS certificate is for another host" : Self.untrusted)
         case CURLE_SSL_CACERT_BADFILE:
             self.init("the certificates in \(exchange.options.authorities ?? "the system") can't be read")
         case CURLE_SSL_CONNECT_ERROR:
-            // OpenSSL numbers violations of the protocol. A connection that ends has no number.
+            // The text of a violation of the protocol contains OpenSSL's number of the error. A connection that ended has no such
+            // number.
             let isPassing = !text.contains("error:") || text.contains("unexpected eof")
             self.init("the TLS handshake failed: \(text)", isPassing: isPassing)
         case CURLE_RECV_ERROR where text.contains("chunked-encoding"),

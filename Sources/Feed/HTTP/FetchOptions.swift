@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// How a feed is fetched over HTTP. Files and standard input know only the limit on the inflated size, and `arrived`.
+/// How a feed is fetched over HTTP. For files and standard input, only `inflatedLimit` and `arrived` have an effect.
 public struct FetchOptions: Sendable {
     public var attempts = 4
     /// The wait before the second attempt. It doubles with each attempt, and is shortened at random by up to half.
@@ -9,9 +9,9 @@ public struct FetchOptions: Sendable {
     /// The longest wait that a server may ask for (`Retry-After`). If it asks for more, the fetch fails.
     public var retryAfterLimit = Duration.seconds(120)
 
-    /// The time until the connection is ready for use, proxy and TLS included.
+    /// The time limit for the connection to be ready for use, proxy and TLS included.
     public var connectTimeout = Duration.seconds(10)
-    /// The time until the head of the response has arrived.
+    /// The time limit for the head of the response to arrive.
     public var headTimeout = Duration.seconds(60)
     /// How long a server may be silent within a body. The time that the reader takes does not count.
     public var readTimeout = Duration.seconds(60)
@@ -64,8 +64,8 @@ public struct Validators: Sendable, Equatable {
     }
 }
 
-/// The result of reading a feed. `freshFor` is how long the server promises that nothing changes (`Cache-Control:
-/// max-age`); nil if it promises nothing.
+/// The result of reading a feed. `freshFor` is how long the feed will not change, according to the server
+/// (`Cache-Control: max-age`); nil if the server does not say.
 public enum FetchResult: Sendable, Equatable {
     case document(Validators?, freshFor: Duration?)
     /// The feed has not changed since the validators were taken. Nothing was handed over.

@@ -12,7 +12,7 @@ struct HTTPExchange: Sendable {
     let proxy: Proxy?
     let validators: Validators?
     let options: FetchOptions
-    /// PEM certificates; nil for the system's.
+    /// The PEM certificates of the trusted authorities; nil for the system's.
     let authorities: [UInt8]?
 
     /// - Throws: `FetchFailure`, `FeedError`, `CancellationError`, what `body` throws.
@@ -81,7 +81,7 @@ struct HTTPExchange: Sendable {
         handle.set(CURLOPT_HTTPHEADER, fields)
     }
 
-    /// The fields that libcurl does not add. A field without a value is not sent.
+    /// The header fields that libcurl does not add itself. A field without a value keeps libcurl from sending that field.
     private var fields: [String] {
         var fields = [
             "Accept: application/geo+json, application/json, */*;q=0.1", "Accept-Encoding: gzip",

@@ -1,6 +1,6 @@
 import Curl
 
-/// Reads a feed over HTTP: repeats failed attempts, and follows redirects within each.
+/// Reads a feed over HTTP: repeats failed attempts, and follows redirects within each attempt.
 struct HTTPFetch {
     private static let redirectLimit = 5
 
@@ -64,7 +64,7 @@ struct HTTPFetch {
                 outcome = try await HTTPExchange(
                     target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
                     proxy: options.proxies.proxy(for: target), validators: validators, options: options,
-                    // Reading the system's certificates takes longer than a plain request.
+                    // The certificates are read only for https: reading the system's takes longer than a plain request.
                     authorities: target.isSecure ? options.authorities.map(Self.trusting) : nil
                 ).run(body)
             } catch var failure as FetchFailure where target != first {

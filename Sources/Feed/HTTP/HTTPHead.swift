@@ -13,7 +13,7 @@ struct HTTPHead: Sendable {
         statusText = words.prefix(80).trimmed
     }
 
-    /// The name is in lower case.
+    /// The values of a field. The name has to be in lower case.
     subscript(name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
 
     private func list(_ name: String) -> [String] {
@@ -45,7 +45,8 @@ struct HTTPHead: Sendable {
         self["retry-after"].first.flatMap { Curl.retryAfter($0, date: self["date"].first) }
     }
 
-    /// The content encodings, if there are several or any but gzip. Gzip is recognised by its bytes.
+    /// The content encodings, if there are several, or one other than gzip; nil otherwise. Gzip is recognised by the content's
+    /// bytes.
     var unknownContentEncoding: String? {
         let codings = list("content-encoding").map { $0.lowercased() }.filter { $0 != "identity" }
         return codings.count > 1 || codings.contains { $0 != "gzip" && $0 != "x-gzip" }

@@ -7,7 +7,7 @@ struct HTTPTarget: Hashable {
     let host: String
     let port: Int
 
-    /// Nil if the text is not an http or https URL, or not one that is relative to `base`.
+    /// nil if the text is neither an http or https URL nor a URL relative to `base`.
     init?(_ text: String, relativeTo base: String? = nil) {
         let text = text.withoutUserInfo
         // libcurl takes http:///x for http://x.

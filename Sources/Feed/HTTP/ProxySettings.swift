@@ -1,6 +1,6 @@
 import Glibc
 
-/// Which proxy a request goes through. The environment decides: `http_proxy`, `https_proxy` or `HTTPS_PROXY`, and
+/// Finds the proxy for a request. It is set by environment variables: `http_proxy`, `https_proxy` or `HTTPS_PROXY`, and
 /// `all_proxy` or `ALL_PROXY`. `no_proxy` or `NO_PROXY` lists the hosts, domains, addresses and networks that are reached
 /// directly; `*` means all.
 ///
@@ -77,15 +77,15 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
     var description: String { target.authority }
 }
 
-/// An IPv6 address as a number; an IPv4 address as ::ffff:127.0.0.1; nil for a name.
+/// An IPv6 address as a number, or an IPv4 address as the number of ::ffff:127.0.0.1; nil for a name.
 private func ipAddress(_ text: String) -> UInt128? {
     var bits = UInt128()
-    // Behind ::ffff:, a host `cafe` would be a part of an address.
+    // Only a text with a dot gets the prefix ::ffff:. With it, a host `cafe` would be taken for an address.
     let address = text.contains(":") ? text : text.contains(".") ? "::ffff:\(text)" : ""
     return inet_pton(AF_INET6, address, &bits) == 1 ? bits.bigEndian : nil
 }
 
 extension UInt128 {
-    /// Whether it is 127.0.0.0/8 or ::1.
+    /// Whether the address is in 127.0.0.0/8, or is ::1.
     fileprivate var isLoopback: Bool { self >> 24 == 0xFF_FF7F || self == 1 }
 }

@@ -54,8 +54,8 @@ extension UnsafeBufferPointer<UInt8> {
 
 private let highBits: UInt64 = 0x8080_8080_8080_8080
 
-/// Sets the high bit of each zero byte. A byte above a zero byte may be flagged wrongly, but never the lowest flagged
-/// byte: borrows only travel upwards.
+/// Sets the high bit of each zero byte. A byte above a zero byte may be flagged wrongly, but the lowest flagged byte is always
+/// right, because borrows only travel upwards.
 @inline(__always)
 private func zeroBytes(_ word: UInt64) -> UInt64 {
     (word &- 0x0101_0101_0101_0101) & ~word

@@ -1,10 +1,10 @@
-/// Reads one complete JSON text (RFC 8259) from raw bytes, strictly, without building anything.
+/// Reads one complete JSON text (RFC 8259) from raw bytes, strictly, and without building a tree of values.
 ///
 /// Values are returned as numbers and byte ranges. Where RFC 8259 leaves a choice, the reader is strict: member names
 /// are unique within an object, strings are valid UTF-8, their escapes are valid UTF-16 (no lone surrogate), and
 /// nesting is limited to `nestingLimit`.
 ///
-/// The bytes are borrowed: a cursor must not outlive the closure that they were passed to.
+/// The bytes are borrowed: use a cursor only inside the closure that got the bytes.
 struct JSONCursor {
     static let nestingLimit = 128
 
@@ -20,7 +20,7 @@ struct JSONCursor {
         self.bytes = bytes
     }
 
-    /// The byte at the position, or 0 at the end, with which no JSON token begins.
+    /// The byte at the position, or 0 at the end. No JSON token begins with 0.
     @inline(__always)
     var next: UInt8 {
         position < bytes.count ? bytes[position] : 0
@@ -53,7 +53,7 @@ struct JSONCursor {
 
     /// Reads an object; `body` gets each name and must read its value.
     ///
-    /// Names are not checked for duplicates here: a caller that knows them does it faster.
+    /// Duplicate names are not detected here, because a caller that expects certain names can detect them faster.
     mutating func readObject(
         _ body: (inout JSONCursor, JSONText) throws(JSONError) -> Void
     ) throws(JSONError) {
@@ -113,7 +113,7 @@ struct JSONCursor {
         }
     }
 
-    /// Why the bytes are not a JSON text; nil if they are.
+    /// The first error in the bytes; nil if they are a valid JSON text.
     static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONError? {
         var cursor = JSONCursor(bytes)
         do {
@@ -211,10 +211,10 @@ struct JSONCursor {
     }
 }
 
-/// Why bytes are not JSON, and where: an offset into the bytes that were read.
+/// An error in JSON, with its offset in the bytes that were read.
 struct JSONError: Error {
     let reason: Rejection.Reason
-    /// Without the offset.
+    /// The message, without the offset.
     let text: String
     let offset: Int
     /// Whether the JSON is well-formed, but its content is not accepted.
@@ -223,15 +223,15 @@ struct JSONError: Error {
     static let tooDeep = "nested more than \(JSONCursor.nestingLimit) levels deep"
 }
 
-/// The names seen in one object, compared by their characters and not by their escapes.
+/// The names seen in one object. Two names are equal if their characters are, even if their escapes differ.
 struct MemberNames {
-    /// The first few, one after the other: they are compared faster than a set finds them.
+    /// The first few names, one after the other. Comparing a few names one by one is faster than a set.
     private var first: [UInt8] = []
-    /// Where each of those ends.
+    /// Where each of the first names ends.
     private var ends: [Int] = []
     private var others: Set<[UInt8]> = []
 
-    /// Returns false when the name was already there.
+    /// Returns false if the name was inserted before.
     mutating func insert(_ name: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         name.withUTF8(in: bytes) { text in
             guard !isAmongFirst(text) else { return false }

@@ -99,7 +99,7 @@ extension JSONCursor {
 
     private struct Digits {
         var mantissa: UInt64 = 0
-        /// Digits that did not fit into the mantissa.
+        /// The number of digits that did not fit into the mantissa.
         var dropped = 0
         var isWhole = true
 
@@ -124,7 +124,7 @@ extension JSONCursor {
         return position - first
     }
 
-    /// Reads the exponent, clamped to ±10⁹: that exceeds what any type takes, even after a mebibyte of digits.
+    /// Reads the exponent, clamped to ±10⁹. No type accepts a number with such an exponent, even after a mebibyte of digits.
     private mutating func readExponent(_ start: Int) throws(JSONError) -> Int {
         guard next | 0x20 == UInt8(ascii: "e") else { return 0 }
         position += 1

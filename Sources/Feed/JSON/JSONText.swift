@@ -2,9 +2,9 @@ import Glibc
 
 /// The content of a JSON string, as a range of the bytes it was read from, without its quotes.
 ///
-/// It holds no bytes: every use needs the bytes again, and they must be the same.
+/// It does not contain the bytes. Every use needs them again, and they must be the same.
 public struct JSONText: Sendable, Equatable {
-    // Half as wide as an Int: a record has dozens of these, and no text is longer than a few MiB.
+    // The offsets are half as wide as an Int, because a record has dozens of them, and no text is longer than a few MiB.
     @usableFromInline let startOffset: Int32
     @usableFromInline let endOffset: Int32
     /// Whether the range contains escapes, so that its characters differ from its bytes.

@@ -1,4 +1,4 @@
-/// Reads values as their columns need them, and refuses any other JSON type.
+/// Reads a value in the type that its column needs, and refuses any other JSON type.
 extension JSONCursor {
     @inline(__always)
     mutating func readValue(of kind: Property.Kind) throws(JSONError) -> QuakeRecord.Value {
@@ -10,7 +10,7 @@ extension JSONCursor {
         case .integer: .integer(try readInt32())
         case .flag: .flag(try readFlag())
         case .time: .time(try readTimestamp())
-        // No single member of a feature is of this kind.
+        // Only `extra` has this kind, and `extra` is not a single member of a feature.
         case .json: throw error("expected a value")
         }
     }
@@ -30,7 +30,7 @@ extension JSONCursor {
     @inline(__always)
     private mutating func readShortText() throws(JSONError) -> JSONText {
         let text = try readText()
-        // Escapes only make it longer than it is.
+        // Escapes make the raw text longer than its content, so the content is measured only if the raw text is too long.
         if text.rawCount > Property.textLimit, text.withUTF8(in: bytes, { $0.count }) > Property.textLimit {
             throw refusal(.size, "longer than \(Property.textLimit >> 10) KiB")
         }

@@ -8,7 +8,7 @@ struct ValueSlicer {
     private var kind = Kind.undecided
     private var isInString = false
     private var isAfterBackslash = false
-    /// What closes the open brackets, the innermost last.
+    /// The brackets that will close the open ones, the innermost last.
     private var closers: [UInt8] = []
 
     private enum Kind { case undecided, string, container, scalar }
@@ -38,7 +38,7 @@ struct ValueSlicer {
                 guard closers.count < Self.nestingLimit else {
                     throw JSONError(reason: .syntax, text: JSONError.tooDeep, offset: index - 1)
                 }
-                // In ASCII, a closing bracket or brace is two places behind the opening one.
+                // In ASCII, the code of a closing bracket or brace is that of the opening one plus 2.
                 closers.append(byte + 2)
             } else {
                 guard closers.popLast() == byte else {

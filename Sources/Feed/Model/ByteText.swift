@@ -18,8 +18,8 @@ extension [UInt8] {
         append(UInt8(ascii: "0") + UInt8(number % 10))
     }
 
-    /// Appends a text of which ASCII's letters and digits stay, and the bytes `others`. Any other byte is written as `mark` and
-    /// two hexadecimal digits.
+    /// Appends a text. ASCII letters and digits stay as they are, and so do the bytes in `others`. Any other byte is written as
+    /// `mark` and two hexadecimal digits.
     package mutating func append(
         escaped text: some Sequence<UInt8>, by mark: Unicode.Scalar, keeping others: StaticString
     ) {
@@ -35,13 +35,13 @@ extension [UInt8] {
         }
     }
 
-    /// The shortest decimal number that reads back as the same value.
+    /// Appends the shortest decimal number that reads back as the same value.
     package mutating func append(number: Double) {
         guard !append(plain: number) else { return }
         append(contentsOf: number.description.utf8)
     }
 
-    /// The number as its description has it: with a point, or an exponent where it is very large or small.
+    /// Appends the number in the form of its description: with a decimal point, or with an exponent if it is very large or small.
     package mutating func append(decimal number: Double) {
         let start = count
         guard number.magnitude >= 0.0001 || number == 0, append(plain: number) else {
@@ -50,10 +50,11 @@ extension [UInt8] {
         if !self[start...].contains(UInt8(ascii: ".")) { append(text: ".0") }
     }
 
-    /// Nearly all numbers of a feed have a few decimals. If a whole number divided by a power of ten gives the value, its
-    /// digits are the value's: the division of two exact numbers is rounded as reading the decimal is.
+    /// Appends a number with at most seven decimals, as nearly all numbers of a feed are. If a whole number divided by a power of
+    /// ten is equal to the number, the whole number has the right digits: dividing two exact numbers rounds in the same way as
+    /// reading the decimal.
     ///
-    /// - Returns: false if it is another number; nothing is appended then.
+    /// - Returns: false if the number has another form; nothing is appended then.
     private mutating func append(plain number: Double) -> Bool {
         var power = 1.0
         for decimals in 0...7 {
@@ -76,7 +77,7 @@ extension [UInt8] {
 }
 
 extension Substring {
-    /// Reads what `append(escaped:by:keeping:)` writes: a mark and two hexadecimal digits are the byte that they stand for.
+    /// Decodes a text that `append(escaped:by:keeping:)` wrote: a mark and two hexadecimal digits become one byte.
     func unescaped(by mark: Unicode.Scalar) -> String {
         var bytes: [UInt8] = []
         var rest = utf8
@@ -94,7 +95,8 @@ extension Substring {
 }
 
 extension UInt8 {
-    /// A letter of ASCII as a small one. In UTF-8, it leaves all other letters alone.
+    /// The byte in lower case if it is an upper-case ASCII letter. All other bytes stay as they are, so other letters in UTF-8 do
+    /// not change.
     @inlinable
     package var asciiLowercased: UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
@@ -108,7 +110,7 @@ extension UInt8 {
         isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
     }
 
-    /// The value of a hexadecimal digit of ASCII.
+    /// The value of a hexadecimal digit in ASCII; nil for any other byte.
     @inlinable
     package var hexDigit: UInt8? {
         if isDigit { return self & 15 }
@@ -117,7 +119,7 @@ extension UInt8 {
 }
 
 extension Sequence<UInt8> {
-    /// FNV-1a, with 64 bits (RFC 9923): the same in every run.
+    /// The 64-bit FNV-1a hash (RFC 9923), which is the same in every run.
     @inlinable
     package var hash64: UInt64 {
         reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }

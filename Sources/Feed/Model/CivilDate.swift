@@ -9,7 +9,7 @@ public struct CivilDate: Sendable, Equatable {
     public init?(year: Int, month: Int, day: Int) {
         guard (1...12).contains(month), (1...31).contains(day) else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
-        // 31 April counts on into May, so converting it back gives a different date.
+        // 31 April is counted as 1 May, so converting it back gives a different date.
         let counted = CivilDate(daysSince1970: daysSince1970)
         guard counted.month == month, counted.day == day else { return nil }
     }
@@ -31,7 +31,7 @@ public struct CivilDate: Sendable, Equatable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// `days_from_civil` of the same page.
+    /// Howard Hinnant's `days_from_civil`, from the same page.
     public var daysSince1970: Int64 {
         let shiftedYear = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = shiftedYear.divided(by: 400)
@@ -52,7 +52,7 @@ extension CivilDate {
     /// Midnight in UTC.
     public var start: Instant { Instant(milliseconds: daysSince1970 * 86_400_000) }
 
-    /// The same day of a month that many months later, or that month's last day if it is shorter.
+    /// The same day of the month, this many months later; or the last day of that month if it is shorter.
     public func adding(months: Int) -> CivilDate {
         let (later, index) = (year * 12 + month - 1 + months).divided(by: 12)
         let first = CivilDate(unchecked: later, index + 1, 1)

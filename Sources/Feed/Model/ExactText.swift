@@ -1,7 +1,7 @@
-/// A text that equals another, or comes before it, by its bytes, as in a database with the collation C.
+/// A text that is compared by its bytes, as in a database with the collation C.
 ///
-/// To a String, é and an e with an accent behind it are the same: they are canonically equivalent. To the table they are
-/// two texts, and may be two codes.
+/// String treats é and an e followed by an accent as equal, because they are canonically equivalent. In the table they are two
+/// texts, and may be two codes.
 package struct ExactText: Hashable, Comparable, Sendable {
     package let text: String
 
@@ -26,12 +26,12 @@ package struct ExactText: Hashable, Comparable, Sendable {
 extension String {
     /// The parts between the characters `separator`, empty ones included.
     ///
-    /// A Character would not do: a mark that combines with the separator makes it another Character.
+    /// The separator is a scalar, not a Character: a combining mark after it would make it another Character.
     package func split(at separator: Unicode.Scalar) -> [String] {
         unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { String($0) }
     }
 
-    /// With another text in place of each character `scalar`, also of one that a combining mark follows.
+    /// Replaces each `scalar` by another text, even if a combining mark follows it.
     package func replacing(_ scalar: Unicode.Scalar, with text: String) -> String {
         split(at: scalar).joined(separator: text)
     }

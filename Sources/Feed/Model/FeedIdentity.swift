@@ -37,7 +37,7 @@ public struct FeedIdentity: Sendable, Equatable {
         .lowercased()
     }
 
-    /// The same, as it stands there.
+    /// The host of an http or https URL without its port, in the upper and lower case of the URL.
     package static func host(in url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard let slashes = url.firstIndex(of: UInt8(ascii: "/")),
             url.dropFirst(slashes).starts(with: "//".utf8),

@@ -1,4 +1,4 @@
-/// What a feed says about itself in its `metadata` member. Any of it may be missing.
+/// The feed's information about itself, from its member `metadata`. Any of the values may be missing.
 public struct FeedMetadata: Sendable, Equatable {
     public var generated: Instant?
     public var url: String?
@@ -6,8 +6,8 @@ public struct FeedMetadata: Sendable, Equatable {
 
     public init() {}
 
-    /// Reads a member that has been checked to be JSON. A value of an unexpected type, or one that no column could
-    /// hold, is left out: only the features matter.
+    /// Reads a member that is known to be valid JSON. A value of an unexpected type, or one that no column could hold, is left
+    /// out, because only the features matter.
     init(_ bytes: UnsafeBufferPointer<UInt8>) {
         var cursor = JSONCursor(bytes)
         guard cursor.next == UInt8(ascii: "{") else { return }

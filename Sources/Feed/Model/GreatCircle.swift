@@ -1,9 +1,9 @@
 import Glibc
 
-/// The distance along the Earth's surface in km, on a sphere of radius 6371 km: the rule of `report.distance_km`, for points that do
-/// not come from a database. It is at most 20,016 km.
+/// The distance along the Earth's surface in km, on a sphere of radius 6371 km. It is at most 20,016 km. `report.distance_km` in
+/// SQL and `distance` in the page's `quake.js` compute the same.
 ///
-/// - Parameters: degrees. `distance` in the page's `quake.js` computes the same.
+/// - Parameters: latitudes and longitudes in degrees.
 public func greatCircleKilometres(
     fromLatitude latitude: Double, longitude: Double,
     toLatitude otherLatitude: Double, longitude otherLongitude: Double

@@ -9,9 +9,8 @@ public struct Instant: Sendable, Hashable, Comparable {
         self.milliseconds = milliseconds
     }
 
-    /// The moments that an event can have: the years 1 to 9999. In these, dates have the form `2014-04-15` and sort as texts,
-    /// and every report can add its days to them. The oldest events in catalogues of instruments and reports are centuries
-    /// younger.
+    /// The moments that an event can have: the years 1 to 9999. In these years, dates have the form `2014-04-15`, so they sort as
+    /// texts, and every report can add days to them. The oldest events in catalogues are centuries younger than the year 1.
     public static let possible =
         Instant(milliseconds: -62_135_596_800_000)...Instant(milliseconds: 253_402_300_799_999)
 

@@ -1,4 +1,4 @@
-// ISO 8601, in UTC and to the millisecond, without the cost and the rounding of a formatter over floating point.
+// ISO 8601, in UTC and to the millisecond. A formatter that uses floating point would take longer and would round.
 
 extension Instant: CustomStringConvertible {
     /// Such as `2014-04-15T12:22:47.000Z`.
@@ -17,7 +17,7 @@ extension Instant: CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The description, in ASCII.
+    /// Appends the description, in ASCII.
     public func appendText(to text: inout [UInt8]) {
         let (days, time) = milliseconds.divided(by: 86_400_000)
         let date = CivilDate(daysSince1970: days)
@@ -39,15 +39,16 @@ extension Instant: CustomStringConvertible {
         text.append(UInt8(ascii: "Z"))
     }
 
-    /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, followed by `Z`, an
-    /// offset such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999 and before
-    /// 0, which is 1 BC, are read as `description` writes them.
+    /// Reads `2014-04-15`, `2014-04-15T12:22`, `2014-04-15T12:22:47` or `2014-04-15T12:22:47.123`, followed by `Z`, an offset
+    /// such as `+02:00`, or nothing, which means UTC. A space may replace the `T`. Years beyond 9999, and before 0 (1 BC), are
+    /// read in the form that `description` writes.
     public init?(_ text: String) {
         guard let (instant, _) = Self.exactly(text) else { return nil }
         self = instant
     }
 
-    /// Reads the same, and the microseconds within the millisecond; nil for those if the text has no more than three decimals.
+    /// Reads the same texts, and also the microseconds within the millisecond. They are nil if the text has at most three
+    /// decimals.
     public static func exactly(_ text: String) -> (instant: Instant, microseconds: Int?)? {
         var reader = DigitReader(rest: text.utf8[...])
         let isNegative = reader.take("-")
@@ -80,7 +81,7 @@ struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         return Int(byte - UInt8(ascii: "0"))
     }
 
-    /// As many digits as there are, up to the greatest count; nil if they are fewer than the least.
+    /// Reads as many digits as there are, up to the upper bound of `count`; nil if there are fewer than its lower bound.
     mutating func number(_ count: ClosedRange<Int>) -> Int? {
         var (number, read) = (0, 0)
         while read < count.upperBound, let digit = digit() {
@@ -89,7 +90,7 @@ struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         return read < count.lowerBound ? nil : number
     }
 
-    /// `12:22`, `12:22:47` or `12:22:47.123456`; nil for the microseconds if there are no more than three decimals.
+    /// Reads `12:22`, `12:22:47` or `12:22:47.123456`. The microseconds are nil if there are at most three decimals.
     mutating func timeOfDay(lastSecond: Int = 59) -> (milliseconds: Int, microseconds: Int?)? {
         guard let hour = number(2...2), take(":"), let minute = number(2...2), hour < 24, minute < 60 else {
             return nil
@@ -107,9 +108,9 @@ struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         return (milliseconds, microseconds)
     }
 
-    /// `Z`, `+02:00`, `+0200` or nothing, in milliseconds; nil for a wrong number.
+    /// Reads `Z`, `+02:00`, `+0200` or nothing, and returns the offset in milliseconds; nil if a number is wrong.
     ///
-    /// - Parameter mayLackMinutes: whether `+02` is one, too.
+    /// - Parameter mayLackMinutes: whether `+02` is an offset, too.
     mutating func offset(mayLackMinutes: Bool = false) -> Int? {
         if take("Z") { return 0 }
         let sign = take("-") ? -1 : take("+") ? 1 : 0

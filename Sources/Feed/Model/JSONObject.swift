@@ -67,7 +67,7 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends what is between the quotes of a JSON string.
+    /// Appends the content of a JSON string, without the quotes.
     package mutating func append(insideJSON bytes: UnsafeRawBufferPointer) {
         let text = bytes.bindMemory(to: UInt8.self)
         var (copied, index) = (0, text.firstSpecialByte(from: 0))

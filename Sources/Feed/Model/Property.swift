@@ -1,8 +1,8 @@
 /// A property of an earthquake. This is the only place that declares its name in the feed, its column, its kind, its unit and
 /// its meaning.
 ///
-/// Decoding, the rows of an import, rows read back, readers' views, JSON, CSV, GeoJSON and the comments of the table's
-/// columns follow from it. To add a property, add a case with its declaration, and a migration that adds the column.
+/// The decoder, the rows of an import, rows read back, readers' views, JSON, CSV, GeoJSON and the comments on the table's columns
+/// are derived from the declarations. To add a property, add a case with its declaration, and a migration that adds the column.
 /// Columns are written in this order everywhere.
 ///
 /// The feed's names are those of the USGS GeoJSON summary format
@@ -27,8 +27,8 @@ public enum Property: Int, CaseIterable, Sendable {
                 "code", .text, column: "net_code", isRequired: true,
                 "The network's own code for the event; unique only within the network.")
         case .magnitude:
-            // Catalogues have values from −3 to 9.5. A moment magnitude of 12 would need a fault larger than the Earth. With
-            // values beyond that, the reports' powers of ten would overflow.
+            // Catalogues have values from −3 to 9.5. A moment magnitude of 12 would need a fault larger than the Earth. Larger
+            // values would make the powers of ten in the reports overflow.
             .member("mag", .number, column: "magnitude", limit: 12, "Magnitude; can be negative.")
         case .magnitudeType:
             .member(
@@ -103,13 +103,13 @@ public enum Property: Int, CaseIterable, Sendable {
     public var column: String { declaration.column }
     public var kind: Kind { declaration.kind }
     public var isRequired: Bool { declaration.isRequired }
-    /// Its meaning and its unit, which is also the column's comment.
+    /// Its meaning and unit. The comment on the column is the same text.
     public var meaning: String { declaration.meaning }
 
-    /// The greatest absolute value of a number; nil if any finite one is accepted. The table has the same limit.
+    /// The greatest absolute value that a number may have; nil if all finite numbers are accepted. The table has the same limit.
     public var limit: Double? { declaration.limit }
 
-    /// Its name in a feature's `properties`; nil for one that is elsewhere in a feature.
+    /// Its name in a feature's `properties`; nil if it is elsewhere in a feature.
     public var feedName: String? {
         if case .property(let name) = declaration.origin { "\(name)" } else { nil }
     }
@@ -129,7 +129,7 @@ public enum Property: Int, CaseIterable, Sendable {
 }
 
 struct Declaration {
-    /// Where a feature holds it.
+    /// Where the property is in a feature.
     enum Origin {
         case id
         /// A member of `properties`.
@@ -157,7 +157,7 @@ struct Declaration {
             limit: limit, meaning: meaning)
     }
 
-    /// Its name in rejections, which is the feed's name for it.
+    /// Its name in rejections: the feed's name, or the column's name if the feed has no name for it.
     var name: String {
         switch origin {
         case .property(let name): "\(name)"

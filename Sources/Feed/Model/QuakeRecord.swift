@@ -1,4 +1,4 @@
-/// One earthquake as a feature's bytes hold it: numbers, and ranges of the bytes.
+/// One earthquake as decoded from a feature's bytes: numbers, and ranges of the bytes.
 ///
 /// A record copies no bytes, so that the texts of a million records need no memory. Every use of a text needs the
 /// feature's bytes again.
@@ -11,7 +11,7 @@ public struct QuakeRecord {
         case flag(Bool)
         /// Milliseconds since 1970-01-01 UTC.
         case time(Int64)
-        /// A list separated by commas, with empty ends: see `JSONText.forEachElement`.
+        /// A list with a comma before, between and after the elements: see `JSONText.forEachElement`.
         case list(JSONText)
         /// The event's id: see `withCode`.
         case code
@@ -19,13 +19,13 @@ public struct QuakeRecord {
         case extra
     }
 
-    /// Indexed by the properties' raw values. There is room to spare; `FeatureDecoder` checks that it suffices.
+    /// Indexed by the properties' raw values. There is more room than needed; `FeatureDecoder` checks that it is enough.
     @usableFromInline var values = InlineArray<48, Value>(repeating: .null)
     /// One bit for each property that has a value.
     private(set) var present: UInt64 = 0
-    /// If it is nil, `net` and the network's own code make one.
+    /// The event's id. If it is nil, the id is `net` followed by the network's own code.
     var id: JSONText?
-    /// The properties that are not declared; the name has its quotes.
+    /// The properties that are not declared. The range of a name includes its quotes.
     var extra: [(name: Range<Int>, value: Range<Int>)] = []
 
     static var capacity: Int { 48 }
@@ -66,7 +66,7 @@ public struct QuakeRecord {
         return try code.withUnsafeBufferPointer(body)
     }
 
-    /// One JSON object, its values as the feed wrote them.
+    /// Appends the properties that are not declared as one JSON object, with the values as the feed wrote them.
     public func appendExtra(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         output.append(UInt8(ascii: "{"))
         for (index, member) in extra.enumerated() {

@@ -1,14 +1,14 @@
 extension EventService {
     public struct Question: Sendable {
-        /// Origin times; the end is exclusive. Without a beginning, the USGS would look at the last 30 days only.
+        /// The beginning of the origin times. Without it, the USGS would look only at the last 30 days.
         public var since: Instant
-        /// nil means up to now.
+        /// The end of the origin times, exclusive; nil for now.
         public var until: Instant?
         /// Only events that were revised, or deleted, after this time.
         public var updatedAfter: Instant?
         public var minimumMagnitude: Double?
-        /// Whether only deleted events are asked for. Together with the others, the USGS's service takes minutes for them. Their rows
-        /// have no type, so the question must not name one.
+        /// Whether to ask only for deleted events. If it were asked for deleted and other events together, the USGS's service
+        /// would take minutes. Rows of deleted events have no type, so the question must not name a type.
         public var isOfDeletions = false
 
         public init(since: Instant = Self.beginning, until: Instant? = nil, updatedAfter: Instant? = nil) {
@@ -20,7 +20,7 @@ extension EventService {
 
         fileprivate var parameters: String {
             var text = "&starttime=\(since.withoutZone)"
-            // The standard's windows have their end, and its times have microseconds.
+            // In the standard, the end of a window is inclusive, and times have microseconds.
             if let until { text += "&endtime=\((until - 1).withoutZone)999" }
             if let updatedAfter { text += "&updatedafter=\(updatedAfter.withoutZone)" }
             if let minimumMagnitude { text += "&minmagnitude=\(minimumMagnitude)" }
@@ -45,6 +45,6 @@ extension EventService {
 }
 
 extension Instant {
-    /// As the standard has it, which knows no zone but UTC: the ISC refuses a `Z`.
+    /// The time without `Z`. The standard has no zone but UTC, and the ISC refuses a `Z`.
     fileprivate var withoutZone: Substring { description.dropLast() }
 }

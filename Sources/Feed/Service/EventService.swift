@@ -3,16 +3,17 @@
 public struct EventService: Sendable, Hashable {
     /// Such as `usgs`; nil if it is not registered.
     public private(set) var name: String?
-    /// Up to and including its version number, with a slash at the end.
+    /// The URL up to and including the version number, with a slash at the end.
     public private(set) var url: String
-    /// How many events an answer has at most.
+    /// The greatest number of events in a response.
     public var limit = 20_000
     public var abilities = Set(Ability.allCases)
-    /// What `format` is, if it has no GeoJSON of the USGS's form.
+    /// The format to request if the service does not have GeoJSON in the USGS's form.
     private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)
-    /// How many days of origin times it is asked for each time, and how many once a day, if it does not support `updatedafter`.
+    /// For a service that does not support `updatedafter`: how many days of origin times each sweep requests, and how many it
+    /// requests once a day.
     public private(set) var (daysEach, daysDaily) = (3, 30)
 
     /// An ability that the standard does not require.
@@ -23,7 +24,7 @@ public struct EventService: Sendable, Hashable {
         case deletions
         /// The method `count`.
         case counts
-        /// GeoJSON of the USGS's form. Without it, the standard's text is read.
+        /// GeoJSON in the USGS's form. Without it, `format` is another format, usually the standard's text.
         case geojson
         /// `limit`: how many events to give at most.
         case limits
@@ -37,7 +38,7 @@ public struct EventService: Sendable, Hashable {
 
     public static let usgs = EventService(name: "usgs", url: Agency.usgs.service)
 
-    /// Those of `Agency.known` that `quakes import` takes by name.
+    /// The services of `Agency.known` that `quakes import` accepts by name.
     public static let registered = Agency.known.compactMap(EventService.init(of:))
 
     private init?(of agency: Agency) {
@@ -63,7 +64,8 @@ public struct EventService: Sendable, Hashable {
 
     public var source: FeedSource { .url(url) }
 
-    /// Whether it is known to have all abilities, so that a refusal is a failure. The refusals of others show their limits.
+    /// Whether the service is known to have all abilities, so that a refused request is a failure. From any other service, a
+    /// refusal only shows that an ability is missing.
     public var isComplete: Bool { url == Self.usgs.url }
 
     public var host: String { FeedIdentity.host(of: url) ?? "" }

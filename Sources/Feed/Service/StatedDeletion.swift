@@ -1,17 +1,19 @@
-/// A withdrawn event: a service deleted it, according to a row of its answer to `includedeleted=only`, or lists it as one that never
-/// existed.
+/// A withdrawn event. Either a service deleted it, as a row of the response to `includedeleted=only` says, or a document lists it
+/// as an event that never existed.
 public struct StatedDeletion: Sendable, Equatable {
     public let code: String
-    /// When it was deleted: `updated` in the row. nil if the row lacks it; the document was made later.
+    /// When it was deleted: `updated` in the row. nil if the row lacks it. The importer then uses a later time, such as that of
+    /// the document.
     public let at: Instant?
-    /// Host of the event's own URL; nil if the row has none.
+    /// The host of the event's URL; nil if the row has no URL.
     public let service: String?
 
     public init(code: String, at: Instant?, service: String? = nil) {
         (self.code, self.at, self.service) = (code, at, service)
     }
 
-    /// Reads a row: a feature that may lack nearly everything that an event has. Nearly half of the USGS's name no event.
+    /// Reads a row: a feature that may lack nearly everything that an event has. Nearly half of the USGS's rows do not even say
+    /// which event was deleted.
     ///
     /// - Throws: `Rejection`, with the reason `unnamed` if it does not say which event was deleted, and with `status` if
     ///   it is the row of an existing event.
@@ -32,7 +34,7 @@ public struct StatedDeletion: Sendable, Equatable {
 }
 
 extension FeatureMembers {
-    /// A text that no column could hold, or a value of another type, is left out.
+    /// A text; nil for a value of another type, or a text that no column could hold.
     fileprivate func knownText(_ name: StaticString) -> String? {
         text(name).flatMap { $0.utf8.contains(0) ? nil : $0 }
     }
@@ -43,12 +45,13 @@ extension FeatureMembers {
         do { return try cursor.readNumber().timestamp.map(Instant.init(milliseconds:)) } catch { return nil }
     }
 
-    /// A service that does not support `includedeleted` gives existing events.
+    /// Whether the event was deleted. A service that does not support `includedeleted` sends existing events.
     fileprivate var isOfDeletion: Bool {
         knownText("status").map { $0.lowercased() == "deleted" } ?? (value("mag") == nil)
     }
 
-    /// An event may have had several ids, and the row does not say which was the last.
+    /// The event's code. If the row has only a list of ids, the list must have one id: the row does not say which of several was
+    /// the last.
     fileprivate var code: String? {
         if let id = readableCode(of: bytes) { return id }
         if let net = knownText("net"), let code = knownText("code") { return net + code }

@@ -23,7 +23,8 @@ actor DescriptorReader {
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&ready, 1, 250) > 0 else { continue }
             var error: Int32 = 0
-            // From 128 KiB on, `Quakes.main` gives memory back to the system each time, which takes as long as to read it.
+            // Memory of 128 KiB or more goes back to the system each time it is freed (see `Quakes.main`), which takes as long as
+            // reading the bytes.
             let bytes = [UInt8](unsafeUninitializedCapacity: 120 << 10) { buffer, count in
                 let result = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
                 count = max(0, result)

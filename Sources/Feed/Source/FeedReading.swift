@@ -18,7 +18,7 @@ extension FeedSource {
         case .standardInput:
             try await readDescriptor(STDIN_FILENO, options) { try await decoder.decode($0, body) }
         case .file(let path):
-            // Opened without waiting: a FIFO without a writer would block in `open`, and could not be cancelled.
+            // O_NONBLOCK, because opening a FIFO without a writer would block, and could not be cancelled.
             let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
             guard descriptor >= 0 else { throw noInput(errno) }
             defer { Glibc.close(descriptor) }
@@ -45,7 +45,7 @@ extension FeedSource {
         return bytes
     }
 
-    /// The error of reading a missing file; nil for any other source.
+    /// The error if the source is a file that does not exist; nil otherwise.
     public var missingFile: FeedError? {
         guard case .file(let path) = self, access(path, F_OK) != 0, errno == ENOENT else { return nil }
         return noInput(ENOENT)

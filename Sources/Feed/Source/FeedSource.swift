@@ -24,7 +24,7 @@ public enum FeedSource: Sendable, Hashable {
             self = service.source
         } else if ["http://", "https://"].contains(where: { argument.lowercased().utf8.starts(with: $0.utf8) }
         ) {
-            // An event service has one name, whether its URL ends with a slash or not.
+            // A missing slash is added, so that an event service has the same name with and without it.
             self = .url(
                 argument.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+/#) == nil ? argument : argument + "/")
         } else {
@@ -32,12 +32,12 @@ public enum FeedSource: Sendable, Hashable {
         }
     }
 
-    /// In small letters; nil for anything but a URL.
+    /// The host in lower case; nil for anything but a URL.
     public var host: String? {
         if case .url(let url) = self { FeedIdentity.host(of: url) } else { nil }
     }
 
-    /// Whether its name lacks parameters of the URL: other sources have the same name then.
+    /// Whether its name leaves out parameters of the URL. If so, other sources may have the same name.
     public var hidesParameters: Bool {
         if case .url(let url) = self { SourceName(url).hidesParameters } else { false }
     }
@@ -84,9 +84,9 @@ extension String {
     }
 
     /// The text between `://` and the `@`. A password with an unescaped slash makes a URL invalid, but it must not be shown
-    /// either. So if what follows the colon is not a port number, everything up to the last `@` counts.
+    /// either. So if the text after the colon is not a port number, everything up to the last `@` counts as a secret.
     ///
-    /// Scalars are read: a combining mark behind an `@` or a `?` must not hide it.
+    /// The text is read by scalars, so that a combining mark behind an `@` or a `?` does not hide it.
     private var userInfoRange: Range<Index>? {
         guard let scheme = unicodeScalars.firstRange(of: "://".unicodeScalars) else { return nil }
         let rest = unicodeScalars[scheme.upperBound...]

@@ -2,9 +2,9 @@ import CZlib
 
 /// Inflates gzip data that arrive in chunks and may have several members (RFC 1952).
 struct GzipDecoder: ~Copyable {
-    /// Data that inflate to more count as a bomb: 4 GiB, about five million events.
+    /// The default limit of the inflated size: 4 GiB, about five million events. Data that inflate to more count as a bomb.
     static let defaultLimit = 4 << 30
-    /// See `DescriptorReader.read`.
+    /// `DescriptorReader.read` says why it is this size.
     private static let pieceSize = 120 << 10
 
     private let stream: UnsafeMutablePointer<z_stream>
@@ -20,7 +20,7 @@ struct GzipDecoder: ~Copyable {
         self.limit = limit
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // A window of 15 bits; adding 16 accepts only gzip.
+        // The window has 15 bits; adding 16 means that only gzip is accepted.
         inflateInit2_(stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     }
 
@@ -101,7 +101,7 @@ struct ContentDecoder: ~Copyable {
     private let limit: Int
     private var gzip: GzipDecoder?
     private var isDecided = false
-    /// A first byte that arrived alone.
+    /// The feed's first byte, if it arrived alone.
     private var held: [UInt8] = []
 
     init(limit: Int = GzipDecoder.defaultLimit) {

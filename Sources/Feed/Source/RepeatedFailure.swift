@@ -1,4 +1,4 @@
-/// Which failures are worth a line of the log: while nothing can be done, a process tries again and again for the same reasons.
+/// Decides which failures to log. A process that tries again and again fails many times for the same reasons.
 public struct RepeatedFailure: Sendable {
     private var said: [String: ContinuousClock.Instant] = [:]
 
@@ -9,7 +9,7 @@ public struct RepeatedFailure: Sendable {
     /// Whether anything has failed since the last success.
     public var isFailing: Bool { !said.isEmpty }
 
-    /// Whether to say a failure: it was not said in the last five minutes, unless there was a success since.
+    /// Whether to log a failure. The same failure is logged again only after five minutes, or after a success.
     public mutating func isToBeSaid(_ text: String, now: ContinuousClock.Instant = .now) -> Bool {
         if let last = said[text], now - last < Self.interval { return false }
         said = said.filter { now - $0.value < Self.interval }

@@ -1,17 +1,18 @@
-/// A URL without what may be secret: user and password, the fragment, and of the query all but the parameters of an
-/// event service, which are known to be harmless.
+/// A URL without its parts that may be secret: user and password, the fragment, and all parameters except those of event
+/// services, which are known to be harmless.
 ///
-/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. The name of a name is that name.
+/// `https://host/feed?format=geojson&apikey=…` becomes `https://host/feed?format=geojson&…`. A URL that is already such a name
+/// stays the same.
 struct SourceName: CustomStringConvertible {
     let description: String
     let hidesParameters: Bool
-    /// Whether the URL was such a name already: nothing can be fetched with it.
+    /// Whether the URL was already such a name, with which nothing can be fetched.
     let wasName: Bool
 
     private static let hidden: Substring = "…"
 
     init(_ url: String) {
-        // Scalars are read: a combining mark behind a ? or an & must not hide it.
+        // The URL is read by scalars, so that a combining mark behind a ? or an & does not hide it.
         let url = url.withoutUserInfo.unicodeScalars.prefix { $0 != "#" }
         let base = url.prefix { $0 != "?" }
         guard base.endIndex < url.endIndex else {
@@ -28,7 +29,7 @@ struct SourceName: CustomStringConvertible {
             "\(String(base))?\(left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&"))"
     }
 
-    /// Whether a parameter is one of an event service, with a value such as these have.
+    /// Whether a parameter is one of event services, and its value has only characters that their values need.
     private static func isHarmless(_ parameter: Substring) -> Bool {
         guard let match = parameter.wholeMatch(of: #/([a-z]+)=([A-Za-z0-9.,:+_*%-]*)/#) else {
             return parameter.isEmpty

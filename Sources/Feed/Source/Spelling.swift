@@ -1,14 +1,14 @@
 /// The word that was probably meant: the closest of `words`, if it is close enough.
 ///
-/// Closeness is the least number of letters to insert, remove, replace or swap with their neighbour (Damerau 1964): at most
-/// two, and at most a third of the letters. Upper and lower case are the same.
+/// The distance is the least number of letters to insert, remove, replace or swap with their neighbour (Damerau 1964). It may be
+/// at most two, and at most a third of the letters. Upper and lower case are the same.
 public func closestSpelling(of word: String, among words: some Sequence<String?>) -> String? {
     let letters = Array(word.lowercased())
     let limit = min(2, letters.count / 3)
     var best: (word: String, distance: Int)?
     for case let other? in words {
         let candidate = Array(other.lowercased())
-        // No more letters can be missing or too many. So a word of thousands of letters is compared with none.
+        // The distance is at least the difference of the lengths. So a word of thousands of letters is not compared at all.
         guard abs(candidate.count - letters.count) <= limit else { continue }
         let distance = editDistance(letters, candidate)
         if distance <= limit, distance < best?.distance ?? .max { best = (other, distance) }

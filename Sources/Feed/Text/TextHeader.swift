@@ -1,36 +1,39 @@
 /// The line of FDSN text that names the columns (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, "Text format").
 ///
-/// Columns are found by their names, never by their place: services leave some out and add others, write `Depth/Km` or
-/// `MagnitudeType`, put blanks round the bars, or leave out the `#`. Files that people keep have further spellings, such as
-/// `Depth (km)`: these are accepted with a warning. A depth or a magnitude in an unclear column would be lost, so such a line is refused.
+/// Columns are found by their names, never by their position: services leave some out and add others, write `Depth/Km` or
+/// `MagnitudeType`, put blanks around the bars, or leave out the `#`. Other files have more spellings, such as `Depth (km)`,
+/// which are accepted with a warning. A header line is refused if it is unclear which column has the depth or the magnitude,
+/// because these values would be lost.
 struct TextHeader {
     enum Column: Int, CaseIterable {
         case eventID, time, latitude, longitude, depth, author, catalog, contributor, contributorID
         case magnitudeType, magnitude, magnitudeAuthor, place, type
     }
 
-    /// The standard has 14.
+    /// The greatest number of columns; the standard has 14.
     static let limit = 100
 
     let count: Int
-    /// The columns that the standard does not have, by their names in lower case. One whose name means something else in a
-    /// feature is left out.
+    /// The columns that the standard does not have, with their names in lower case. A column is left out if its name means
+    /// something else in a feature.
     private(set) var others: [(name: String, index: Int)] = []
     private(set) var isDepthInMetres = false
     private(set) var notes: [String] = []
-    /// The places of the standard's columns, in their order above; -1 for a missing one. Every row looks them up.
+    /// The positions of the standard's columns, in the order of `Column`; -1 for a missing column. It is an array because every
+    /// row looks them up.
     private var indices = [Int](repeating: -1, count: Column.allCases.count)
 
     struct Fault: Error { let text: String }
 
     /// - Returns: nil if the line names no columns.
-    /// - Throws: `Fault` if it lacks a column without which there is no event, or has one twice.
+    /// - Throws: `Fault` if the line lacks a column that every event needs, names a column twice, names too many columns, or is
+    ///   unclear about the depth or the magnitude.
     init?(_ line: UnsafeBufferPointer<UInt8>) throws(Fault) {
         var text = line[...]
         while let first = text.first, first == UInt8(ascii: "#") || first.isJSONWhitespace {
             text = text.dropFirst()
         }
-        // A comment may have any number of bars. What is beyond the limit is one piece.
+        // A comment may have any number of bars, so the text after the limit is not split.
         let pieces = text.split(
             separator: UInt8(ascii: "|"), maxSplits: Self.limit, omittingEmptySubsequences: false)
         let written = pieces.prefix(Self.limit).map {
@@ -58,7 +61,7 @@ struct TextHeader {
         return index < 0 ? nil : index
     }
 
-    /// The usual names go first: `Mag` beside `Magnitude` is another column.
+    /// Finds the columns. The usual names have precedence: `Mag` beside `Magnitude` is an additional column.
     private mutating func find(_ names: [String], _ written: [String]) throws(Fault) {
         for (index, name) in names.enumerated() {
             guard let column = Self.column(name) else { continue }
@@ -82,7 +85,7 @@ struct TextHeader {
 
     private static func twice(_ name: String) -> String { "the header line names a column twice: \(name)" }
 
-    /// Refuses a line without a depth or a magnitude, if another column seems to have it.
+    /// Refuses a header line without a depth or a magnitude if another column seems to have it.
     private mutating func checkValues(_ names: [String], _ written: [String]) throws(Fault) {
         let read = Set(indices)
         let unread = names.indices.filter { !read.contains($0) && !names[$0].isEmpty }
@@ -100,7 +103,7 @@ struct TextHeader {
         }
     }
 
-    /// By the usual names; nil for a column that the standard does not have.
+    /// The column with this usual name; nil if the standard does not have it.
     private static func column(_ name: String) -> Column? {
         if let index = Column.titles.firstIndex(where: { $0.lowercased() == name }) {
             return Column(rawValue: index)
@@ -116,7 +119,7 @@ struct TextHeader {
         }
     }
 
-    /// By other spellings: `Depth_Km`, `depth [m]`, `Mag`, `event_type`.
+    /// The column with another spelling of its name, such as `Depth_Km`, `depth [m]`, `Mag` or `event_type`.
     private static func variant(_ name: String) -> (column: Column, isInMetres: Bool)? {
         let plain = name.plain
         if let column = column(plain) { return (column, false) }

@@ -2,9 +2,9 @@
 struct TextRow {
     private(set) var naming: EventNaming
     private(set) var writer = FeatureWriter()
-    /// Whether the line that was read last has fewer columns than the header line.
+    /// Whether the last line has fewer columns than the header line.
     private(set) var isShort = false
-    /// Whether the last line is not a row but a foreign line among the rows: an error message, or HTML.
+    /// Whether the last line is not a row but other text, such as an error message or HTML.
     private(set) var isStray = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
 
@@ -12,7 +12,7 @@ struct TextRow {
         self.naming = naming
     }
 
-    /// - Returns: why the row has to be rejected; nil if `writer` has the feature.
+    /// - Returns: the reason for the rejection; nil if `writer` has the feature.
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, _ header: TextHeader) -> Rejection? {
         fields.removeAll(keepingCapacity: true)
         var start = 0
@@ -48,8 +48,9 @@ struct TextRow {
         return fields[index].saysNothing ? fields[index].extracting(0..<0) : fields[index]
     }
 
-    /// Whether the line is a row: it has as many columns as the header line, one of them with a time or a coordinate; or if bars in
-    /// a text have made more of them, or one is missing, all of these are in their places.
+    /// Whether the line is a row. If it has as many columns as the header line, one valid time, coordinate or known type is
+    /// enough. If it has more columns, because a text contains bars, or fewer, the time and both coordinates have to be valid and
+    /// in their places.
     private func isRow(_ header: TextHeader) -> Bool {
         let found = [
             TimeText.read(field(.time, header)) != nil, isNumber(field(.latitude, header)),
@@ -71,16 +72,17 @@ struct TextRow {
 
     // MARK: Bars
 
-    /// Services do not escape a bar in a name. In the name of a place it is put back, where it can be nowhere else: what is
-    /// left of the place then fits its columns, and so does the type of the event behind it.
+    /// Joins the parts of a place that contains bars, because services do not escape a bar in a name. It does so only if the bars
+    /// can be nowhere else: the columns before the place have plausible values, and the type of the event behind the place does,
+    /// too.
     private mutating func putBack(_ header: TextHeader) {
         guard let place = header.index(of: .place) else { return }
         let surplus = fields.count - header.count
         let isLast = place == header.count - 1
         let isBeforeType = place == header.count - 2 && header.index(of: .type) == header.count - 1
-        // Bars could as well be in another text behind the place, or before it.
+        // Otherwise the bars could be in another text, before or after the place.
         guard isLast || isBeforeType, isPlausible(header, before: place) else { return }
-        // A type that is missing may have been cut off, if one stands among the rest.
+        // If the type is empty, but another of these columns is a type, the bar may be behind the type.
         let rest = fields[(place + 1)...]
         if isBeforeType, let type = rest.last {
             guard type.isEmpty ? !rest.contains(where: EventKind.isKnown) : EventKind.isKnown(type) else {
@@ -90,12 +92,12 @@ struct TextRow {
         let first = fields[place]
         let last = fields[place + surplus]
         guard let start = first.baseAddress, let end = last.baseAddress else { return }
-        // All of it is in one line, so the bytes in between are the bars and the texts between them.
+        // All fields are in one line, so the bytes from the first part to the last one are the whole place with its bars.
         fields[place] = UnsafeBufferPointer(start: start, count: end + last.count - start).trimmed
         fields.removeSubrange(place + 1...place + surplus)
     }
 
-    /// Whether the columns before the place have plausible values, so that no bar is before it.
+    /// Whether the columns before the place have plausible values. If so, no text before the place contains a bar.
     private func isPlausible(_ header: TextHeader, before place: Int) -> Bool {
         func holds(_ column: TextHeader.Column, _ check: (UnsafeBufferPointer<UInt8>) -> Bool) -> Bool {
             header.index(of: column).map { $0 > place || check(fields[$0]) } ?? true
@@ -129,7 +131,7 @@ struct TextRow {
         writer.append("place", field(.place, header))
         writer.append("type", kind)
         writer.append("time", time: time)
-        // Text has no time of revision. It can't be before the origin.
+        // Text has no time of revision, so the row gets its origin time: a revision is never earlier.
         writer.append("updated", time: time)
         writer.append("author", field(.author, header))
         writer.append("catalog", field(.catalog, header))

@@ -1,22 +1,23 @@
 /// Finds the rows of FDSN text that arrives in chunks, and makes a feature of each.
 ///
-/// A line with the names of columns holds until the next one. Other lines that begin with `#` are comments. Memory is that
-/// of one line, of which at most 64 KiB are kept.
+/// A header line, which names the columns, applies until the next header line. Other lines that begin with `#` are comments. Only
+/// one line is in memory, and at most 64 KiB of it.
 struct TextScanner: EventScanner {
-    /// The limit of a row, in bytes.
+    /// The size limit of a line, in bytes.
     static let lineLimit = 64 << 10
 
     private(set) var count = 0
-    /// The number of lines so far that are neither rows nor comments, or too long to be read. They are handed over as rejects.
+    /// The number of lines so far that are too long, or are neither rows nor comments. They are handed over as rejects.
     private var strays = 0
     /// Whether the document ended within a line.
     private var isOpenEnded = false
-    /// Set if the document ended in such lines: the service has written something else in place of rows.
+    /// The error if the document ends in such lines, because the service has written something else in place of rows. A row
+    /// resets it.
     private(set) var breach: FeedError?
 
     private var row: TextRow
     private var header: TextHeader?
-    /// Whether a comment says that this is GeoCSV: only that with bars is FDSN text, too.
+    /// Whether a comment says that the document is GeoCSV. GeoCSV is FDSN text, too, but only if bars separate its fields.
     private var isGeoCSV = false
     private var headerNotes: [String] = []
     private var kept: [UInt8] = []
@@ -26,8 +27,8 @@ struct TextScanner: EventScanner {
     private var consumed: Int
 
     /// - Parameters:
-    ///   - chunk: where the chunk that is scanned next begins in the document.
-    ///   - first: the bytes from `offset` on. No line ends in them.
+    ///   - chunk: where the next chunk to scan begins in the document.
+    ///   - first: the document's bytes from `offset` on, as far as they have been read. They contain no line end.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
         kept = first
         lineSize = first.count
@@ -74,7 +75,7 @@ struct TextScanner: EventScanner {
     private mutating func endLine(
         _ piece: UnsafeBufferPointer<UInt8>, next: Int, _ body: (RawFeature) throws -> Bool
     ) throws -> Bool {
-        // Moved out of the property for now, so that the closure may change the scanner.
+        // The kept bytes are moved out of the property, so that the closure may change the scanner.
         var earlier: [UInt8] = []
         swap(&earlier, &kept)
         defer {
@@ -128,7 +129,7 @@ struct TextScanner: EventScanner {
         return try row.writer.bytes.withUnsafeBufferPointer { feature in
             var raw = RawFeature(
                 ordinal: count + strays, offset: lineOffset, size: lineSize,
-                // Which event a stray line may be about is unknown.
+                // A stray line has no feature, because nothing says which event it is about.
                 bytes: isStray ? feature.extracting(0..<0) : feature)
             raw.source = line.extracting(0..<min(line.count, Self.lineLimit))
             (raw.line, raw.rejection) = (lineNumber, rejection)
@@ -163,7 +164,7 @@ extension UnsafeBufferPointer<UInt8> {
         String(decoding: prefix(100), as: UTF8.self).lowercased().contains("dataset: geocsv")
     }
 
-    /// Whether a line names columns without a `#` in front.
+    /// Whether a line names columns, but has no `#` in front.
     var beginsWithEventID: Bool {
         guard let bar = firstIndex(of: UInt8(ascii: "|")) else { return false }
         return extracting(0..<bar).trimmed.lazy.map(\.asciiLowercased).elementsEqual("eventid".utf8)

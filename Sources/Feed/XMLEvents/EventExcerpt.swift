@@ -1,8 +1,8 @@
 /// Keeps the text of the event that is being read from an XML document, at most 64 KiB, for a reject.
 struct EventExcerpt {
-    /// The bytes that the parser has not passed yet, or had not when it got its last block.
+    /// The bytes that the parser had not passed when it got its last block.
     private var recent: [UInt8] = []
-    /// Where that begins, in bytes from the beginning of what is parsed.
+    /// Where `recent` begins, in bytes from the beginning of the parsed text.
     private var start = 0
 
     private var eventStart: Int?
@@ -19,12 +19,13 @@ struct EventExcerpt {
         start += count
     }
 
-    /// Begins an event in whose first tag the parser is, before its end: the tag has no other `<` than its first.
+    /// Begins an event while the parser is in its start tag. The tag begins at the last `<` before the position, because it
+    /// contains no other `<`.
     mutating func begin(at position: Int) {
         var index = min(max(0, position - start), recent.count)
         while index > 0, recent[index - 1] != UInt8(ascii: "<") { index -= 1 }
         index = max(0, index - 1)
-        // In UTF-16 with the high byte first, that is the character's second byte.
+        // In UTF-16 with the high byte first, `<` is the second byte of its character.
         if index > 0, recent[index - 1] == 0, (start + index).isMultiple(of: 2) == false,
             index + 1 < recent.count, recent[index + 1] == 0
         {
@@ -36,7 +37,7 @@ struct EventExcerpt {
 
     /// Ends the event that the parser has just passed.
     ///
-    /// - Returns: where it stands, and its first 64 KiB.
+    /// - Returns: the event's range, and its first 64 KiB.
     mutating func end(at position: Int) -> (range: Range<Int>, bytes: [UInt8]) {
         keep(upTo: position)
         let begin = eventStart ?? position

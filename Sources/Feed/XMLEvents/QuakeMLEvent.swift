@@ -1,6 +1,7 @@
-/// The texts that were read of one event of a QuakeML document, and the parts that they belong to.
+/// The texts of one event of a QuakeML document, and the parts that they belong to.
 struct QuakeMLEvent {
-    /// The size limit of an event, in bytes: an event has thousands of picks, which are not read, and dozens of origins.
+    /// The size limit of an event's texts, in bytes. An event may have dozens of origins, and thousands of picks, which are not
+    /// read.
     static let sizeLimit = 1 << 20
 
     struct Part {
@@ -10,7 +11,7 @@ struct QuakeMLEvent {
     }
 
     private(set) var publicID = 0..<0
-    /// ComCat's attributes: the network that the event is preferred of, and that network's code for it.
+    /// ComCat's attributes: the preferred network of the event, and that network's code for the event.
     private(set) var source = 0..<0
     private(set) var sourceID = 0..<0
     private(set) var parts: [Part] = []
@@ -22,7 +23,7 @@ struct QuakeMLEvent {
     private var isInPart = false
     private var openText: Int?
 
-    /// - Parameter network: ComCat's attribute, and so is `code`; empty in any other document.
+    /// - Parameter network: an attribute of ComCat, and so is `code`. Both are empty in any other document.
     mutating func begin(
         id: UnsafeBufferPointer<UInt8>, network: UnsafeBufferPointer<UInt8>, code: UnsafeBufferPointer<UInt8>
     ) {
@@ -76,7 +77,7 @@ struct QuakeMLEvent {
         }
     }
 
-    /// - Parameter isOwn: whether Quakes wrote the document. Then the texts are taken as they are.
+    /// - Parameter isOwn: whether Quakes wrote the document. If so, the texts are not trimmed.
     func withTexts<Result>(isOwn: Bool, _ body: (Texts) throws(Rejection) -> Result) throws(Rejection)
         -> Result
     {

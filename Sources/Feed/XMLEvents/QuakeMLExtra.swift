@@ -1,4 +1,5 @@
-/// The parts of QuakeML for which the USGS's summary format has no place. They go to `extra`, in the table's units: km and degrees.
+/// Writes the values of QuakeML that the USGS's summary format does not have. They are kept in `extra`, in the table's units: km
+/// and degrees.
 extension FeatureWriter {
     mutating func appendExtra(
         _ texts: QuakeMLEvent.Texts, _ choice: QuakeMLTranslator.Choice
@@ -62,7 +63,7 @@ extension FeatureWriter {
         return json
     }
 
-    /// The magnitude that the tensor names; else the first moment magnitude (`Mw`, `Mwc`, …).
+    /// The magnitude that the moment tensor refers to, or else the first moment magnitude (`Mw`, `Mwc`, …).
     private static func momentMagnitude(
         _ texts: QuakeMLEvent.Texts, _ mechanism: QuakeMLEvent.Part
     ) throws(Rejection) -> DecimalText? {

@@ -1,5 +1,5 @@
-/// The fields that are read of an event in QuakeML, by their paths below `event` (https://quake.ethz.ch/quakeml, Basic Event Description).
-/// Everything else is skipped.
+/// The fields of a QuakeML event that are read, by their paths below `event` (https://quake.ethz.ch/quakeml, Basic Event
+/// Description). All other elements are skipped.
 enum QuakeMLField: String, CaseIterable {
     case preferredOrigin = "preferredOriginID"
     case preferredMagnitude = "preferredMagnitudeID"
@@ -66,13 +66,13 @@ enum QuakeMLField: String, CaseIterable {
     case clvd = "focalMechanism/momentTensor/clvd"
 }
 
-/// The parts of an event of which there may be several.
+/// The parts that one event may have several times.
 enum QuakeMLPart: String, CaseIterable {
     case description, comment, origin, magnitude
     case mechanism = "focalMechanism"
 }
 
-/// The elements that lead to a field, as a tree.
+/// The tree of elements that leads to the fields.
 struct QuakeMLTree {
     struct Node {
         var children: [(name: [UInt8], node: Int)] = []
@@ -82,7 +82,7 @@ struct QuakeMLTree {
 
     static let root = 0
     let document, parameters, event: Int
-    /// When the document was made: `creationInfo/creationTime` of `eventParameters`.
+    /// The element with the time at which the document was made: `creationInfo/creationTime` of `eventParameters`.
     let made: Int
     let nodes: [Node]
 
@@ -115,10 +115,10 @@ struct QuakeMLTree {
         self.nodes = nodes
     }
 
-    /// The element below another one; nil if nothing is read of it.
+    /// The node of an element below another node; nil if the element is skipped.
     func child(_ name: UnsafePointer<UInt8>, of node: Int) -> Int? {
         nodes[node].children.first { child in
-            // A zero ends the name, and the comparison.
+            // The name ends with a zero, where the comparison stops.
             child.name.indices.allSatisfy { name[$0] == child.name[$0] } && name[child.name.count] == 0
         }?.node
     }

@@ -1,7 +1,7 @@
 /// Finds the events of a QuakeML document that arrives in chunks, and makes a feature of each.
 ///
-/// The parser gets the document in blocks that do not depend on the chunks, so that neither does what it finds. Memory is that
-/// of one event's texts, at most 1 MiB, however many picks and arrivals it has.
+/// The parser gets the document in blocks that do not depend on the chunks, so the result does not depend on them either. The
+/// memory is limited to the texts of one event, at most 1 MiB, regardless of how many picks and arrivals the event has.
 final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private static let blockSize = 4 << 10
 
@@ -20,7 +20,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private(set) var isIncomplete = false
     var notes: [String] { translator.notes }
 
-    /// The open elements' nodes in the tree; nil for one that is skipped.
+    /// The tree's nodes for the open elements; nil for an element that is skipped.
     private var path: [Int?] = []
     private var event = QuakeMLEvent()
     private var made: [UInt8] = []
@@ -37,7 +37,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         let deletion: StatedDeletion?
     }
 
-    /// - Parameter first: the bytes from `offset` on.
+    /// - Parameter first: the document's bytes from `offset` on, as far as they have been read.
     init(at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
         block = first
         self.offset = offset
@@ -52,7 +52,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
-        // A block is parsed when more follows, so that no event is left at the end of a chunk.
+        // A full block is parsed only once more bytes follow. So all events are handed over before a chunk is finished.
         while index < chunk.count {
             if block.count >= Self.blockSize { try parse(isLast: false) }
             guard try handOver(body) else { return index }
@@ -82,7 +82,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         excerpt.drop(upTo: reader.position)
     }
 
-    /// - Returns: whether all that is ready was handed over.
+    /// - Returns: whether all ready events were handed over.
     private func handOver(_ body: (RawFeature) throws -> Bool) throws -> Bool {
         while !ready.isEmpty {
             let next = ready.removeFirst()
@@ -104,7 +104,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     func begin(
         _ name: UnsafePointer<UInt8>, in namespace: UnsafePointer<UInt8>?, _ attributes: XMLReader.Attributes
     ) {
-        // Elements of QuakeML are in one of its namespaces, or, carelessly, in none.
+        // Elements of QuakeML are in one of its namespaces. Some programs carelessly write no namespace, which is accepted, too.
         let isForeign = namespace.map { !$0.begins(with: "http://quakeml.org/") } ?? false
         if path.count < 2, let namespace, !isForeign {
             translator.units.isOfFirstVersion = String(cString: namespace).hasSuffix("/1.0")

@@ -7,8 +7,8 @@ struct QuakeMLTranslator {
         self.naming = naming
     }
 
-    /// - Parameter isOwn: whether the document was written by Quakes, whose ids are codes.
-    /// - Returns: why the event has to be rejected; nil if `writer` has the feature.
+    /// - Parameter isOwn: whether Quakes wrote the document. If so, the ids are codes.
+    /// - Returns: the reason for the rejection; nil if `writer` has the feature.
     mutating func read(_ event: borrowing QuakeMLEvent, isOwn: Bool) -> Rejection? {
         var name = EventName(code: "", net: "", netCode: "")
         do throws(Rejection) {
@@ -50,7 +50,7 @@ struct QuakeMLTranslator {
         }
         if let status = status(texts, choice) { writer.append("status", status.utf8) }
         writer.append("time", time: time)
-        // Without a time of revision: it can't have been before the origin.
+        // An event without a time of revision gets its origin time: a revision is never earlier.
         writer.append("updated", time: try updated(texts, choice) ?? time)
         writer.append("nst", try texts.number(.originStations, choice.origin))
         writer.append("rms", try texts.number(.originResidual, choice.origin))
@@ -80,8 +80,8 @@ struct QuakeMLTranslator {
             try texts.number(.magnitudeValue, choice.magnitude))
     }
 
-    /// The latest of the times at which the event, its origin, its magnitude and its mechanism were made: SeisComP never
-    /// changes the event's own.
+    /// The latest creation time of the event, its origin, its magnitude and its mechanism. The event's own creation time is not
+    /// enough, because SeisComP never changes it.
     private func updated(_ texts: QuakeMLEvent.Texts, _ choice: Choice) throws(Rejection) -> Instant? {
         var latest: Instant?
         if let own = texts.own(.created) { latest = try texts.time(own, "creationInfo/creationTime") }
@@ -95,7 +95,7 @@ struct QuakeMLTranslator {
         return latest
     }
 
-    /// `reviewed` if a person has looked at it, in the USGS's words.
+    /// The status in the USGS's words, such as `reviewed` if a person has checked the event; nil if the document does not say.
     private func status(_ texts: QuakeMLEvent.Texts, _ choice: Choice) -> String? {
         let status = texts.string(texts.field(.originStatus, of: choice.origin))
         if status == "rejected" || texts.own(.type)?.elementsEqual("not existing".utf8) == true {
@@ -111,15 +111,15 @@ struct QuakeMLTranslator {
 
     // MARK: Names
 
-    /// The event of a document that Quakes wrote, `smi:HOST/fdsnws/event/1/query?eventid=CODE`; nil for one that another program has
-    /// added to it.
+    /// The name of an event in a document that Quakes wrote, from its id `smi:HOST/fdsnws/event/1/query?eventid=CODE`; nil for an
+    /// event that another program added.
     private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName? {
         let identifier = EventIdentifier(texts.string(texts.text(texts.event.publicID)))
         guard identifier.authority.hasSuffix("/fdsnws/event/1/query") else { return nil }
         let code = identifier.id[...].unescaped(by: "~")
         let net = texts.string(texts.own(.agency))
         guard !net.isEmpty, code.hasPrefix(net), code != net else {
-            // Its network was too long to be written.
+            // The document does not name the network if the network was too long for QuakeML.
             return EventName(code: code, net: code, netCode: code)
         }
         var rest = code.dropFirst(net.count)
@@ -157,12 +157,13 @@ extension QuakeMLTranslator {
         var magnitude: QuakeMLEvent.Part?
         var mechanism: QuakeMLEvent.Part?
         var place: UnsafeBufferPointer<UInt8>?
-        /// Whether lengths and distances are.
+        /// Whether lengths and distances are in kilometres.
         var isInKilometres = false
-        /// The event's type in a document of Quakes', if QuakeML has no word for it.
+        /// The event's type in a document that Quakes wrote, if QuakeML does not have this type.
         var ownType: [UInt8]?
 
-        /// The preferred ones; else the first origin, and the first magnitude that names it, or the first of all.
+        /// Chooses the preferred origin, magnitude and mechanism. Without a preference, it chooses the first origin, the first
+        /// magnitude that refers to this origin (or else the first magnitude), and the first mechanism.
         init(_ texts: QuakeMLEvent.Texts) {
             func preferred(_ kind: QuakeMLPart, _ field: QuakeMLField) -> QuakeMLEvent.Part? {
                 guard let id = texts.own(field) else { return nil }
@@ -190,8 +191,8 @@ extension QuakeMLTranslator {
             }
         }
 
-        /// The description that says most about the place. An event's name may be that, as ComCat has it, or a
-        /// number (Global CMT); the number of a region and a list of cities say nothing.
+        /// The description that says most about the place. An earthquake name comes last: in ComCat it is a place, but in Global
+        /// CMT a number. Other descriptions, such as the number of a region or a list of cities, are not used.
         private static func place(_ texts: QuakeMLEvent.Texts) -> UnsafeBufferPointer<UInt8>? {
             let order = ["region name", "", "flinn-engdahl region", "earthquake name"]
             var best: (rank: Int, text: UnsafeBufferPointer<UInt8>)?

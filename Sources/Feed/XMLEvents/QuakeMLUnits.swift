@@ -1,19 +1,20 @@
-/// The units of a document's lengths. QuakeML does not name them; they follow from its version, and from who wrote it.
+/// The units of a document's lengths. QuakeML does not name them; they follow from the document's version and author.
 struct QuakeMLUnits {
-    /// Whether it is QuakeML 1.0.
+    /// Whether the document is QuakeML 1.0.
     var isOfFirstVersion = false
-    /// How many depths that should be in kilometres can only be metres.
+    /// The number of depths that should be in kilometres, but are so large that they can only be in metres.
     private var tooDeep = 0
 
     static let kilometresPerDegree = 111.195
-    /// In kilometres. The deepest earthquakes are at 750.
+    /// A depth below all earthquakes, in km. The deepest earthquakes are at 750 km.
     private static let deepest = 1000.0
 
-    /// Whether an event's lengths are in kilometres, and so are distances.
+    /// Whether an event's lengths and distances are in kilometres.
     ///
-    /// QuakeML 1.0 has kilometres, later versions have metres, and degrees for distances. EMSC wrote metres and degrees as 1.0
-    /// (neries_events.xml of ObsPy), and IRIS's first service kilometres as 1.2 (iris_events.xml of ObsPy,
-    /// https://ds.iris.edu/pipermail/webservices/2013-March/000355.html). A depth below every earthquake can only be metres.
+    /// QuakeML 1.0 has kilometres. Later versions have metres for lengths and degrees for distances. Two agencies did not follow
+    /// this: EMSC wrote metres and degrees as 1.0 (neries_events.xml of ObsPy), and IRIS's first service wrote kilometres as 1.2
+    /// (iris_events.xml of ObsPy, https://ds.iris.edu/pipermail/webservices/2013-March/000355.html). A depth below all
+    /// earthquakes can only be in metres.
     mutating func areKilometres(_ texts: QuakeMLEvent.Texts, _ origin: QuakeMLEvent.Part?) -> Bool {
         let identifier = EventIdentifier(texts.string(texts.text(texts.event.publicID)))
         let isOfIRIS = identifier.authority.hasPrefix("www.iris.edu/ws/")

@@ -1,21 +1,22 @@
 import CLibXML2
 
-/// Reads an XML document that arrives in pieces by libxml2's push parser, without building anything.
+/// Reads an XML document that arrives in pieces, with libxml2's push parser and without building a tree.
 ///
-/// The dangerous parts of XML are refused: document types, and with them entities other than the five of XML, and external
-/// resources. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. Memory
-/// is bounded for any input. Any encoding that the document declares is read, if iconv knows it.
+/// The dangerous parts of XML are refused: document types, and with them external resources and all entities except the five of
+/// XML. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. So the memory is limited
+/// for any input. The document may declare any encoding that iconv knows.
 ///
-/// Not Sendable in itself: libxml2's parser belongs to one task at a time.
+/// It is `@unchecked Sendable`: its users have to make sure that only one task at a time uses it, because libxml2's parser
+/// requires that.
 final class XMLReader: @unchecked Sendable {
     static let depthLimit = 64
     static let tagLimit = 1 << 20
 
-    /// Owns the reader, and so outlives it.
+    /// The scanner owns the reader, and therefore outlives it.
     unowned(unsafe) var handler: QuakeMLScanner?
     private(set) var failure: String?
     private(set) var depth = 0
-    /// Where the last element began. libxml2 forgets its position when it stops.
+    /// The position at which the parser was stopped, because libxml2 forgets it then.
     private var lastPosition = 0
 
     private var parser: UnsafeMutablePointer<xmlParserCtxt>?
@@ -82,7 +83,7 @@ final class XMLReader: @unchecked Sendable {
     /// How many bytes of the document have been parsed.
     var position: Int {
         guard let parser, let input = parser.pointee.input else { return lastPosition }
-        // For an encoding other than UTF-8, libxml2 counts its unparsed text by encoding it.
+        // For an encoding other than UTF-8, libxml2 has to encode the unparsed text again to find out how many bytes it has.
         if input.pointee.buf?.pointee.encoder != nil {
             return max(lastPosition, Int(xmlByteConsumed(parser)))
         }
@@ -97,7 +98,7 @@ final class XMLReader: @unchecked Sendable {
         return "it is not well-formed XML: \(text)"
     }
 
-    // MARK: What the parser says
+    // MARK: Callbacks
 
     private func begin(
         _ name: UnsafePointer<UInt8>, _ namespace: UnsafePointer<UInt8>?, _ attributes: Attributes
@@ -115,15 +116,16 @@ final class XMLReader: @unchecked Sendable {
         handler?.take(UnsafeBufferPointer(start: text, count: Int(count)))
     }
 
-    /// Valid while the element begins.
+    /// The attributes of an element. They are valid only while the handler's `begin` runs.
     struct Attributes {
         fileprivate let count: Int
         fileprivate let start: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
 
-        /// Empty if there is none. `namespace` is the beginning of the attribute's.
+        /// The value of an attribute; empty if the element does not have it. The attribute's namespace has to begin with
+        /// `namespace`; without `namespace`, the attribute must not have one.
         func value(_ name: StaticString, in namespace: StaticString? = nil) -> UnsafeBufferPointer<UInt8> {
             for index in 0..<count {
-                // Local name, prefix, namespace, value, and the value's end.
+                // Each attribute has five pointers: local name, prefix, namespace, value, and the value's end.
                 guard let fields = start.map({ $0 + 5 * index }), let local = fields[0],
                     let value = fields[3],
                     let end = fields[4], local.equals(name)
@@ -144,7 +146,7 @@ final class XMLReader: @unchecked Sendable {
 
 extension UnsafePointer<UInt8> {
     func begins(with word: StaticString) -> Bool {
-        // A zero in the text ends the comparison.
+        // The text ends with a zero, where the comparison stops.
         word.withUTF8Buffer { word in word.indices.allSatisfy { self[$0] == word[$0] } }
     }
 

@@ -2,11 +2,11 @@ import CPostgreSQL
 import Glibc
 
 extension Connection {
-    /// Connects to the first server that takes it.
+    /// Connects to the first server that accepts the connection.
     ///
-    /// libpq goes through the hosts and their addresses, but under PQconnectPoll it waits for a silent one without end
-    /// (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PQCONNECTSTARTPARAMS), and it stops at one that refuses the
-    /// login. So a host that fails is left out, and libpq starts again with the others.
+    /// libpq tries the hosts and their addresses in turn, but PQconnectPoll has no time limit for a silent host
+    /// (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PQCONNECTSTARTPARAMS), and libpq stops at a host that
+    /// refuses the login. So this method removes a host that failed and starts libpq again with the remaining ones.
     func connect() throws {
         let operation = "connect to \(options)"
         var keywords = options.effective
@@ -26,15 +26,15 @@ extension Connection {
     }
 
     private struct ConnectFailure: Error {
-        /// Of each attempt, the last host's at the end.
+        /// One error per attempt, in the order of the attempts.
         let errors: [PostgresError]
-        /// The hosts that are left to try, each for this long.
+        /// The hosts to try next. Each may take as long as `limit`.
         var others: [ServerHost] = []
         var limit = Duration.zero
     }
 
-    /// All failures, each once. A login or a database that a server does not know may be new, and that server a standby that is
-    /// behind: that failure counts only if no other server took the connection.
+    /// One error with the messages of all failures, each once. It is thrown only if no server accepted the connection: a standby
+    /// that is behind may not know a new login or database yet, so such a refusal does not stop the search.
     private static func summary(of failures: [PostgresError], _ operation: String) -> PostgresError {
         let known = failures.first { !$0.isOutage } ?? failures.first { $0.sqlState != nil }
         guard var error = known ?? failures.first else {
@@ -61,7 +61,7 @@ extension Connection {
         guard PQstatus(handle) != CONNECTION_BAD else {
             throw ConnectFailure(errors: connectErrors(operation, handle))
         }
-        // With what libpq adds from the environment and the service file.
+        // These include what libpq adds from the environment and the service file.
         let known = PQconninfo(handle).map { takeKeywords(of: $0) } ?? [:]
         let hosts = [ServerHost](known)
         let limit = hosts.connectLimit(known["connect_timeout"])
@@ -81,7 +81,7 @@ extension Connection {
                     connectErrors(operation, handle) + [silence(of: place, within: limit, operation)],
                     isSilent: true)
             }
-            // The socket may change between attempts (TLS).
+            // libpq may open a new socket between two calls, such as for another attempt without TLS.
             if waitForSocket(PQsocket(handle), for: status == PGRES_POLLING_WRITING ? POLLOUT : POLLIN) {
                 status = PQconnectPoll(handle)
             }
@@ -102,7 +102,7 @@ extension Connection {
         }
     }
 
-    /// A hot standby cannot be SERIALIZABLE, and refuses every statement that is by default
+    /// A hot standby does not support SERIALIZABLE: if that is the default isolation level, it refuses every statement
     /// (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CAVEATS).
     private func leaveSerializable(_ handle: OpaquePointer) throws {
         guard isStandby(handle) == true else { return }
@@ -112,8 +112,9 @@ extension Connection {
         try execute(script: "set \(setting) = 'repeatable read'", to: "set \(setting)")
     }
 
-    /// Leaves schemas out of the search path in which anyone may create functions. A pooler's sessions stay as they are: the next
-    /// client may get them. All names are qualified, because the path is still the other one.
+    /// Sets the search path to `pg_catalog, pg_temp` if anyone may create functions in one of its schemas. Does nothing behind a
+    /// pooler, because the pooler may give the session to another client later. All names in the statement are qualified, because
+    /// it still runs with the old search path.
     private func leaveOpenSchemas(_ handle: OpaquePointer) throws {
         try query(
             """
@@ -124,7 +125,7 @@ extension Connection {
             """, to: "leave open schemas")
     }
 
-    /// Whether the server was a hot standby when it last spoke; nil behind a pooler that does not say
+    /// Whether the server was a hot standby when it last reported that; nil behind a pooler that does not report it
     /// (https://www.postgresql.org/docs/current/libpq-status.html#LIBPQ-PQPARAMETERSTATUS).
     func isStandby(_ handle: OpaquePointer) -> Bool? {
         PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" }
@@ -138,8 +139,8 @@ extension Connection {
     }
 
     private func connectErrors(_ operation: String, _ handle: OpaquePointer) -> [PostgresError] {
-        // Indented lines are libpq's advice. Each of the others describes one attempt, or a place in the server's source. An attempt
-        // under way has no reason yet.
+        // Indented lines are libpq's advice. Each other line describes one attempt, or a place in the server's source (LOCATION).
+        // A line that ends in "failed: " belongs to the attempt that is still running.
         String(cString: PQerrorMessage(handle)).split(whereSeparator: \.isNewline)
             .filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") && !$0.hasSuffix(" failed: ") }
             .map { line in

@@ -48,7 +48,7 @@ extension Connection {
         _ sql: String, _ operation: String, _ handle: OpaquePointer, singleRowMode: Bool = false,
         _ call: () -> Int32
     ) throws {
-        // libpq would run the part before the NUL.
+        // libpq would send only the part before the NUL.
         guard !sql.utf8.contains(0) else {
             throw PostgresError(operation: operation, message: "the statement contains a NUL character")
         }
@@ -102,12 +102,13 @@ extension Connection {
     func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> QueryResult? {
         while PQisBusy(handle) == 1 {
             try waitForServer(operation, handle)
-            // An answer that is here is not late, however long this process was held up.
+            // The limit counts only while the answer is missing. An answer that has arrived is taken, even if this process was
+            // suspended for longer than the limit.
             if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
         let result = PQgetResult(handle).map(QueryResult.init)
-        // A statement that ended before the cancellation reached it has succeeded, and the caller learns of the cancellation
-        // at its next step.
+        // If the statement ended before the cancellation reached it, it has succeeded and its result is returned. The caller's
+        // next statement throws `CancellationError`.
         if case .cancelling = waitLimit, let result, result.isFailure {
             while try nextResult(operation, handle) != nil {}
             throw CancellationError()
@@ -150,14 +151,15 @@ extension Connection {
         }
     }
 
-    /// Before a row is handed over: a cancelled task takes no more rows of a stream, which may come faster than it takes
-    /// them.
+    /// Called before each row of a stream. Rows may arrive so fast that the connection never waits, and waiting is the other
+    /// place where a cancellation is noticed.
     func checkCancellation() throws {
         if case .cleanup = waitLimit { return }
         try Task.checkCancellation()
     }
 
-    /// While the rest of a cancelled stream is dropped: it has no end when the cancellation does not arrive.
+    /// Checks the time limit while the remaining rows of a cancelled stream are dropped. The rows might never end if the
+    /// cancellation does not reach the server.
     func watchDropping(_ operation: String, _ handle: OpaquePointer) throws {
         if case .cancelling = waitLimit { try watchWaitLimit(operation, handle) }
     }
@@ -174,9 +176,8 @@ extension Connection {
         close(because: reason)
     }
 
-    /// Asks the server to cancel the running statement. This takes a second connection, which can hang just like this
-    /// one, so it is made in the background, on a separate queue, because the threads of the global one may all be
-    /// busy.
+    /// Asks the server to cancel the running statement. libpq opens a second connection for that, which can hang as well, so it
+    /// runs in the background. It has its own queue, because all threads of the global queue may be busy.
     func cancelStatement(_ handle: OpaquePointer) {
         switch waitLimit {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)
@@ -210,12 +211,12 @@ extension Connection {
         return PostgresError(operation: operation, message: message, connectionLost: lost)
     }
 
-    /// The error in a result. Leaves the connection as it is: there may be more to read.
+    /// The error in a result. Does not close the connection, because more results may follow.
     func failure(_ operation: String, _ result: QueryResult, _ handle: OpaquePointer) -> PostgresError {
         var error = PostgresError(
             operation: operation, sqlState: field(.sqlState, of: result.pointer),
             message: field(.message, of: result.pointer) ?? oneLine(PQresultErrorMessage(result.pointer)))
-        // After a FATAL, the server closes the connection, if it is not already gone.
+        // The server closes the connection after a FATAL error.
         let severity = field(.severity, of: result.pointer)
         error.connectionLost =
             severity == "FATAL" || severity == "PANIC" || PQstatus(handle) == CONNECTION_BAD

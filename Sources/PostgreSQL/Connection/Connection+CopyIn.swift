@@ -5,7 +5,7 @@ public struct CopyWriter: Sendable {
     let connection: Connection
     let operation: String
 
-    /// Sends rows, and returns once the operating system has taken them: a slow server slows the caller down.
+    /// Sends rows, and returns when the operating system has accepted them, so a slow server slows the caller down.
     ///
     /// The server checks rows as it reads them. An error, here or at the end of the COPY, may therefore concern an
     /// earlier write.
@@ -15,7 +15,7 @@ public struct CopyWriter: Sendable {
 }
 
 extension Connection {
-    /// Streams rows into a table with binary `COPY … FROM STDIN`, and returns how many the server took.
+    /// Streams rows into a table with binary `COPY … FROM STDIN`, and returns how many rows the server stored.
     ///
     /// `body` writes whole or partial rows in the format of `BinaryRows`; this method writes the header and the
     /// trailer. When `body` throws or the task is cancelled, the server discards all rows.
@@ -45,7 +45,7 @@ extension Connection {
         try startCopy(script, PGRES_COPY_IN, operation, open(operation))
     }
 
-    /// Sends a COPY, to which the server answers with this status if it accepts it.
+    /// Sends a COPY statement. The server answers with the status `accepted` if it accepts the COPY.
     func startCopy(
         _ script: String, _ accepted: ExecStatusType, _ operation: String, _ handle: OpaquePointer
     ) throws {
@@ -55,7 +55,7 @@ extension Connection {
         }
         guard result.status == accepted else {
             let error = failure(operation, result, handle)
-            // A second failure can only be that of a connection that the first error already reports as lost.
+            // A second error can only come from a lost connection, which the first error already reports.
             do { try readResults(operation, handle) { _ in } } catch {}
             throw error
         }
@@ -63,7 +63,7 @@ extension Connection {
 
     func putCopy(_ bytes: [UInt8], _ count: Int, _ operation: String) throws {
         let handle = try open(operation)
-        // In pieces of 256 KiB: libpq copies into its buffer the part that it can't send at once.
+        // Sends pieces of 256 KiB, because libpq copies everything that it cannot send at once into its buffer.
         var start = 0
         while start < count {
             let end = min(start + 262_144, count)
@@ -86,7 +86,7 @@ extension Connection {
     private func abandonCopy(_ operation: String) {
         guard let handle, PQtransactionStatus(handle) == PQTRANS_ACTIVE else { return }
         shieldingFromCancellation {
-            // A server that is busy with earlier rows would otherwise learn of the end much later.
+            // Without the cancellation, the server would first store all the rows that it has received.
             cancelStatement(handle)
             do {
                 try putCopyEnd("the client gave up", operation, handle)

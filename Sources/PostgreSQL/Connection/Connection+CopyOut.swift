@@ -1,13 +1,13 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and hands over each as it arrives. It uses
-    /// constant memory, however many rows there are, and does not convert values to text and back.
+    /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and hands over each row as it arrives, in constant memory
+    /// and without converting values to text and back.
     ///
-    /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
-    /// the server failed stay handed over.
+    /// An error thrown by `body` cancels the statement and is thrown again. If the server fails, `body` may already have received
+    /// some rows.
     ///
-    /// - Parameter query: its values are sent as literals, because a COPY takes no bound ones.
+    /// - Parameter query: its values are sent as literals, because COPY does not accept bound values.
     public func copy(
         rowsOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
@@ -31,7 +31,8 @@ extension Connection {
                     cancelStatement(handle)
                 }
             }
-            // Reads the conversation to its end: a server that failed in mid-stream says so here.
+            // Reads all results up to the end of the statement. An error of the server in the middle of the stream is thrown
+            // here.
             try readResults(operation, handle) { _ in }
         } catch {
             throw bodyError ?? error
@@ -49,7 +50,7 @@ extension Connection {
         return String(cString: literal)
     }
 
-    /// The next message of a COPY, to be freed by the caller; nil at its end, whether it succeeded or failed.
+    /// The next message of a COPY, which the caller frees; nil at the end of the COPY, whether it succeeded or failed.
     private func nextCopyMessage(
         _ operation: String, _ handle: OpaquePointer
     ) throws -> UnsafeMutableRawBufferPointer? {

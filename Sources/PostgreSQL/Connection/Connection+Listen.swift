@@ -11,10 +11,10 @@ public struct Notifications: Sendable {
     let connection: Connection
     let alarm: Alarm
 
-    /// Waits for the next notification, for at most `limit`; nil when none came.
+    /// Waits for the next notification; nil if none arrived within `limit`.
     ///
-    /// A silently lost connection goes unnoticed: a network path that swallows packets looks like a database in which
-    /// nothing happens. Ask the server something now and then, within `Connection.expectingAnswer`.
+    /// A silently lost connection is not noticed: if the network drops all packets, it looks as if nothing happens in the
+    /// database. So run a small statement now and then, within `Connection.expectingAnswer`.
     public func next(within limit: Duration) async throws -> Notification? {
         try await connection.nextNotification(within: limit, alarm)
     }
@@ -23,10 +23,9 @@ public struct Notifications: Sendable {
 extension Connection {
     /// Listens on a channel while `body` runs.
     ///
-    /// Notifications are a hint, not a record: those sent without a listener are lost, identical ones in one
-    /// transaction arrive once, and the server's queue is limited. A statement that runs on the connection, or a
-    /// transaction that stays open on it, holds them back and fills that queue: `body` may run statements, but none for
-    /// hours.
+    /// Notifications are a hint, not a record: those sent without a listener are lost, identical ones in one transaction arrive
+    /// once, and the server's queue is limited. While the connection runs a statement or has an open transaction, it receives no
+    /// notifications and the queue fills up: `body` may run statements, but not for hours.
     ///
     /// - Parameter channel: a plain lower-case SQL name.
     /// - Throws: what `body` throws, or `PostgresError`; a hot standby refuses LISTEN.
@@ -39,7 +38,7 @@ extension Connection {
             try await stopListening(to: channel)
             return result
         } catch {
-            // The error that is being thrown says more than a second one from the same connection.
+            // The first error says more than a second error from the same connection.
             do { try await stopListening(to: channel) } catch {}
             throw error
         }
@@ -53,7 +52,7 @@ extension Connection {
     }
 
     fileprivate func nextNotification(within limit: Duration, _ alarm: Alarm) async throws -> Notification? {
-        // The closure is this actor's, so that waiting takes no change of thread.
+        // The closure runs on this actor, so waiting does not switch threads.
         try await withTaskCancellationHandler {
             try waitForNotification(within: limit, alarm)
         } onCancel: {
@@ -66,7 +65,7 @@ extension Connection {
         let handle = try open(operation)
         let end = ContinuousClock.now + limit
         while true {
-            // Also before the first wait: TLS may hold what the socket no longer shows.
+            // Read before the first wait, too: the TLS layer may hold data that polling the socket no longer reports.
             guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
             if let pointer = PQnotifies(handle) {
                 defer { PQfreemem(pointer) }
@@ -101,7 +100,7 @@ final class Alarm: Sendable {
 
     func wait(for socket: Int32, atMost limit: Duration) {
         var descriptors = [socket, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        // A clock that stands still for this process, such as while the machine is asleep, delays it by a minute at most.
+        // The limit of a minute bounds the delay if the clock of `poll` stops, such as while the machine sleeps.
         let milliseconds = min(limit / .milliseconds(1), 60_000).rounded(.up)
         poll(&descriptors, 2, Int32(milliseconds))
         var rings: eventfd_t = 0

@@ -1,7 +1,7 @@
 extension Connection {
-    /// A statement with its bound values as literals: for a COPY, which takes no bound values.
+    /// A statement with its bound values as literals, for COPY, which does not accept bound values.
     ///
-    /// The server reads back the same values, and refuses the same ones as it would refuse if they were bound.
+    /// The server reads exactly the same values, and refuses the same values, as if they were bound.
     func text(of query: Query) throws -> String { try query.text { try literal($0) } }
 
     private func literal(_ parameter: Parameter) throws -> String {
@@ -11,11 +11,11 @@ extension Connection {
         let (type, value): (String, String) =
             switch parameter.type {
             case Int.sqlType: ("bigint", "'\(Int64(bitPattern: bits))'")
-            // A description has the digits that it takes to read the same number back, and `inf` and `nan` are understood.
+            // Swift prints enough digits to read the same number back, and PostgreSQL understands `inf` and `nan`.
             case Double.sqlType: ("double precision", "'\(Double(bitPattern: bits))'")
             case Bool.sqlType: ("boolean", bits == 0 ? "false" : "true")
             case Parameter.timestamptz: ("timestamptz", Self.time(Int64(bitPattern: bits)))
-            // Quoting would cut the text off at a NUL.
+            // PQescapeLiteral would cut the text off at a NUL.
             case String.sqlType where bytes.contains(0):
                 ("text", "convert_from(\(Self.hexadecimal(bytes))::bytea, 'UTF8')")
             case String.sqlType: ("text", try quoted(String(decoding: bytes, as: UTF8.self)))
@@ -43,7 +43,7 @@ extension Connection {
         return "array[\(items.joined(separator: ", "))]::\(element.name)[]"
     }
 
-    /// A fraction of a second would go through floating point.
+    /// Written without fractions, because PostgreSQL would read a fraction of a second as a floating-point number.
     private static func time(_ microseconds: Int64) -> String {
         let (hours, rest) = microseconds.quotientAndRemainder(dividingBy: 3_600_000_000)
         let parts = "\(hours) hours \(rest / 1000) milliseconds \(rest % 1000) microseconds"

@@ -1,16 +1,16 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Runs a query that the server parses only once for this connection, and soon no longer plans either. Hands over each
-    /// row as it arrives, in binary form and in constant memory.
+    /// Runs a query that the server parses only once for this connection, and after some runs no longer plans again. Hands over
+    /// each row as it arrives, in binary form and in constant memory.
     ///
-    /// This is for small queries that are run again and again. For many rows, `copy(rowsOf:)` takes less time. It needs its
-    /// own session (`requireSession`), because a pooler in transaction mode may pass the next run to a session that
-    /// does not know the query.
+    /// Use it for small queries that are run many times. For many rows, `copy(rowsOf:)` is faster. The connection needs its own
+    /// session (`requireSession`), because a pooler in transaction mode may run the query next time in a session that has not
+    /// prepared it.
     ///
-    /// - Parameter query: its values may differ from run to run. The texts that were last used stay prepared.
-    /// - Throws: `PostgresError`; `hasChangedShape` when the result's columns are no longer those of the first run. The next
-    ///   run prepares the query again.
+    /// - Parameter query: its values may differ from run to run. The 64 most recently used texts stay prepared.
+    /// - Throws: `PostgresError`; it has `hasChangedShape` when the result's columns are not those of the first run any more. The
+    ///   next run prepares the query again.
     public func forEachRow(
         preparing query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
@@ -60,8 +60,8 @@ struct PreparedQueries {
     private static let most = 64
     private var names: [Shape: (name: String, lastUse: Int)] = [:]
     private var uses = 0
-    /// Statements that the session still has but no longer needs. They are deallocated before the next query is prepared: now, the
-    /// transaction may have failed and would refuse it.
+    /// Statements that the session still has but no longer needs. They are deallocated before the next query is prepared and not
+    /// at once, because a failed transaction would refuse that.
     var dropped: [String] = []
 
     mutating func name(of shape: Shape) -> String? {
@@ -70,7 +70,7 @@ struct PreparedQueries {
         return names[shape]?.name
     }
 
-    /// A name for one more query. If there are too many, the one that was not used for the longest time is dropped.
+    /// A name for one more query. If there are too many queries, the least recently used one is dropped.
     mutating func newName() -> String {
         if names.count == Self.most, let oldest = names.min(by: { $0.value.lastUse < $1.value.lastUse }) {
             drop(oldest.key)

@@ -11,23 +11,24 @@ extension Connection {
         return rows
     }
 
-    /// Runs one statement and hands over each row as it arrives, in constant memory for any result.
+    /// Runs one statement and hands over each row as it arrives, in constant memory.
     ///
-    /// An error thrown by `body` cancels the statement and is thrown again. Rows that were handed over before
-    /// the server failed stay handed over.
+    /// An error thrown by `body` cancels the statement and is thrown again. If the server fails, `body` may already have received
+    /// some rows.
     public func forEachRow(
         of query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
-    /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it for its first tenth
-    /// rather than for all of it: if an index has the rows in order, the first ones come at once, and all may take longer.
+    /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it so that the first tenth of
+    /// the rows arrives soon: if an index has the rows in order, the first rows arrive at once, but all rows together may take
+    /// longer.
     public func forEachRow(
         soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
-        // A cursor makes it do so (https://www.postgresql.org/docs/current/runtime-config-query.html, under
-        // cursor_tuple_fraction). Compiling a plan would take longer than the first rows do.
+        // A cursor makes the server plan like this (https://www.postgresql.org/docs/current/runtime-config-query.html, under
+        // cursor_tuple_fraction). Compiling the plan (JIT) would take longer than the first rows.
         try execute(script: "set local jit = off", to: operation)
         try execute("declare soon no scroll cursor for \(query)", to: operation)
         var size = 50

@@ -1,6 +1,6 @@
 import CPostgreSQL
 
-/// A pooler gives each transaction of a connection another of its sessions, and the work needs one session.
+/// The work needs one session, but a pooler runs each transaction of the connection in a different one.
 public struct NoSession: Error, Equatable, CustomStringConvertible {
     public let operation: String
     public let server: String
@@ -13,10 +13,10 @@ public struct NoSession: Error, Equatable, CustomStringConvertible {
 extension Connection {
     /// Makes sure that all of this connection's statements run in one session of the server.
     ///
-    /// Temporary tables, settings, session locks and LISTEN belong to a session. A pooler in transaction mode loses
-    /// them without a word, or gives them to another client.
+    /// Temporary tables, settings, session locks and LISTEN belong to a session. A pooler in transaction mode silently loses
+    /// them, or gives them to another client.
     ///
-    /// Without a pooler, this is one small statement. Behind one, it opens a second connection for a moment.
+    /// Without a pooler, the check is one small statement. Behind a pooler, it opens a second connection for a moment.
     ///
     /// - Throws: `NoSession`; `PostgresError` when the second connection gets no session.
     nonisolated public func requireSession(to operation: String) async throws {
@@ -30,10 +30,10 @@ extension Connection {
         if !hasSession { throw NoSession(operation: operation, server: "\(options)") }
     }
 
-    /// Whether no pooler is in between, so that the session is this connection's own. It is asked once.
+    /// Whether the connection goes directly to the server, without a pooler. The server is asked once.
     public func ownsSession() throws -> Bool {
         if let isDirect { return isDirect }
-        // A pooler tells its clients its own process numbers, for cancelling.
+        // A pooler gives its clients process numbers that it makes up, for cancelling.
         let isDirect = try sessionProcess() == Int(PQbackendPID(handle))
         self.isDirect = isDirect
         return isDirect
@@ -50,10 +50,10 @@ extension Connection {
         }
     }
 
-    /// Whether a session of the server is this connection's own also between two transactions.
+    /// Whether this connection keeps its session between two transactions.
     ///
-    /// An idle connection hears a notification only if a session is tied to it: a pooler in transaction mode has no client
-    /// to hand it to. No other use of its sessions looks the same.
+    /// An idle connection receives a notification only if it keeps its session: a pooler in transaction mode has no client to
+    /// pass the notification to. No other sharing of sessions passes this test.
     nonisolated private func hearsWhileIdle(_ other: Connection) async throws -> Bool {
         let message = "\(UInt64.random(in: 0...(.max)))"
         return try await listen(to: "quakes_session") { notifications in

@@ -3,12 +3,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-// A statement may take hours, so silence alone proves nothing, and a machine's kernel answers even if the server on it is frozen.
-// But a server that works takes a new connection, however long its statements take.
+// A statement may take hours, so silence alone proves nothing. Keepalives prove nothing either, because the kernel answers them
+// even if the server process is frozen. But a working server accepts a new connection, even while its statements take long.
 extension Connection {
     /// How long a server may be silent in mid-statement before it is probed.
     static let silenceLimit: Duration = .seconds(2)
-    /// How long it may take to answer the probe.
+    /// How long the server may take to answer the probe.
     static let pingLimit: Duration = .seconds(5)
 
     struct Silence {
@@ -16,11 +16,11 @@ extension Connection {
         fileprivate var ping: Ping?
     }
 
-    /// Waits a moment for the server, and reads what it sends. If it has been silent for long, it is probed over another
-    /// connection.
+    /// Waits a moment for the server, and reads the bytes that it sends. If the server has been silent for `silenceLimit`, it is
+    /// probed over another connection.
     ///
-    /// - Parameter events: what is waited for, as for `waitForSocket`.
-    /// - Throws: `PostgresError` with `connectionLost` if it does not answer.
+    /// - Parameter events: the events to wait for, as in `waitForSocket`.
+    /// - Throws: `PostgresError` with `connectionLost` if the server does not answer the probe.
     func waitForServer(_ operation: String, _ handle: OpaquePointer, for events: Int32 = POLLIN) throws {
         guard waitForSocket(PQsocket(handle), for: events) else { return try watchSilence(operation) }
         silence = nil
@@ -30,7 +30,7 @@ extension Connection {
     private func watchSilence(_ operation: String) throws {
         switch waitLimit {
         case .untilCancelled, .limited, .cleanup(nil, _): break
-        // These end soon.
+        // These waits have a short time limit themselves.
         case .cancelling, .cleanup: return
         }
         let silence = self.silence ?? Silence()
@@ -44,7 +44,7 @@ extension Connection {
         switch ping.isAnswered {
         case nil: break
         case true?: self.silence = nil
-        // Refused at once, which may be a moment's trouble.
+        // The probe failed early, which may be a short disturbance, so it is repeated.
         case false? where .now - ping.start < Self.pingLimit:
             self.silence?.ping = Ping(server, within: Self.pingLimit, since: ping.start)
         case false?:
@@ -55,14 +55,14 @@ extension Connection {
     }
 }
 
-/// Asks whether a server takes connections, without logging in.
+/// Asks whether a server accepts connections, without logging in.
 private final class Ping: Sendable {
     let start: ContinuousClock.Instant
     private let answer = Mutex<Bool?>(nil)
 
     var isAnswered: Bool? { answer.withLock { $0 } }
 
-    /// Asks in the background, because it blocks.
+    /// Asks in the background, because PQpingParams blocks.
     init(_ keywords: [String: String], within limit: Duration, since start: ContinuousClock.Instant = .now) {
         self.start = start
         var keywords = keywords
@@ -70,7 +70,8 @@ private final class Ping: Sendable {
         keywords["target_session_attrs"] = "any"
         DispatchQueue(label: "postgresql.ping").async { [keywords] in
             let status = withCStrings(of: keywords) { PQpingParams($0, $1, 0) }
-            // A server that starts or stops refuses all connections for a while, and ends its own.
+            // Any response counts: a server that is starting or stopping refuses new connections, but it closes the old ones
+            // itself.
             self.answer.withLock { $0 = status != PQPING_NO_RESPONSE }
         }
     }

@@ -4,19 +4,19 @@ extension Connection {
     /// Runs `body` in a transaction, which is committed when `body` returns, and rolled back when it throws or the task
     /// is cancelled.
     ///
-    /// If the connection is lost during the COMMIT, or the server does not answer a cancellation, the transaction may
-    /// or may not be committed: only the database knows.
+    /// If the connection is lost during the COMMIT, or the server does not answer a cancellation, the transaction may or may not
+    /// be committed: only the database can tell.
     ///
-    /// The rollback happens even when the task is cancelled, and has 5 s. If the server does not answer by then, the
-    /// connection is closed, and the server rolls back on its own. An error of the rollback is added to that of the
-    /// body.
+    /// The rollback is sent even when the task is cancelled. If the server does not answer it within 5 s, the connection is
+    /// closed, and the server then rolls back. If the rollback fails, its error is added to the error of `body`.
     ///
     /// - Parameters:
-    ///   - settings: the transaction's settings: names and values as SQL text.
-    ///   - table: a table that is locked in the mode ACCESS SHARE before anything else, so that the snapshot of a
-    ///     REPEATABLE READ transaction is taken afterwards: SQL text, used as it is. To a snapshot from before an ALTER
-    ///     that rewrites the table, the table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
-    ///   - limit: how long the server may take for the COMMIT, if it has nothing to write; nil for no limit.
+    ///   - settings: settings for this transaction only: names and values as SQL text.
+    ///   - table: the name of a table, as SQL text. It is locked in ACCESS SHARE mode first, so that a REPEATABLE READ
+    ///     transaction takes its snapshot after that. In a snapshot older than an ALTER TABLE that rewrites the table, the table
+    ///     is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+    ///   - limit: how long the server may take to answer the COMMIT; nil for no limit. Give a limit only if the transaction
+    ///     writes nothing.
     /// - Throws: what `body` throws, or `PostgresError`; the latter also when a transaction is already open.
     nonisolated public func transaction<Result>(
         _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
@@ -44,11 +44,12 @@ extension Connection {
         try await repeating { try await transaction(to: operation, body) }
     }
 
-    /// Runs `body`, which is one transaction or a single statement. Repeats it when the server has ended it for the
-    /// sake of another transaction: after a deadlock, a serialisation failure, or a lock that did not come free within
-    /// `lock_timeout`. There are at most five attempts, with growing, random waits between them.
+    /// Runs `body`, which is one transaction or a single statement. Repeats it after a conflict with another transaction: a
+    /// deadlock, a serialisation failure, or a lock that was not released within `lock_timeout`. There are at most five attempts,
+    /// with growing, random waits between them.
     ///
-    /// Side effects of `body` are repeated, too. In an open transaction nothing is repeated: only all of it could be.
+    /// Side effects of `body` are repeated, too. Inside an open transaction nothing is repeated, because only the whole
+    /// transaction could be.
     ///
     /// - Throws: what the last attempt throws.
     nonisolated public func repeating<Result>(_ body: () async throws -> Result) async throws -> Result {
@@ -60,7 +61,8 @@ extension Connection {
                 guard await isIdle else { throw error }
                 notices.logger.info("\(error); trying again")
             }
-            // A cancelled task does not wait. Its next statement ends it, unless that is shielded from cancellation.
+            // A cancelled task does not wait. Its next statement throws `CancellationError`, unless it is shielded from
+            // cancellation.
             do { try await Task.sleep(for: longest * Double.random(in: 0.5...1)) } catch {}
             longest *= 2
         }
@@ -78,15 +80,15 @@ extension Connection {
 
     public enum Isolation: String, Sendable {
         case readCommitted = "read committed"
-        /// All of the transaction's statements see one snapshot. What another transaction has changed since then can't be changed:
-        /// that is a serialisation failure.
+        /// All of the transaction's statements see one snapshot. Changing a row that another transaction has changed since the
+        /// snapshot is a serialisation failure.
         case repeatableRead = "repeatable read"
         case repeatableReadOnly = "repeatable read, read only"
         case serializable
     }
 
-    /// Runs `body` even if the task is cancelled: for last messages to the server. Once the task is cancelled, there is
-    /// a time limit. If the server does not answer in time, the connection is closed.
+    /// Runs `body` even if the task is cancelled, so that it can send the last messages to the server. The time limit starts when
+    /// the task is cancelled. If the server does not answer in time, the connection is closed.
     @discardableResult
     nonisolated public func shieldingFromCancellation<Result>(
         within limit: Duration, _ body: () async throws -> Result
@@ -94,7 +96,7 @@ extension Connection {
         try await withWaitLimit(.cleanup(until: nil, limit: limit), body)
     }
 
-    /// Runs `body` with a time limit: for what the server normally answers at once. If the server does not answer in
+    /// Runs `body` with a time limit, for statements that the server normally answers at once. If the server does not answer in
     /// time, the connection is closed.
     ///
     /// - Throws: what `body` throws; `PostgresError` with `connectionLost` when the time is up.
@@ -128,12 +130,12 @@ extension Connection {
         _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?,
         _ operation: String
     ) throws {
-        // PostgreSQL only warns, and the inner commit would end the outer transaction.
+        // PostgreSQL would only warn about a second BEGIN, and the inner COMMIT would end the outer transaction.
         guard try PQtransactionStatus(open(operation)) == PQTRANS_IDLE else {
             throw PostgresError(
                 operation: "begin: \(operation)", message: "a transaction is already open on this connection")
         }
-        // LOCK TABLE takes no snapshot.
+        // LOCK TABLE takes no snapshot, so the first statement of `body` takes it.
         let statements =
             ["begin isolation level \(isolation.rawValue)"]
             + settings.map { "set local \($0.key) = \($0.value)" }
@@ -141,7 +143,7 @@ extension Connection {
         do {
             try execute(script: statements.joined(separator: "; "), to: "begin: \(operation)")
         } catch {
-            // A lock that took too long leaves a transaction that has begun.
+            // The transaction is open if the lock timed out.
             throw rollback(after: error, operation)
         }
     }
@@ -182,7 +184,7 @@ extension Connection {
                 notices.logger.warning("\(rollbackError)")
                 return error
             }
-            // A lost connection says the same thing twice.
+            // If the connection is lost, both errors say the same.
             if !failure.connectionLost { failure.alsoFailed = "\(rollbackError)" }
             return failure
         }

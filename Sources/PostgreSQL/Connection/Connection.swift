@@ -9,39 +9,39 @@ import QueueExecutor
 /// - libpq's calls run on the connection's own dispatch queue, and never block Swift's cooperative pool.
 /// - Use it from one task at a time. Calls are serialised, but a transaction belongs to the connection: a second task
 ///   that calls in between takes part in it.
-/// - A cancelled task starts no statement, and takes no more rows of a stream. Cancelling it during a statement cancels
-///   that statement on the server: the call throws `CancellationError`, and the connection stays usable. A statement
-///   that ended before the cancellation reached it has succeeded, and its call returns, unless it had rows left to take.
+/// - A cancelled task starts no statement, and receives no more rows of a stream. Cancelling the task during a statement cancels
+///   that statement on the server: the call throws `CancellationError`, and the connection stays usable. If a statement ended
+///   before the cancellation reached it, it has succeeded and its call returns, unless it has more rows to hand over.
 /// - If the server does not answer the cancellation within 5 s, the call throws `CancellationError` as well, the
 ///   connection is closed, and a warning is logged.
-/// - A statement has no time limit. If the server is silent for some seconds and then takes no new connection either, because it
-///   is frozen or cut off, the connection is closed, and the call throws an error with `connectionLost`.
-/// - After an error with `connectionLost`, every call throws an error that says what happened. Open a new connection.
+/// - A statement has no time limit. If the server is silent for some seconds and then does not accept a new connection either,
+///   because it is frozen or unreachable, the connection is closed, and the call throws an error with `connectionLost`.
+/// - After an error with `connectionLost`, every call throws an error that says why the connection was lost. Open a new
+///   connection.
 public actor Connection {
     private let executor = QueueExecutor(label: "postgresql.connection")
     let notices: NoticeLog
     public nonisolated let options: ConnectionOptions
     var handle: OpaquePointer?
-    /// Why the connection ended, for the errors of later calls.
+    /// Why the connection was lost, for the errors of later calls.
     var lossReason: String?
     var waitLimit = WaitLimit.untilCancelled
-    /// Only the keywords that lead to the server.
+    /// The keywords of the connected server only, without the other hosts.
     var server: [String: String] = [:]
     var silence: Silence?
     var prepared = PreparedQueries()
     var isDirect: Bool?
-    /// Cancellations that are on their way to the server. The next statement waits for them, because they must not hit
-    /// it.
+    /// Cancellations that have not reached the server. The next statement waits for them, so that they do not cancel it.
     let cancellations = DispatchGroup()
 
     enum WaitLimit {
         case untilCancelled
-        /// The same, but no longer than this.
+        /// Waits until the task is cancelled, or this time limit has passed.
         case limited(until: ContinuousClock.Instant, limit: Duration)
         /// The server has been told to cancel the statement.
         case cancelling(until: ContinuousClock.Instant)
-        /// A rollback or another last message, which must get through even when the task is cancelled. Without an end,
-        /// its time begins when the task is cancelled.
+        /// A rollback or another last message, which must get through even when the task is cancelled. If `until` is nil, the
+        /// time limit starts when the task is cancelled.
         case cleanup(until: ContinuousClock.Instant?, limit: Duration)
     }
 
@@ -52,7 +52,7 @@ public actor Connection {
         notices = NoticeLog(logger: logger)
     }
 
-    /// Opens a connection for `body`, and closes it in any case. The server's notices go to `logger`.
+    /// Opens a connection for `body`, and closes it when `body` returns or throws. The server's notices are logged.
     public static func with<Result>(
         _ options: ConnectionOptions, logger: Logger,
         _ body: (Connection) async throws -> Result
@@ -69,7 +69,7 @@ public actor Connection {
         }
     }
 
-    /// Runs `body` on the connection's own thread, so that no statement in it takes a change of thread.
+    /// Runs `body` on the connection's executor, so that its statements do not switch threads.
     public func run<Result: Sendable>(
         _ body: @Sendable (isolated Connection) async throws -> Result
     ) async rethrows -> Result {
@@ -82,7 +82,7 @@ public actor Connection {
         handle = nil
     }
 
-    /// Whether it was lost or closed: no further statement can succeed on it.
+    /// Whether the connection is lost or closed. Then every further statement fails.
     public var isClosed: Bool { handle == nil }
 
     func close(because reason: String) {

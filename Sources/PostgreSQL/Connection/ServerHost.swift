@@ -1,14 +1,15 @@
 import CPostgreSQL
 import Foundation
 
-/// One of the hosts that libpq goes through.
+/// One of the hosts that libpq tries.
 struct ServerHost: Equatable {
     let name: String
-    /// As a number; empty for a socket's folder, or if libpq is to look up the name.
+    /// The IP address; empty if `name` is the directory of a Unix-domain socket, or if libpq should look up the name.
     let address: String
     let port: String
 
-    /// Whether libpq means this entry of its list. What the entry leaves out is libpq's default.
+    /// Whether `place`, which libpq reports, is this entry of the list. A part that is empty in the entry is libpq's default and
+    /// matches any value.
     fileprivate func isTried(at place: ServerHost) -> Bool {
         let given = name.isEmpty ? address : name
         return (given.isEmpty || given == place.name) && (address.isEmpty || address == place.address)
@@ -17,7 +18,7 @@ struct ServerHost: Equatable {
 }
 
 extension ServerHost {
-    /// The one that libpq is connecting to, or has connected to.
+    /// The host that libpq is connecting to, or has connected to.
     init(of handle: OpaquePointer) {
         func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
         self.init(name: text(PQhost(handle)), address: text(PQhostaddr(handle)), port: text(PQport(handle)))
@@ -25,7 +26,7 @@ extension ServerHost {
 }
 
 extension [ServerHost] {
-    /// - Parameter keywords: with lists in `host`, `hostaddr` and `port` that libpq accepts.
+    /// - Parameter keywords: libpq's keywords, with comma-separated lists in `host`, `hostaddr` and `port`.
     init(_ keywords: [String: String]) {
         let lists = ["host", "hostaddr", "port"].map { keyword in
             keywords[keyword].map { $0.components(separatedBy: ",") } ?? [""]
@@ -43,15 +44,15 @@ extension [ServerHost] {
         return ["host": list(\.name), "hostaddr": list(\.address), "port": list(\.port)]
     }
 
-    /// How long each may take. To libpq, a `connect_timeout` of 0 means no limit; here it means none given.
+    /// How long each host may take. A `connect_timeout` of 0, which libpq takes as no limit, selects the default here.
     func connectLimit(_ timeout: String?) -> Duration {
         let given = timeout.flatMap { Int($0) } ?? 0
         return .seconds(given > 0 ? given : count > 1 ? 3 : 10)
     }
 
-    /// The list without the host at a place.
+    /// The list without the host at `place`.
     ///
-    /// - Parameter isSilent: the other addresses of its name are still to be tried.
+    /// - Parameter isSilent: whether the host did not answer. Then the other addresses of its name stay in the list.
     func leaving(_ place: ServerHost, isSilent: Bool = false) -> [ServerHost] {
         guard let index = firstIndex(where: { $0.isTried(at: place) }) else { return [] }
         var others = self

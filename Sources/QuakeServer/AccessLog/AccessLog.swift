@@ -2,10 +2,10 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Writes one line for each request: a JSON object.
+/// Writes one line for each request, with a JSON object.
 ///
-/// Requests never wait for it. Lines for a pipe that is not read are dropped beyond some thousand, as are lines for a full
-/// disk, and counted.
+/// Requests never wait for the log. Lines are dropped and counted when 10,000 lines wait for a pipe that is not read, or when the
+/// disk is full.
 public final class AccessLog: Sendable {
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "access log")
@@ -33,14 +33,14 @@ public final class AccessLog: Sendable {
             state.withLock { state in
                 state.waiting -= 1
                 if error != 0 { state.dropped += 1 }
-                // Once it has no reader, the descriptor may soon be that of something else. A full disk may have
-                // room again.
+                // After these errors, nothing is written any more: the descriptor may soon belong to another file. A full disk
+                // may have room again.
                 if error == EPIPE || error == EBADF { state.isBroken = true }
             }
         }
     }
 
-    /// - Returns: the number of the system's error; 0 if there is none.
+    /// - Returns: the system's error number; 0 if the line was written.
     private func write(_ line: [UInt8]) -> Int32 {
         var rest = line[...]
         while !rest.isEmpty {
@@ -52,7 +52,7 @@ public final class AccessLog: Sendable {
         return 0
     }
 
-    /// Waits for what is not written yet, a second at most.
+    /// Waits until all lines are written, a second at most.
     func finish() {
         let isWritten = DispatchSemaphore(value: 0)
         queue.async { isWritten.signal() }

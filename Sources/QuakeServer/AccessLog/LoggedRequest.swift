@@ -5,7 +5,7 @@ struct LoggedRequest: Sendable {
     let time = Instant.now
     let client: String
     var method = ""
-    /// Without what may be a secret. Empty if the request could not be read.
+    /// The target without values that may be secret. Empty if the request could not be read.
     var target = ""
     var version = ""
     /// 0 if the client went away before the end of the answer.
@@ -16,7 +16,7 @@ struct LoggedRequest: Sendable {
     var referrer: String?
     var agent: String?
 
-    /// A target with the values of known parameters only: others may hold anything, such as keys that were meant for another
+    /// A target with the values of known parameters only. Other values may be anything, such as keys that were meant for another
     /// service.
     static func target(_ path: String, query: String?) -> String {
         guard let query else { return path }

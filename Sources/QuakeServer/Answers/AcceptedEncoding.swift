@@ -1,6 +1,6 @@
 /// Reads `Accept-Encoding` (RFC 9110, 12.5.3).
 enum AcceptedEncoding {
-    /// Whether the client would rather have gzip than nothing.
+    /// Whether the client accepts gzip, and does not prefer an uncompressed body.
     static func prefersGzip(_ field: String?) -> Bool {
         guard let field else { return false }
         var weights: [Substring: Double] = [:]

@@ -2,31 +2,30 @@ import HTTPTypes
 import PostgreSQL
 import QuakeStore
 
-/// What a route answers from the database.
+/// An answer that is read from the database.
 struct Answer: Sendable {
-    /// Identifies the request within the ETag: its path and its query in a normal form, the format included.
+    /// Identifies the request within the ETag: what was asked for, and in which format.
     let key: String
     let contentType: String
     var cacheSeconds = 0
-    /// The token of the past that it is of, if it stays the same in every state of the catalogue: it has its own tag, and caches
-    /// may keep it.
+    /// The token of the past state that the answer shows, if the answer can never change. Its ETag then does not depend on the
+    /// catalogue's current state, and caches may keep it for long.
     var past: Int?
-    /// Whether the body has URLs of this server.
+    /// Whether the body contains URLs of this server.
     var namesServer = false
     var lane = Lane.short
-    /// Anything else that the body depends on, besides the key and the history's position, such as the time of the feed's
-    /// document. It becomes part of the ETag. Without it, the state that is handed over lacks the settled documents.
+    /// Anything that the body depends on besides the key and the history's position, such as the time of the feed's document. It
+    /// becomes part of the ETag. If it is nil, `write` gets a state without the settled documents.
     var edition: (@Sendable (CatalogueState) -> String)?
-    /// Writes the body from one statement, and before it notes the state that it is of. Nothing is written, and it returns
-    /// false, if the answer takes more than that; nil for an answer that always does.
+    /// Notes the catalogue's state and then writes the body, both from one statement. If one statement is not enough, it writes
+    /// nothing and returns false. nil for an answer that always needs `write`.
     var writeAtOnce: (@Sendable (isolated Connection, AnswerWriter) throws -> Bool)?
-    /// It runs in a transaction, REPEATABLE READ and READ ONLY, that sees the state which is handed over. Until it has
-    /// written something it may throw a `Refusal`, which is then the answer. It may run again after it failed without having
-    /// written anything.
+    /// Writes the body in a REPEATABLE READ, READ ONLY transaction that sees the state passed to it. As long as it has written
+    /// nothing, it may throw a `Refusal`, which becomes the answer. If it fails before it has written anything, it may run again.
     let write: @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
 }
 
-/// An answer that is made without rows, or a refusal.
+/// A reply with its whole body in memory, such as a file of the page or a refusal.
 struct Reply: Sendable {
     var status = 200
     var contentType = "text/plain; charset=utf-8"

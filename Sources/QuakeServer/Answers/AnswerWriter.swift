@@ -3,11 +3,13 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// Takes the body of an answer, on the thread of the connection that brings its rows. Compresses it if the client wants that.
+/// Writes the body of an answer into a spool, on the thread of the connection that reads its rows. Compresses the body if the
+/// client accepts that.
 ///
-/// A body consists of bytes, or of events. The head of events may say how many there are: until it is written, they are held back.
+/// A body consists of bytes or of events. The head in front of the events may contain their number, so events are held back until
+/// the head is written.
 final class AnswerWriter: Sendable {
-    /// Just less than a power of two, which buffers grow to.
+    /// A little less than a power of two, because buffers grow to powers of two.
     private static let pieceSize = 60 << 10
 
     private let spool: Spool
@@ -18,7 +20,8 @@ final class AnswerWriter: Sendable {
         var encoder: (any EventEncoder)?
         var bytes: [UInt8] = []
         var lacksHead = false
-        /// Bytes that the spool does not have yet. The end of a short answer comes with the rest, so that it is sent at once.
+        /// Bytes that the spool does not have yet. The end of a short answer is added to them, so that the whole answer is sent
+        /// at once.
         var held: [UInt8] = []
         var catalogue: CatalogueState?
         var rows = 0
@@ -41,7 +44,7 @@ final class AnswerWriter: Sendable {
         state = Mutex(State(compressor: isCompressed ? GzipEncoder() : nil))
     }
 
-    /// - Throws: `CancellationError` when the client has left.
+    /// - Throws: what `Spool.append` throws, such as `CancellationError` when the client has left.
     func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
         let piece = state.withLock { state in
@@ -52,9 +55,10 @@ final class AnswerWriter: Sendable {
         if !piece.isEmpty { try spool.append(piece) }
     }
 
-    /// Begins with events, which are held back until `writeHead`. Any that were held back before are forgotten.
+    /// Begins a body of events, which are held back until `writeHead` is called. Events that an earlier call has held back are
+    /// discarded.
     ///
-    /// - Returns: the properties that their rows need, in this order.
+    /// - Returns: the properties that each row must have, in this order.
     func begin(_ encoder: any EventEncoder) -> [Property] {
         state.withLock { state in
             (state.encoder, state.bytes, state.lacksHead, state.rows) = (encoder, [], true, 0)
@@ -62,7 +66,7 @@ final class AnswerWriter: Sendable {
         return type(of: encoder).properties
     }
 
-    /// Puts the head in front of the events. From now on, they are handed over.
+    /// Puts the head in front of the events. From now on, events are passed to the spool.
     ///
     /// - Parameter count: how many events there will be.
     func writeHead(of count: Int) {
@@ -75,9 +79,9 @@ final class AnswerWriter: Sendable {
 
     /// Appends the event of a row.
     ///
-    /// - Throws: `RowError`; `CancellationError` when the client has left.
+    /// - Throws: `RowError`; what `Spool.append` throws, such as `CancellationError` when the client has left.
     func append(_ row: inout Row) throws {
-        // The closure of a lock cannot take the row along.
+        // The closure of `withLock` cannot capture an `inout` parameter.
         var taken = row
         let piece = try state.withLock { state -> [UInt8] in
             state.rows += 1
@@ -88,16 +92,16 @@ final class AnswerWriter: Sendable {
         if !piece.isEmpty { try spool.append(piece) }
     }
 
-    /// Notes the state of the catalogue that the body is of, as soon as the answer's transaction has begun.
+    /// Notes the catalogue's state that the body shows, as soon as the answer's transaction has begun.
     func note(_ catalogue: CatalogueState) { state.withLock { $0.catalogue = catalogue } }
 
     var catalogue: CatalogueState? { state.withLock { $0.catalogue } }
     /// Whether it is too late to answer with an error.
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
-    /// How many events the body has, as far as they were appended.
+    /// How many events were appended so far.
     var rows: Int { state.withLock { $0.rows } }
 
-    /// Hands over the end of the events and the rest, on the same thread.
+    /// Passes the rest of the body to the spool, with the end of the events. Call it on the same thread as the other methods.
     func finish() throws {
         let rest = state.withLock { state in
             state.encoder?.finish(&state.bytes)

@@ -4,14 +4,14 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// One answer on its way: a session fills a spool, and the client reads from it at its own pace.
+/// Delivers one answer: a session fills a spool, and the client reads from it at its own pace.
 struct Delivery: Sendable {
     let responder: Responder
     let answer: Answer
     let request: HTTPRequest
     let rateLimitKey: ClientAddress?
     private let isCompressed: Bool
-    /// The key under which a short answer is kept; nil for one that is not kept.
+    /// The key for `RecentAnswers`; nil if the answer is never kept there.
     private let key: String?
 
     init(responder: Responder, answer: Answer, request: HTTPRequest, rateLimitKey: ClientAddress?) {
@@ -27,7 +27,7 @@ struct Delivery: Sendable {
 
     /// Delivers a 304, a kept answer, or a new one.
     ///
-    /// - Throws: an error that came after the head was written.
+    /// - Throws: an error that occurred after the head was written, or after the client had left.
     @concurrent
     func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
         if let state = responder.knownState, isKnown(at: state, isThere: false) {
@@ -42,10 +42,10 @@ struct Delivery: Sendable {
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
-    /// An answer that was given before, if the catalogue is still the same. One small query serves all who ask at that
-    /// moment: the last known state may be some milliseconds old, and an answer never is.
+    /// A recent answer, if the catalogue has not changed since. The last known state may be some milliseconds old, and an answer
+    /// must not be, so the state is read again. One small query serves all requests that ask at the same moment.
     private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
-        // If the state cannot be read, neither can the answer, and then an error will say why.
+        // If the state cannot be read, reading the answer fails as well, and that error says why.
         guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()
         else { return nil }
         return responder.recent.body(key, at: state).map { ($0, state) }
@@ -107,8 +107,8 @@ struct Delivery: Sendable {
             try await output.begin(head(of: state))
             while true {
                 try await output.write(piece)
-                // Writing waits while the channel is full, and it says so only once its loop has taken these bytes. A loop that
-                // is behind would be given a whole answer.
+                // A write waits while the channel is full, but the channel only knows that it is full once its event loop has
+                // taken the bytes. Without this wait, a loop that is behind would be given the whole answer.
                 try await channel.eventLoop.submit {}.get()
                 count(piece)
                 guard let next = try await reader.next() else { break }
@@ -163,7 +163,8 @@ struct Delivery: Sendable {
                         try await answer.write(connection, state, writer)
                     }
                 }
-                // It may wait for room, or for the disk: here, where nothing else waits with it.
+                // This may wait for the quota or for the disk, so it runs on the connection's thread, where it blocks nothing
+                // else.
                 try writer.finish()
             }
         }

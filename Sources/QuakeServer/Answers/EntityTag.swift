@@ -1,15 +1,15 @@
 import Feed
 import QuakeStore
 
-/// The entity tag of an answer (RFC 9110, 8.8.3): the state of the catalogue, the request, and the
-/// server that writes it.
+/// The entity tag of an answer (RFC 9110, 8.8.3), made from the catalogue's state, the request, and the server's version and
+/// settings.
 ///
-/// Weak, because an answer may contain the time of its writing.
+/// The tag is weak, because an answer may contain the time at which it was written.
 struct EntityTag: Equatable, CustomStringConvertible {
     let description: String
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool, _ settings: ServerSettings) {
-        // Another version may write it in another way.
+        // Another version of the server may write the same answer differently.
         let request = "\(settings.version)\n\(settings.namesAuthors)\n\(answer.key)"
         guard answer.past == nil else {
             self.init(of: request.utf8, isCompressed: isCompressed)
@@ -22,13 +22,14 @@ struct EntityTag: Equatable, CustomStringConvertible {
         self.init(beginning, of: text.utf8, isCompressed: isCompressed)
     }
 
-    /// The tag of something that never changes while the program runs, or of what these bytes say, within a state.
+    /// A tag with a hash of these bytes, which determine the answer: the answer itself, or the request and the state that it
+    /// depends on.
     init(_ beginning: String = "", of bytes: some Sequence<UInt8>, isCompressed: Bool) {
         let hash = String(bytes.hash64, radix: 16)
         description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
     }
 
-    /// Whether a value of `If-None-Match` names it. The comparison is weak, as the header requires.
+    /// Whether a value of `If-None-Match` contains this tag. The comparison is weak, as the header requires.
     ///
     /// - Parameter isThere: whether the answer is known not to be an error; only then does `*` match it.
     func isNamed(by condition: String?, isThere: Bool) -> Bool {

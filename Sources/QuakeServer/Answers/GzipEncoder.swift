@@ -5,7 +5,7 @@ struct GzipEncoder: ~Copyable {
     private let stream: UnsafeMutablePointer<z_stream>
     private static let pieceSize = 64 << 10
 
-    /// - Parameter level: 1 to 9. The fastest is the usual one: feeds shrink to a fifth with it.
+    /// - Parameter level: 1 (fastest) to 9 (smallest). The default is the fastest, with which feeds shrink to a fifth.
     init(level: Int32 = 1) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
@@ -20,7 +20,7 @@ struct GzipEncoder: ~Copyable {
         stream.deallocate()
     }
 
-    /// The compressed bytes that are ready after these, perhaps none.
+    /// Compresses these bytes. Returns the compressed bytes that are ready, which may be none.
     mutating func compress(_ bytes: [UInt8], isLast: Bool = false) -> [UInt8] {
         var result: [UInt8] = []
         bytes.withUnsafeBufferPointer { input in

@@ -2,7 +2,7 @@ import Feed
 import Glibc
 
 extension Instant {
-    /// Such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
+    /// The date as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
     var httpDate: String {
         var (seconds, parts) = (time_t(milliseconds.divided(by: 1000).whole), tm())
         gmtime_r(&seconds, &parts)

@@ -3,10 +3,10 @@ import NIOCore
 import QuakeStore
 import Synchronization
 
-/// Recent short answers, for the same questions while the catalogue is unchanged.
+/// A cache of recent short answers, for repeated requests while the catalogue is unchanged.
 ///
-/// All of them are of one state, and are forgotten with it. They take a few megabytes at most: beyond that, the
-/// oldest are dropped. All are forgotten after a minute, too, because a change that history does not record makes no new state.
+/// All answers are from the same state; the first answer from a new state drops them. They take 4 MiB at most: beyond that, the
+/// oldest are dropped. All are also dropped after a minute, because a change that the history does not record makes no new state.
 final class RecentAnswers: Sendable {
     struct Body {
         let bytes: ByteBuffer
@@ -17,12 +17,12 @@ final class RecentAnswers: Sendable {
     private let kept = Mutex(Kept())
 
     private struct Kept {
-        /// Without the settled documents.
+        /// The state of all answers, without the settled documents.
         var state: CatalogueState?
         var since = ContinuousClock.now
-        /// By exact keys: the code of an event is part of one.
+        /// Keys are compared byte by byte, because they can contain event codes.
         var bodies: [ExactText: Body] = [:]
-        /// The oldest first.
+        /// The keys of `bodies`, the oldest first.
         var keys: [ExactText] = []
         var size = 0
 
@@ -45,7 +45,7 @@ final class RecentAnswers: Sendable {
         }
     }
 
-    /// Whether something is kept under this key, of any state.
+    /// Whether an answer is kept under this key, even one from an outdated state.
     func has(_ key: String) -> Bool {
         kept.withLock { $0.bodies[ExactText(key)] != nil }
     }

@@ -1,9 +1,9 @@
 import Feed
 import HTTPTypes
 
-/// Why a request has no answer, in one sentence for people.
+/// Why a request is refused, as one sentence for people.
 struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
-    /// A status of HTTP. 204 means that nothing was found; it has no body.
+    /// The HTTP status. 204 means that nothing was found, and has no body.
     let status: Int
     let sentence: String
 
@@ -16,10 +16,10 @@ struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
 
     var description: String { "\(status) \(Self.names[status] ?? "Error"): \(sentence)" }
 
-    /// The body, text/plain, as the standard of the event service has it.
+    /// The text/plain body, in the form that the FDSN standard of the event service prescribes.
     ///
     /// - Parameters:
-    ///   - request: the URL that was asked for.
+    ///   - request: the requested URL.
     ///   - service: the URL of the service, `…/fdsnws/event/1/`.
     func text(request: String, service: String, at moment: Instant = .now) -> String {
         """
@@ -50,7 +50,7 @@ struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension Reply {
-    /// - Parameter text: the body, if it is not just the sentence.
+    /// - Parameter text: the body; nil for the refusal's sentence alone.
     init(_ refusal: Refusal, as text: String? = nil) {
         let text = refusal.status == 204 ? "" : text ?? "\(refusal.sentence)\n"
         self.init(status: refusal.status, body: Array(text.utf8))

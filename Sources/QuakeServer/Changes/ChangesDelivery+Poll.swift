@@ -2,13 +2,13 @@ import HTTPTypes
 import NIOCore
 import QuakeStore
 
-// One answer to a client that asks for the changes again and again: those from its position up to the newest one, as soon as
-// there is one. Its last line is the position to continue from, which is the client's own if nothing came in time.
+// Answers one long poll: sends the changes from the client's position up to the newest one, as soon as there are any. The last
+// line is the position to continue from. If nothing came in time, that is the client's own position.
 //
-// All who ask from the same position get the same bytes, so that a cache in front asks once for all of them. The kept
-// answer stays true: a later client continues from its end.
+// Clients that ask from the same position get the same bytes, so a cache in front of the server asks once for all of them. A
+// cached answer stays true, because a later client continues from its end.
 extension ChangesDelivery {
-    /// How long a cache may give changes to others, in seconds. Who comes later gets a longer stretch at once.
+    /// How long a cache may keep an answer with changes, in seconds. A client that asks later gets more changes at once.
     private static let keptFor = 60
 
     @concurrent
@@ -34,7 +34,7 @@ extension ChangesDelivery {
             guard let place = place(in: ring) else {
                 if try await sendHistory(to: &output, client, channel) { return }
                 await live.wait(news, nil) { place(in: $0) != nil }
-                // Its own position is the newest one, though it is not known here yet.
+                // The client's own position is the newest one, although this process does not know that position yet.
                 if let position = request.start.position, isOver() {
                     return try await send(position, to: &output)
                 }
@@ -60,11 +60,12 @@ extension ChangesDelivery {
         try await output.send(head(position, seconds: 1), form.line(of: position))
     }
 
-    // MARK: What the live passes have
+    // MARK: Changes from the live passes
 
-    /// Writes live passes. A client that is so slow that they are given up is dropped, and asks again.
+    /// Writes live passes. If the client is so slow that one of them is no longer kept, its connection is closed, and it can ask
+    /// again.
     ///
-    /// - Parameter selected: what the filter selects of each.
+    /// - Parameter selected: what the filter selects of each pass; nil without a filter.
     @concurrent
     private func write(
         _ selected: [SelectedChanges?], after place: LivePlace, to output: inout Output
@@ -93,7 +94,8 @@ extension ChangesDelivery {
         return isHere ? place : nil
     }
 
-    /// What the filter selects of each live pass; nil if there is none, or the filter is still being applied.
+    /// What the filter selects of each live pass after the client's place. nil if there is no such pass, or if the filter is
+    /// still being applied.
     private func ready(_ place: LivePlace, _ ring: LiveRing) -> [SelectedChanges?]? {
         guard place.next < ring.next else { return nil }
         var all: [SelectedChanges?] = []
@@ -110,9 +112,9 @@ extension ChangesDelivery {
         return all
     }
 
-    // MARK: What the database has
+    // MARK: Changes from the database
 
-    /// - Returns: false if that is nothing new, and was not sent.
+    /// - Returns: false if the history has nothing new. Nothing was sent then.
     @concurrent
     private func sendHistory(
         to output: inout Output, _ client: Client, _ channel: any Channel

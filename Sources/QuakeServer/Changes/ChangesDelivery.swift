@@ -3,7 +3,7 @@ import HTTPTypes
 import NIOCore
 import QuakeStore
 
-/// Changes on their way to a client: a stream, or the answer to a poll.
+/// Delivers changes to a client, as a stream or as the answer to a long poll.
 struct ChangesDelivery: Sendable {
     let responder: Responder
     let request: ChangesRequest
@@ -14,9 +14,9 @@ struct ChangesDelivery: Sendable {
     var settings: ServerSettings { responder.settings }
     var form: StreamForm { request.form }
 
-    /// Delivers them, until the client goes away or the server ends.
+    /// Runs until the poll is answered, the client leaves, or the server ends.
     ///
-    /// - Throws: an error that came after the head was written.
+    /// - Throws: an error that occurred after the head was written, or after the client had left.
     @concurrent
     func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
         do {
@@ -38,7 +38,7 @@ struct ChangesDelivery: Sendable {
 
     // MARK: The stream
 
-    /// Writes to the client, and before the first bytes the head and what a stream begins with.
+    /// Writes to the client. The head and the beginning of the stream are written before the first bytes.
     @concurrent
     private func write(_ bytes: ByteBuffer, to output: inout Output, _ client: Client) async throws {
         if !output.hasBegun {
@@ -50,7 +50,7 @@ struct ChangesDelivery: Sendable {
         try await output.write(bytes)
     }
 
-    /// Missing passes are read from the database, together with other clients that need the same; then the client is live.
+    /// Reads missed passes from the database, together with other clients that need the same passes. Then the client is live.
     @concurrent
     private func follow(_ output: inout Output, _ client: Client, _ channel: any Channel) async throws {
         if isHead {
@@ -77,7 +77,7 @@ struct ChangesDelivery: Sendable {
             }
             switch end {
             case .gone: throw CancellationError()
-            // A position at least was written.
+            // The head was written, because each client gets at least a position.
             case .ended: return try await output.finish()
             case .restart(let reached):
                 (position, signature, epoch) = try await catchUp(
@@ -90,7 +90,7 @@ struct ChangesDelivery: Sendable {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
-            // It may have left just now, which is not an error.
+            // The client may have left just now, which is not an error.
             guard channel.isActive else { throw CancellationError() }
             let client = LiveClient(request.form, for: rateLimitKey, live, loop, settings)
             let pipeline = channel.pipeline.syncOperations
@@ -99,10 +99,10 @@ struct ChangesDelivery: Sendable {
         }.get()
     }
 
-    // MARK: What is not at hand
+    // MARK: Missed passes
 
-    /// Writes one pass that is read from the database. Once the head is written, the client just waits while the database
-    /// is unreachable.
+    /// Reads one pass from the database and writes it. Once the head is written, the client just waits while the database is
+    /// unreachable.
     @concurrent
     private func catchUp(
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
@@ -115,7 +115,7 @@ struct ChangesDelivery: Sendable {
                 channel.close(promise: nil)
             }
             client.begin { reader.leave() }
-            // As long as it waits, the client hears something, the head first.
+            // While the client waits, it gets heartbeats. The head comes before the first of them.
             let interval = TimeAmount(settings.heartbeat / 3)
             let timer = channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
                 reader.poke()

@@ -8,7 +8,7 @@ struct ChangesRequest: Sendable {
     let kind: Kind
 
     enum Kind: Sendable {
-        /// All rows or missed changes, and then new ones.
+        /// All rows or the missed changes, and then new changes.
         case stream
         /// The next changes as soon as there are any, within this time.
         case poll(Duration)
@@ -16,18 +16,18 @@ struct ChangesRequest: Sendable {
 
     enum Start: Sendable, Hashable {
         case snapshot
-        /// With what comes after this moment.
+        /// Only changes after this moment.
         case now
-        /// A position of which only this is known.
+        /// The changes since a position of which only the token is known.
         case token(Int)
-        /// With the changes since a position, or with all rows if the table's signature is no longer this one; nil if it is not
+        /// The changes since a position, or all rows if the table no longer has this signature. nil if the signature is not
         /// known.
         case position(Position, of: String? = nil)
 
         var position: Position? { if case .position(let position, _) = self { position } else { nil } }
     }
 
-    /// Parameters of `query` that a stream refuses: it has no order, no end and no past.
+    /// Parameters of `query` that `/changes` refuses, because changes have no order, no end and no past.
     private static let refused: Set<EventParameter> = [
         .updatedafter, .asof, .includedeleted, .includeallorigins, .includeallmagnitudes, .includearrivals,
         .merge, .includeearthquake, .format, .nodata, .orderby, .limit, .offset, .callback, .kmlcolorby,
@@ -35,8 +35,8 @@ struct ChangesRequest: Sendable {
     ]
 
     /// - Parameters:
-    ///   - query: what is behind the URL's `?`; may be empty.
-    ///   - takesChunks: whether the client knows chunks.
+    ///   - query: the part of the URL after the `?`; may be empty.
+    ///   - takesChunks: whether the client understands a body in chunks.
     /// - Throws: `Refusal`, with status 400.
     init(_ query: String, _ headers: HTTPFields, _ settings: ServerSettings, takesChunks: Bool) throws {
         var pairs = try queryParameters(query)
@@ -47,9 +47,9 @@ struct ChangesRequest: Sendable {
             return given.first?.value
         }
         let (after, wait) = (try take("after"), try take("wait"))
-        // Answers that caches keep depend on the URL only.
+        // Caches may keep answers to long polls, so these depend on the URL only, not on header fields.
         let isStream = wait == nil
-        // An empty one is what a browser has before it has any.
+        // An empty ID means that the browser has received none yet.
         let lastID = headers[.lastEventID].flatMap { $0.isEmpty || !isStream ? nil : $0 }
         let start = try Self.start(lastID ?? after)
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
@@ -91,13 +91,14 @@ struct ChangesRequest: Sendable {
 }
 
 extension HTTPField.Name {
-    /// What a browser sends when it connects again (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+    /// The last ID that a browser has received, which it sends when it reconnects
+    /// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
     static let lastEventID = HTTPField.Name("Last-Event-ID")!
 }
 
-/// Which events a client wants.
+/// Selects the events whose changes a client wants.
 struct ChangeFilter: Sendable, Hashable {
-    /// Equal for filters that are equal.
+    /// Identifies the filter: equal filters have equal keys.
     let key: ExactText
     let selection: QuakeSelection
 

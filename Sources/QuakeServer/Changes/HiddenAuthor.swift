@@ -1,12 +1,12 @@
 extension [UInt8] {
-    /// Makes the author and the context null in a change as PostgreSQL wrote it, with its columns in their order: `{"token":8,
-    /// "committed_at":"…","author":"…","context":"…",…}`. Leaves any other line as it is.
+    /// Sets the author and the context to null in a change as PostgreSQL wrote it, with its columns in their order:
+    /// `{"token":8,"committed_at":"…","author":"…","context":"…",…}`. Leaves any other line as it is.
     ///
-    /// - Parameter start: where the line begins. It ends with the array.
+    /// - Parameter start: the index where the line begins. The line ends with the array.
     mutating func hideAuthor(from start: Int) {
         guard self[start...].starts(with: #"{"token":"#.utf8) else { return }
         let (author, context) = (Array(#","author":"#.utf8), Array(#","context":"#.utf8))
-        // What stands before is a number and a time.
+        // Only a number and a time stand before the author, so this finds the member and not a part of a text.
         guard let begin = self[start...].indices.first(where: { self[$0...].starts(with: author) }) else {
             return
         }
@@ -17,7 +17,7 @@ extension [UInt8] {
         replaceSubrange(names..<end, with: #"null,"context":null"#.utf8)
     }
 
-    /// Where a text or a word of JSON ends.
+    /// The index after the JSON string or word that begins here.
     private func endOfValue(from start: Int) -> Int {
         guard start < count, self[start] == UInt8(ascii: "\"") else {
             return self[start...].firstIndex { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "}") } ?? count

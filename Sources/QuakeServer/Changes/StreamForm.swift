@@ -6,9 +6,9 @@ struct StreamForm: Sendable, Hashable {
     let syntax: Syntax
     /// Whether changes tell who made them.
     let namesAuthors: Bool
-    /// nil for all events.
+    /// The filter for events; nil for all events.
     let filter: ChangeFilter?
-    /// Whether the body consists of chunks (RFC 9112, 7.1). To clients of HTTP/1.0 it goes as it is.
+    /// Whether the body is sent in chunks (RFC 9112, 7.1). HTTP/1.0 clients get it without chunks.
     let isChunked: Bool
 
     enum Syntax: Sendable {
@@ -24,7 +24,8 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// The beginning of the stream. It tells browsers how long to wait before they reconnect, not all at the same moment.
+    /// The beginning of the stream. It tells browsers how long to wait before they reconnect. The time is random, so that they do
+    /// not all reconnect at the same moment.
     var beginning: [UInt8] {
         switch syntax {
         case .events: Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8)
@@ -39,7 +40,7 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// Says that the database is away. Lines have no word for it.
+    /// Tells the client that the database is unreachable. Streams of lines have no message for that, so they get a heartbeat.
     var outage: [UInt8] {
         switch syntax {
         case .events: Array("event: away\ndata: {}\n\n".utf8)
@@ -70,9 +71,9 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// Appends a line of JSON, without its line feed.
+    /// Appends a line of JSON, which is passed without its line feed.
     ///
-    /// - Parameter selected: the last member, if it is not there yet.
+    /// - Parameter selected: the value of a member `selected` to add at the end; nil to add none.
     func append(
         _ kind: Kind, _ line: some Collection<UInt8>, selected: Bool? = nil, to bytes: inout [UInt8]
     ) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// An address of the Internet. IPv4 addresses are those that IPv6 has for them (RFC 4291, 2.5.5.2).
+/// An IP address. IPv4 addresses are kept as IPv4-mapped IPv6 addresses (RFC 4291, 2.5.5.2).
 struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     private var bits: UInt128
 
@@ -23,12 +23,12 @@ struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     var isVersion4: Bool { bits & ~0xFFFF_FFFF == Self.version4 }
-    /// Whether it is the one that this machine has for itself.
+    /// Whether this is 127.0.0.1 or ::1.
     var isLoopback: Bool { self == .loopback || bits == 1 }
-    /// The key of rate limits. An IPv6 client has at least a network of 64 bits.
+    /// The address that limits apply to. An IPv6 client has at least a network of 64 bits, so limits apply to the whole network.
     var rateLimitKey: ClientAddress { isVersion4 ? self : prefix(64) }
 
-    /// With zeros behind so many bits of 128.
+    /// The first `count` of the 128 bits, followed by zeros.
     func prefix(_ count: Int) -> ClientAddress {
         var prefix = self
         prefix.bits &= ~(UInt128.max >> count)

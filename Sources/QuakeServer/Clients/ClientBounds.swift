@@ -1,8 +1,8 @@
 import Synchronization
 
-/// What each client address holds at once, and may hold.
+/// Counts and limits how many connections, streams and costly requests each client address has at once.
 ///
-/// The machine itself and trusted proxies may hold anything: they speak for others.
+/// The machine itself and trusted proxies that name no client have no limits, because they act for other clients.
 final class ClientBounds: Sendable {
     enum Kind: String, CaseIterable {
         case connection, stream, costly
@@ -22,8 +22,8 @@ final class ClientBounds: Sendable {
         }
     }
 
-    /// - Parameter address: nil for those who are not told apart.
-    /// - Throws: `Refusal` 429 if it holds as many as it may.
+    /// - Parameter address: nil for clients without limits.
+    /// - Throws: `Refusal` 429 if the address already has as many as it may have.
     func take(_ kind: Kind, for address: ClientAddress?) throws {
         guard let address else { return }
         try state.withLock { state in

@@ -1,9 +1,9 @@
 import NIOCore
 
-/// What waits for a turn, round-robin by group: a group with many elements costs the others no more than one with one.
+/// A queue that serves groups round-robin: a group with many elements delays the others no more than a group with one element.
 struct FairQueue<Group: Hashable, Element> {
     private var elements: [Group: CircularBuffer<Element>] = [:]
-    /// The groups that have elements, the one whose turn is next first.
+    /// The groups that have elements, in the order of their next turns.
     private var groups = CircularBuffer<Group>()
 
     mutating func append(_ element: Element, of group: Group) {

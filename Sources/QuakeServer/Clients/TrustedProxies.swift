@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The proxies whose word about where a request comes from counts.
+/// The proxies whose `X-Forwarded-For` tells where a request comes from. The field is ignored if any other peer sends it.
 public struct TrustedProxies: Sendable {
     private let networks: [Network]
 
@@ -8,7 +8,7 @@ public struct TrustedProxies: Sendable {
         private let prefix: ClientAddress
         private let bits: Int
 
-        /// - Parameter text: such as `192.0.2.1` or `10.0.0.0/8`.
+        /// - Parameter text: an address or a network, such as `192.0.2.1` or `10.0.0.0/8`.
         public init?(_ text: String) {
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
             guard let first = parts.first, parts.count <= 2, let address = ClientAddress(first) else {
@@ -29,7 +29,7 @@ public struct TrustedProxies: Sendable {
 
     func contains(_ address: ClientAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// Where a request comes from: the last address in `X-Forwarded-For` that is not a trusted proxy's.
+    /// The address that a request comes from: the last address in `X-Forwarded-For` that is not a trusted proxy's.
     ///
     /// - Parameter peer: the other end of the connection.
     func client(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress {
@@ -47,7 +47,7 @@ public struct TrustedProxies: Sendable {
         fields.contains(.xForwardedFor) && !contains(peer)
     }
 
-    /// The address whose limits a request counts against; nil for this machine, and for a proxy that names no client.
+    /// The address whose limits a request counts against; nil for this machine, and for a trusted proxy that names no client.
     func rateLimitKey(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress? {
         if contains(peer) ? !fields.contains(.xForwardedFor) : peer.isLoopback { return nil }
         return client(behind: peer, fields).rateLimitKey
@@ -58,7 +58,7 @@ public struct TrustedProxies: Sendable {
         var text = text.drop { $0 == " " || $0 == "\t" }
         while text.last == " " || text.last == "\t" { text.removeLast() }
         if text.first == "[" { return ClientAddress(text.dropFirst().prefix { $0 != "]" }) }
-        // With a port behind it, an address of IPv4 has one colon.
+        // An IPv4 address that is followed by a port has one colon.
         let isWithPort = text.count { $0 == ":" } == 1
         return ClientAddress(isWithPort ? text.prefix { $0 != ":" } : text)
     }

@@ -6,7 +6,7 @@ import XML
 extension EventAPI {
     static let path = "/fdsnws/event/1/"
 
-    /// What a path of the event service leads to.
+    /// Finds what answers a path of the event service.
     ///
     /// - Parameters:
     ///   - path: what follows `/fdsnws/event/1/`.
@@ -36,7 +36,8 @@ extension EventAPI {
         }
     }
 
-    /// Takes apart `query.geojson`, as scripts for the USGS's service write it. Any other path is a method as it stands.
+    /// Splits a path such as `query.geojson`, as scripts for the USGS's service write it, into method and format. Any other path
+    /// is a method without a format.
     private static func methodAndFormat(_ path: String) -> (method: String, format: EventFormat?) {
         for method in ["query", "count"] where path.hasPrefix("\(method).") {
             if let format = EventFormat(name: String(path.dropFirst(method.count + 1))) {
@@ -47,7 +48,7 @@ extension EventAPI {
     }
 
     private static func events(_ request: EventRequest, _ target: String, _ baseURL: String) -> Answer {
-        // Colours by age grow old without a change.
+        // Colours by age change with time even if no event changes, so the key contains the minute.
         let isTimed = request.format == .kml && request.kml.color == .age
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
@@ -75,7 +76,7 @@ extension EventAPI {
         }
     }
 
-    /// The answer of `catalogs` and `contributors`.
+    /// The answer to `catalogs` and `contributors`.
     private static func list(
         _ target: String, _ element: String,
         _ names: @escaping @Sendable (Connection) async throws -> [String]

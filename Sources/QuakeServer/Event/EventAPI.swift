@@ -1,13 +1,14 @@
 import XML
 
 enum EventAPI {
-    /// That of the standard, and ours within it.
+    /// The version of the FDSN standard, followed by the version of this implementation.
     static let version = "1.2.0"
 
-    /// A description of the service for machines (https://www.w3.org/submissions/wadl/), from which ObsPy learns the parameters.
+    /// A machine-readable description of the service (https://www.w3.org/submissions/wadl/), from which ObsPy learns the
+    /// parameters.
     ///
-    /// - Parameter base: the URL of the service, without a slash at the end. It has no host: ObsPy takes a service whose URL
-    ///   has the word `station` anywhere for another one.
+    /// - Parameter base: the path of the service, without a slash at the end. It has no host, because ObsPy mistakes a service
+    ///   for another one if its URL contains the word `station`.
     static func wadl(base: String) -> String {
         """
         <?xml version="1.0" encoding="UTF-8"?>

@@ -1,14 +1,14 @@
 import QuakeStore
 
 extension QuakeSelection {
-    /// A box and a circle at once select what is in both, as at the USGS.
+    /// Sets the box and the circle. If both are given, they select what is in both, as at the USGS.
     mutating func setArea(_ parameters: EventParameters) throws {
         box = try Self.box(parameters)
         near = try Self.circle(parameters)
     }
 
-    /// A box whose western edge is east of its eastern one runs over the date line. If only one of the two is given, the other
-    /// one is that of the convention, −180 to 180 or 0 to 360, in which the given one is.
+    /// A box whose western edge is east of its eastern edge crosses the date line. If only one edge is given, the other one is
+    /// the end of the range that contains the given longitude: −180 to 180, 0 to 360, or −360 to 0.
     private static func box(_ parameters: EventParameters) throws -> Box? {
         let latitudes = try parameters.range(.minlatitude, .maxlatitude)
         let (west, east) = (try parameters.number(.minlongitude), try parameters.number(.maxlongitude))
@@ -42,7 +42,7 @@ extension QuakeSelection {
 }
 
 extension QuakeSelection.Circle {
-    /// A circle of 180 degrees is the whole earth, even if the last digit of a distance is rounded.
+    /// Radii in kilometres. A radius of 180 degrees covers the whole earth, even if the last digit of a distance is rounded.
     fileprivate static func kilometres(_ degrees: ClosedRange<Double>) -> ClosedRange<Double> {
         let greatest = degrees.upperBound >= 180 ? .infinity : degrees.upperBound * kilometresPerDegree
         return degrees.lowerBound * kilometresPerDegree...greatest

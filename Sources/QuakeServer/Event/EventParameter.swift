@@ -1,7 +1,7 @@
-/// A parameter of the event service: those of fdsnws-event 1.2, those that the USGS adds, and our own: `asof`, `merge` and
+/// The parameters of the event service: those of fdsnws-event 1.2, those that the USGS adds, and our own: `asof`, `merge` and
 /// `includeearthquake`.
 ///
-/// A parameter has to be declared here to be read, and is in the service's WADL then.
+/// The service accepts only parameters that are declared here, and lists all of them in its WADL.
 enum EventParameter: String, CaseIterable, Sendable {
     case starttime, endtime, updatedafter, asof
     case minlatitude, maxlatitude, minlongitude, maxlongitude
@@ -31,7 +31,7 @@ enum EventParameter: String, CaseIterable, Sendable {
         }
     }
 
-    /// By their names and aliases, in lower case.
+    /// The parameters by their names and aliases, in lower case.
     static let named: [String: EventParameter] = Dictionary(
         uniqueKeysWithValues: allCases.flatMap { parameter in
             [parameter.rawValue, parameter.alias].compactMap(\.self).map { ($0, parameter) }
@@ -41,7 +41,7 @@ enum EventParameter: String, CaseIterable, Sendable {
 
     enum Kind: Sendable {
         case time, boolean, text
-        /// With the least and the greatest one that is taken.
+        /// A number within these limits.
         case number(ClosedRange<Double>)
         case integer(ClosedRange<Double>)
         case choice([String])

@@ -1,6 +1,6 @@
 import Feed
 
-/// The parameters of one request, each read by its kind. Faults are `Refusal`s that name the parameter and its
+/// The parameters of one request, with a method for each kind of value. Errors are `Refusal`s that name the parameter and its
 /// value.
 struct EventParameters {
     private var values: [EventParameter: String] = [:]
@@ -24,7 +24,7 @@ struct EventParameters {
 
     func text(_ parameter: EventParameter) -> String? { values[parameter] }
 
-    /// What is between commas. Nothing between two of them is an error.
+    /// The elements of a list with commas between them. An empty element is an error.
     func list(_ parameter: EventParameter) throws -> [String]? {
         guard let value = values[parameter] else { return nil }
         let parts = value.split(at: ",").map { String($0.trimmingPrefix(while: { $0 == " " })) }
@@ -44,7 +44,7 @@ struct EventParameters {
         return try within(parameter, number)
     }
 
-    /// Digits, with a minus where the number can be negative.
+    /// A whole number. A minus is accepted where the number can be negative.
     func integer(_ parameter: EventParameter) throws -> Int? {
         guard let value = values[parameter] else { return nil }
         guard value.utf8.drop(while: { $0 == UInt8(ascii: "-") }).allSatisfy(\.isDigit),
@@ -66,14 +66,14 @@ struct EventParameters {
         throw wrong(parameter, "is not one of \(words.joined(separator: ", "))")
     }
 
-    /// A moment to the millisecond, and whether more digits of the second follow that are not zero.
+    /// A time rounded down to the millisecond, and whether any digit that was cut off is not zero.
     struct Time {
         let floor: Instant
         let isMore: Bool
 
-        /// The first millisecond that is not before the moment.
+        /// The first millisecond that is not before the time.
         var ceiling: Instant { Instant(milliseconds: floor.milliseconds + (isMore ? 1 : 0)) }
-        /// The first millisecond after the moment.
+        /// The first millisecond after the time.
         var next: Instant { Instant(milliseconds: floor.milliseconds + 1) }
     }
 
@@ -88,13 +88,13 @@ struct EventParameters {
         return Time(floor: instant, isMore: digits.dropFirst(3).contains { $0 != "0" })
     }
 
-    /// A time whose offset has its sign again: an unescaped `+` means a space in a URL's query.
+    /// Restores the `+` of a time's offset, because an unescaped `+` means a space in a URL's query.
     static func withoutBlankSign(_ time: String) -> String {
         String(time.prefix(11)) + time.dropFirst(11).replacing(" ", with: "+")
     }
 
-    /// The digits of a time's fraction of the second, which may be none; nil for a form that `Instant` reads, and the service does
-    /// not take.
+    /// The digits of a time's fraction of the second, which may be empty. nil for a form that the service does not accept, even
+    /// if `Instant` can read it.
     private static func fraction(of time: String) -> Substring? {
         time.wholeMatch(
             of: #/\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.(?<digits>\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?)?/#

@@ -8,7 +8,7 @@ extension EventRequest {
     /// - Parameters:
     ///   - connection: in a REPEATABLE READ transaction.
     ///   - newest: the newest token that the transaction sees, if it is known.
-    ///   - url: what was asked for.
+    ///   - url: the requested URL.
     /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; what `writer` throws.
     func writeEvents(
         on connection: Connection, newest: Int? = nil, url: String, _ writer: AnswerWriter
@@ -16,8 +16,8 @@ extension EventRequest {
         let selected = try await selected(on: connection, newest: newest)
         let encoder = encoder(url)
         let properties = writer.begin(encoder)
-        // The count stands in front of the events. A few are held back until they are counted, which saves a query. Solutions are
-        // not events.
+        // The count stands in front of the events. If the events are few, they are held back until they are counted, which saves
+        // a query. The rows of merged earthquakes are solutions, not events, so counting those rows would be wrong.
         var hasHead = false
         if mayBeMany || hasSolutions {
             let count = try await selected.count(upTo: maximum + 1)
@@ -39,10 +39,10 @@ extension EventRequest {
 
     private var hasSolutions: Bool { format == .xml && selection.isMerged }
 
-    /// Writes the answer from one statement, if it is one of a few events of the present, as most are. The catalogue's state is
-    /// noted before anything is written.
+    /// Writes the answer from one statement if it has few events and shows the present, as most answers do. The catalogue's state
+    /// is noted before anything is written.
     ///
-    /// - Returns: false if nothing was written, because the answer takes more than that.
+    /// - Returns: false if nothing was written, because one statement is not enough.
     /// - Throws: `PostgresError`; what `writer` throws.
     func writeAtOnce(
         on connection: isolated Connection, url: String, _ writer: AnswerWriter
@@ -57,18 +57,18 @@ extension EventRequest {
                 try writer.append(&$0)
             }
         } catch let error as PostgresError where error.hasChangedShape || error.sqlState == "40001" {
-            // The table is altered.
+            // The table is being altered.
             return false
         }
         let count = writer.rows
-        // An event that is not there may have been deleted, or have another code now.
+        // An event that was not found may have been deleted, or may have another code now.
         guard count > 0 || eventID == nil, count <= maximum else { return false }
         try check(count)
         writer.writeHead(of: count)
         return true
     }
 
-    /// Writes the head for this many events, or throws if they can't be an answer.
+    /// Writes the head for this many events. Throws a `Refusal` if an answer cannot have that many.
     private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
         if count == 0, let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
             throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
@@ -89,7 +89,7 @@ extension EventRequest {
         }
     }
 
-    /// Whether an answer says what was asked for, with the server's URL.
+    /// Whether the answer contains the requested URL, with this server's host.
     var namesServer: Bool { format == .geojson || format == .kml }
 
     private func encoder(_ url: String) -> any EventEncoder {
@@ -109,7 +109,7 @@ extension EventRequest {
         }
     }
 
-    /// The answer to `count`: how many events `query` would give if there were no greatest number.
+    /// The answer to `count`: how many events `query` would return if answers had no maximum.
     func count(on connection: Connection, newest: Int? = nil) async throws -> String {
         let selected = try await selected(on: connection, newest: newest)
         let count = try await selected.count()
@@ -119,7 +119,7 @@ extension EventRequest {
         return format == .geojson ? "{\"count\":\(count),\"maxAllowed\":\(maximum)}" : "\(count)"
     }
 
-    /// The request for the one event that was asked for, under the code that it has now, if it was renamed. An existing event
+    /// If the one requested event was renamed, the same request with the event's current code; otherwise nil. An existing event
     /// that does not match is not replaced by another one.
     private func renamed(in selected: SelectedQuakes) async throws -> EventRequest? {
         guard let eventID, selection.deleted == .excluded, let code = try await selected.newCode(of: eventID)

@@ -4,18 +4,18 @@ import QuakeStore
 
 struct EventRequest: Sendable {
     let format: EventFormat
-    /// What an answer without events is: 204, 404, or nil for the format's default.
+    /// The status of an answer without events: 204, 404, or nil for the format's default.
     let noData: Int?
     var selection: QuakeSelection
-    /// The event that was asked for, if it was one by its id.
+    /// The requested event's ID, if the request names exactly one ID.
     var eventID: String?
     let maximum: Int
-    /// The function of JavaScript that the answer calls with its GeoJSON; nil for the GeoJSON itself.
+    /// The JavaScript function that the answer calls with its GeoJSON; nil for plain GeoJSON.
     let callback: String?
     let kml: EventKML.Form
     /// Whether each event of GeoJSON says which earthquake it describes.
     let namesEarthquakes: Bool
-    /// What QuakeML has of an earthquake that several agencies report.
+    /// Which origins and magnitudes QuakeML has for an earthquake that several agencies report.
     let solutions: QuakeML.Solutions
 
     /// The value of the answer's `Content-Type`.
@@ -28,7 +28,7 @@ struct EventRequest: Sendable {
     }
 
     /// - Parameters:
-    ///   - query: what is behind the URL's `?`; may be empty.
+    ///   - query: the part of the URL after the `?`; may be empty.
     ///   - pathFormat: the format that the path ends with, as in `query.geojson`; nil if it names none.
     ///   - maximum: the greatest number of events in one answer.
     /// - Throws: `Refusal`, with status 400.
@@ -65,7 +65,7 @@ struct EventRequest: Sendable {
         if namesEarthquakes, selection.deleted != .excluded {
             throw Refusal(400, "includeearthquake and includedeleted exclude each other")
         }
-        // The table has no arrivals: there is nothing to include.
+        // The table has no arrivals, so the value has no effect.
         _ = try parameters.flag(.includearrivals)
         if try parameters.flag(.includesuperseded) == true, selection.deleted != .excluded {
             throw Refusal(400, "includesuperseded and includedeleted exclude each other")
@@ -73,7 +73,8 @@ struct EventRequest: Sendable {
         self.selection = selection
     }
 
-    /// All origins and magnitudes are those of an earthquake.
+    /// Whether events of the same earthquake are merged. A request for all origins or magnitudes implies that, because only
+    /// merged earthquakes have several.
     private static func merges(
         _ parameters: EventParameters, _ solutions: QuakeML.Solutions, _ selection: QuakeSelection
     ) throws -> Bool {
@@ -89,26 +90,26 @@ struct EventRequest: Sendable {
         return isMerged
     }
 
-    /// What it has to wait for if it is a query.
+    /// The lane of a `query` request.
     var lane: Lane { isCostly ? .costly : mayBeMany ? .long : .short }
 
-    /// Whether it is known to take long: no index leads to a past, to deleted events, to events after thousands of others, or to
-    /// the largest of all times, and to merge all events takes a look at each.
+    /// Whether the request is known to take long. No index leads to a past state, to deleted events, to events after thousands of
+    /// others, or to the largest events of all time, and merging all events has to look at each of them.
     var isCostly: Bool {
         let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
         return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
             || isUnbounded && (selection.order == .magnitude || selection.isMerged)
     }
 
-    /// As many events as one holds in memory.
+    /// The greatest number of events that an answer holds in memory.
     static let few = 200
 
     var mayBeMany: Bool {
         selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }
 
-    /// The token of the past that the answer is of, if it is always the same: it is as of a position, and contains nothing that
-    /// pruning removes, such as which events were deleted or renamed.
+    /// The token of the past state that the answer shows, if the answer can never change: it is as of a position, and contains
+    /// nothing that pruning removes, such as which events were deleted or renamed.
     var unchangingPast: Int? {
         guard case .position(let position) = selection.asOf, selection.deleted == .excluded,
             selection.values[.code] == nil
@@ -116,7 +117,7 @@ struct EventRequest: Sendable {
         return position.token
     }
 
-    /// A name, or several with dots in between. Anything else might be a foreign script.
+    /// The callback: a name, or several names with dots in between. Anything else could contain a foreign script.
     private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
         guard let callback = parameters.text(.callback) else { return nil }
         guard format == .geojson else { throw parameters.wrong(.callback, "needs format=geojson") }
@@ -145,7 +146,7 @@ struct EventRequest: Sendable {
 }
 
 extension QuakeSelection {
-    /// The events with these properties, in any order.
+    /// Selects the events with these properties, without an order or a limit.
     init(filter parameters: EventParameters) throws {
         self.init()
         try setTimes(parameters)
@@ -155,7 +156,7 @@ extension QuakeSelection {
 
     fileprivate mutating func setTimes(_ parameters: EventParameters) throws {
         let (start, end) = (try parameters.time(.starttime), try parameters.time(.endtime))
-        // Events are known to the millisecond. Both ends belong to the window.
+        // Events have times in whole milliseconds. Both ends belong to the window.
         since = start?.ceiling
         until = end?.next
         if let start, let end, (start.floor, start.isMore ? 1 : 0) > (end.floor, end.isMore ? 1 : 0) {
@@ -171,7 +172,7 @@ extension QuakeSelection {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is not a token") }
             asOf = .token(token)
         } else {
-            // Also as the service prints committed_at, with an offset.
+            // This also reads a time with an offset, the form in which the service prints `committed_at`.
             guard let past = PastMoment(time: EventParameters.withoutBlankSign(moment)) else {
                 throw parameters.wrong(
                     .asof,
@@ -194,7 +195,7 @@ extension QuakeSelection {
         ]
         _ = try parameters.choice(.reviewstatus)
         for (property, parameter) in texts { values[property] = try parameters.list(parameter) }
-        // Words for not narrowing the selection; an event has one magnitude, which is the preferred one.
+        // These words do not narrow the selection: an event has one magnitude, which is the preferred one.
         if parameters.text(.reviewstatus) == "all" { values[.status] = nil }
         if ["all", "preferred"].contains(parameters.text(.magnitudetype)) { values[.magnitudeType] = nil }
         contributors = try parameters.list(.contributor)

@@ -1,4 +1,4 @@
-/// The parameters of a URL, of what is behind its `?`: decoded, in the order in which they were written.
+/// The parameters of a URL, from the part after its `?`: decoded, in the order in which they were written.
 ///
 /// - Throws: `Refusal` for invalid text: a `%` without two hexadecimal digits, bytes that are not UTF-8, and control
 ///   characters.

@@ -1,7 +1,8 @@
 import QuakeStore
 
-/// One event, under the USGS's own path or that of its agency. It has what the catalogue keeps, as the summary feeds do; the list
-/// of products is empty (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson_detail.php).
+/// The detail document of one event, under the USGS's path or under the path of its agency. It has the properties that the
+/// catalogue keeps, like the summary feeds; the list of products is empty
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson_detail.php).
 enum DetailFeed {
     static func answer(of code: String, in scope: FeedScope) -> Answer {
         Answer(

@@ -1,8 +1,8 @@
 import Feed
 import QuakeStore
 
-/// Whose events a feed has. The USGS's own paths have the USGS's events only; for others, the agency's name stands in front of the
-/// feed's: `summary/gfz/all_day.geojson`.
+/// The agency whose events a feed has. The USGS's own paths have events of the USGS only. For other agencies, the agency's name
+/// stands in front of the feed's name: `summary/gfz/all_day.geojson`.
 enum FeedScope: Sendable, Equatable {
     case agency(Agency)
     case all

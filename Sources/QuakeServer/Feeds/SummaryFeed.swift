@@ -1,15 +1,15 @@
 import Feed
 import QuakeStore
 
-/// A summary feed under the USGS's own path, or that of another agency, made of the catalogue
+/// A summary feed, made from the catalogue, under the USGS's own path or that of another agency
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
 ///
-/// It is never dated later than the catalogue. If the catalogue follows the USGS's feeds, `generated` and `url` of a feed
-/// of the USGS are those of the newest document that was settled and that covers this feed, so that another Quakes settles it as
-/// if it had read the USGS's own. Any other feed is of this server, and of the current minute. An import does not
-/// take its `url`, which names the agency, for a summary feed's: it imports the listed events, and deletes none.
+/// If the catalogue follows the USGS's feeds, `generated` and `url` of a USGS feed are those of the newest settled document that
+/// covers this feed. So the feed is never dated later than the catalogue's data, and another Quakes settles it as if it had read
+/// the USGS's own. Any other feed has the current minute and a URL of this server. This `url` contains the agency's name, so an
+/// import does not take it for a summary feed's URL: it imports the listed events, and deletes none.
 struct SummaryFeed: Sendable, Equatable {
-    /// Such as `all_day`.
+    /// The feed's name, such as `all_day`.
     let name: String
     private let form: Form
     private let scope: FeedScope
@@ -39,7 +39,7 @@ struct SummaryFeed: Sendable, Equatable {
             }
         }
 
-        /// Whether it says where it is found itself.
+        /// Whether the document contains its own URL.
         fileprivate var namesServer: Bool { self != .csv && self != .quakeml }
     }
 
@@ -89,7 +89,7 @@ struct SummaryFeed: Sendable, Equatable {
             })
     }
 
-    // MARK: Where it comes from
+    // MARK: Origin
 
     private struct Origin {
         let author: String
@@ -121,20 +121,20 @@ struct SummaryFeed: Sendable, Equatable {
         return other.size == size || other.size == "all"
     }
 
-    // MARK: What it has
+    // MARK: Content
 
     private func selection(_ generated: Instant) -> QuakeSelection {
         var selection = scope.selection
         selection.since = Instant(milliseconds: generated.milliseconds - period.milliseconds)
-        // The magnitude counts as the feeds' titles show it, with one decimal: the USGS's 2.5 feeds have 2.45.
+        // Magnitudes are compared as the feeds' titles show them, with one decimal: the USGS's 2.5 feeds contain 2.45.
         selection.minimumMagnitude = Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 }
-        // About where the USGS's lists of significant events begin
-        // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). Its exact rule is its own.
+        // The USGS's lists of significant events begin at about this significance
+        // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). The USGS's exact rule is not known here.
         if size == "significant" { selection.ranges[.sig] = 600...Double.infinity }
         return selection
     }
 
-    /// Those of months, and those of weeks with small earthquakes, may have thousands of events.
+    /// Whether the feed may have thousands of events: that of a month, or that of a week with small earthquakes.
     private var mayBeMany: Bool {
         size != "significant" && (period == .month || period == .week && ["all", "1.0"].contains(size))
     }

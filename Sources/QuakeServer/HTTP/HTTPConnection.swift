@@ -7,8 +7,8 @@ import NIOHTTPTypesHTTP1
 
 /// HTTP/1 on one client's connection.
 ///
-/// HummingbirdCore hands over the requests. Its own channel for HTTP/1 lacks the rules of `HTTPRules`, and reads the next
-/// request while it answers one.
+/// HummingbirdCore reads the requests and calls the responder. Its own channel for HTTP/1 is not used, because it lacks the rules
+/// of `HTTPRules`, and reads the next request while it answers one.
 struct HTTPConnection: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -32,7 +32,7 @@ struct HTTPConnection: HTTPChannelHandler {
             var limits = NIOHTTPDecoderLimitConfiguration()
             (limits.maxHeaderFieldSize, limits.maxHeaderListSize) = (settings.headSize, settings.headSize)
             limits.maxHeaderFieldCount = ServerSettings.headFields
-            // The limits are for the fields. The whole of what is not yet read bounds the target.
+            // The limits apply to the header fields only. The target is bounded by the size of the decoder's buffer.
             try pipeline.addHandler(
                 ByteToMessageHandler(
                     HTTPRequestDecoder(limitConfiguration: limits), maximumBufferSize: settings.headSize))
@@ -43,7 +43,7 @@ struct HTTPConnection: HTTPChannelHandler {
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel,
-                // A request without a body has two parts.
+                // A request without a body has two parts, its head and its end.
                 configuration: .init(
                     backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2),
                     isOutboundHalfClosureEnabled: true))
@@ -75,7 +75,7 @@ extension Responder {
 
     /// Notes that a client has sent a malformed request.
     ///
-    /// - Parameter status: that of the refusal, or 0 if the client has left.
+    /// - Parameter status: the status of the refusal, or 0 if the client has left.
     func noteUnreadable(from client: Client, status: Int) {
         metrics.count { $0.answer("unreadable", status: status) }
         accessLog?.write(

@@ -12,12 +12,13 @@ extension HTTPResponse {
         let age =
             switch answer.past {
             case nil: "\(answer.cacheSeconds)"
-            // A year is as long as a cache can be told (RFC 9111, 5.2.2.1, and RFC 8246).
+            // A year is the longest time that is customary (RFC 9111, 5.2.2.1, and RFC 8246).
             case let token? where state.citedFrom.map({ $0 <= token }) ?? false: "31536000, immutable"
-            // It may be pruned.
+            // The past state may be pruned, so caches may keep the answer for an hour only.
             case _?: "3600"
             }
-        // Without a base URL, the client has named the host in them. A shared cache must not give that to others.
+        // Without a base URL, the URLs in the body have the host that the client named. A shared cache must not give them to
+        // others.
         let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
         headerFields[.cacheControl] = "\(readers), max-age=\(age)"
         headerFields[.vary] = "Accept-Encoding"
@@ -40,8 +41,8 @@ extension HTTPResponse {
     /// The head of an answer to a long poll.
     ///
     /// - Parameters:
-    ///   - position: the end of what follows; nil if it is not known yet.
-    ///   - seconds: how long caches may give it to others.
+    ///   - position: the position at the end of the body; nil if it is not known yet.
+    ///   - seconds: how long caches may keep the answer.
     init(upTo position: Position?, seconds: Int, _ settings: ServerSettings) {
         self.init(common: 200, settings)
         headerFields[.contentType] = StreamForm.Syntax.lines.contentType
@@ -53,7 +54,7 @@ extension HTTPResponse {
 
     init(_ reply: Reply, _ settings: ServerSettings) {
         self.init(common: reply.status, settings)
-        // A 204 and a 304 have no body, and say nothing about one.
+        // A 204 and a 304 have no body, so they have no fields that describe one.
         if ![204, 304].contains(reply.status) {
             headerFields[.contentType] = reply.contentType
             headerFields[.contentLength] = "\(reply.body.count)"
@@ -73,9 +74,9 @@ extension HTTPResponse {
 }
 
 extension HTTPField.Name {
-    /// The token of the catalogue's state that an answer is made of.
+    /// The token of the catalogue's state that an answer shows.
     static let quakesToken = HTTPField.Name("Quakes-Token")!
-    /// The whole position of that state: where a stream of changes continues.
+    /// The whole position of that state, from which a stream of changes can continue.
     static let quakesPosition = HTTPField.Name("Quakes-Position")!
     static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
     static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!

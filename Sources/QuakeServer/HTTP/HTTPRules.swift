@@ -24,7 +24,7 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // Accepted too late to hear of the end.
+        // The connection was accepted too late to be told that the server is closing.
         if service.phase == .closing { context.close(promise: nil) }
     }
 
@@ -35,7 +35,7 @@ final class HTTPRules: ChannelDuplexHandler {
         guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         (request, hasBegun) = (head, false)
         client.begin(head)
-        // No request for another protocol is granted, and the decoder reads nothing behind such a request.
+        // Upgrades to another protocol are never granted, and the decoder reads nothing after a request for one.
         isLast =
             !client.takesChunks || !head.isKeepAlive || head.method == .CONNECT
             || head.headers.contains(name: "upgrade")
@@ -43,7 +43,8 @@ final class HTTPRules: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    /// Refuses a malformed request, unless an answer is being written. That one is the last.
+    /// Refuses a malformed request. If an answer to an earlier request is still being written, that answer becomes the last one
+    /// instead.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let isTooLong =
             error is ByteToMessageDecoderError.PayloadTooLargeError
@@ -76,8 +77,8 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // A client that closes one side may wait for an answer, or have left: only writing tells. A
-        // stream has no end to wait for.
+        // A client that closes its sending side may still wait for an answer, or may have left: only writing tells. A stream that
+        // has begun has no end to wait for, so it is closed at once.
         if event as? ChannelEvent == .inputClosed, request != nil {
             if hasBegun, client.isStream { return context.close(promise: nil) }
             close(context, in: TimeAmount(service.settings.halfClosedTime)) {
@@ -114,9 +115,9 @@ final class HTTPRules: ChannelDuplexHandler {
         }
     }
 
-    /// Says how the answer ends: by its length, by its last chunk, or with the connection.
+    /// Sets the fields that say how the answer ends: by its length, by its last chunk, or with the connection.
     private func frame(_ head: inout HTTPResponseHead) {
-        // While the server drains, its clients are to find another one for their next requests.
+        // While the server drains, clients should use another server for their next requests.
         if head.headers["connection"].contains("close") || service.phase != .serving {
             isLast = true
         }
@@ -132,8 +133,8 @@ final class HTTPRules: ChannelDuplexHandler {
         if isLast { head.headers.replaceOrAdd(name: "connection", value: "close") }
     }
 
-    /// Ends the connection so that the other side can read all of the answer: closed at once, with bytes unread, it would be
-    /// reset (RFC 9112, 9.6).
+    /// Closes the sending side first and the whole connection later, so that the client can read all of the answer. If it were
+    /// closed at once, with bytes unread, it would be reset (RFC 9112, 9.6).
     private func finish(_ context: ChannelHandlerContext) {
         isOver = true
         let isSent = context.eventLoop.makePromise(of: Void.self)

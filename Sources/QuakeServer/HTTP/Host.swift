@@ -2,16 +2,16 @@ import Feed
 import HTTPTypes
 
 extension HTTPRequest {
-    /// Whether the request names one host, and does so properly (RFC 9112, 3.2).
+    /// Whether the request has one `Host` field with a valid value (RFC 9112, 3.2).
     ///
-    /// - Parameter isNeeded: whether it has to, as in HTTP/1.1.
+    /// - Parameter isNeeded: whether the field is required, as in HTTP/1.1.
     func hasHost(isNeeded: Bool) -> Bool {
-        // The first one is the authority; another one stays among the fields.
+        // The first `Host` field became the authority; a second one would still be among the fields.
         guard headerFields[.host] == nil else { return false }
         return authority.map(Self.isHost) ?? !isNeeded
     }
 
-    /// `uri-host [ ":" port ]` (RFC 3986, 3.2.2 and 3.2.3). It may be empty.
+    /// Whether the text is `uri-host [ ":" port ]` (RFC 3986, 3.2.2 and 3.2.3). The host may be empty.
     private static func isHost(_ text: String) -> Bool {
         var rest = text.utf8[...]
         if rest.first == UInt8(ascii: "[") {

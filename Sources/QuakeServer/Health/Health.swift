@@ -2,11 +2,11 @@ import Feed
 import HTTPTypes
 
 extension Responder {
-    /// How long the database may be silent. Its state is asked for every few seconds.
+    /// How long the database may be silent before the server counts as unhealthy. Its state is read every few seconds.
     private static let silence = Duration.seconds(30)
 
-    /// 200 if the database has answered lately, could be reached since, and the server is not to end; else 503. A late feed does not make the server unhealthy:
-    /// that is for the alerts.
+    /// 200 if the database has answered lately and has been reachable since, and the server is not shutting down; else 503. A
+    /// late feed does not make the server unhealthy: alerts report that.
     var health: Reply {
         let age = board.age
         let hasDatabase = !board.isAway && age.map { $0 < Self.silence } ?? false
@@ -14,7 +14,7 @@ extension Responder {
         let word =
             isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"
         let state = board.state
-        // One document covers several feeds: of each service, the newest one tells how late its feeds are.
+        // One document covers several feeds, so the newest document of each service tells how late the service's feeds are.
         let newest = Dictionary(
             (state?.settled ?? []).map { ($0.service, $0) },
             uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })

@@ -13,10 +13,10 @@ final class Metrics: Sendable {
         var bytes = 0
         /// Clients that were disconnected because they did not read.
         var slowClients = 0
-        /// Clients that follow the changes and are live, and those of them that have not taken all there is.
+        /// Live clients that follow the changes, and those among them that have not taken all changes yet.
         var liveClients = 0
         var liveClientsBehind = 0
-        /// What was sent to them, each counted once.
+        /// Passes and changes for live clients, each counted once.
         var livePasses = 0
         var liveChanges = 0
 
@@ -25,10 +25,11 @@ final class Metrics: Sendable {
             requests[Answered(route: route, status: status), default: 0] += 1
         }
 
+        /// Counts the end of an answer.
         ///
         /// - Parameters:
         ///   - status: 0 if the client went away before the end of the answer.
-        ///   - time: nil for what has no length, such as a stream.
+        ///   - time: how long the answer took; nil for a stream.
         mutating func end(_ route: String, status: Int, after time: Duration?) {
             underWay -= 1
             answer(route, status: status)

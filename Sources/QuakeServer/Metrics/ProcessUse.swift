@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the process uses, under the names that Prometheus's own libraries give it
+/// The process's use of resources, under the names that Prometheus's own libraries give it
 /// (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics).
 enum ProcessUse {
     static func append(to text: inout MetricsText) {
@@ -16,7 +16,7 @@ enum ProcessUse {
         text.gauge("process_max_fds", "How many it may have open.", OpenFiles.limit)
     }
 
-    /// The second number of proc_pid_statm(5).
+    /// The resident memory in pages: the second number of proc_pid_statm(5).
     private static var residentPages: Int {
         guard let file = fopen("/proc/self/statm", "r") else { return 0 }
         defer { fclose(file) }

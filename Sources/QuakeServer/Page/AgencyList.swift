@@ -1,7 +1,7 @@
 import Feed
 
-/// The agencies whose events the page may show, as JSON: what each is called, the terms of its data, what `net` its events
-/// have, and the host of its service. The page says whose they are.
+/// The agencies whose events the page may show, as JSON: their names, the licence and the terms of their data, the values of
+/// `net` in their events, and the host of their service. The page shows which agency an event comes from.
 enum AgencyList {
     static let json: [UInt8] = {
         let agencies = Agency.known.map { agency -> JSONObject in

@@ -2,8 +2,8 @@ import Feed
 import QuakeStore
 
 extension HeldPeriod {
-    /// All that the catalogue holds whole, as JSON. Imports that change no earthquake add to it, so it is asked for
-    /// again each minute.
+    /// The periods for which the catalogue is complete, as JSON. Imports that change no earthquake can add a period without a new
+    /// state, so the answer's key changes each minute.
     static func answer() -> Answer {
         Answer(
             key: "coverage \(Instant.now.milliseconds / 60_000)",

@@ -32,8 +32,8 @@ struct PageCard: Sendable {
 }
 
 extension Responder {
-    /// The page, about the event that its link names. If the event can't be read, only the card is missing: the page itself
-    /// says what is wrong.
+    /// The page, with the card of the event that its link names. If the event can't be read, only the card is missing, and the
+    /// page itself tells the reader what is wrong.
     func index(isFramed: Bool, _ query: String?, for rateLimitKey: ClientAddress?) async -> PageFile {
         let plain = isFramed ? embedded : index
         guard let query, let pairs = try? queryParameters(query),

@@ -3,7 +3,8 @@ import EmbeddedFiles
 import HTTPTypes
 import XML
 
-/// A file of the live page. All of them lie in the executable, and are compressed once, but for the page of an event.
+/// A file of the live page. All files are embedded in the executable and compressed once, except the page with the card of an
+/// event.
 struct PageFile: Sendable {
     let name: String
     let bytes: [UInt8]
@@ -11,12 +12,12 @@ struct PageFile: Sendable {
     /// Whether other sites may show it in a frame.
     private let isFramed: Bool
 
-    /// By name. A new file is a line in `CEmbedded/embedded.c`; a test notices a file in the folder that has none.
+    /// The files by name. A new file needs a line in `CEmbedded/embedded.c`; a test finds files in the folder that have none.
     private static let all: [String: PageFile] = Dictionary(
         uniqueKeysWithValues: contents.filter { $0.key != "index.html" }.map { ($0, PageFile($0, $1)) })
 
-    /// The folder of this version's files: 16 hexadecimal digits that differ once one of them does. What is in it never changes,
-    /// so a browser that has the files does not ask for them again.
+    /// The name of the folder with this version's files: 16 hexadecimal digits that change when any of the files changes. A file
+    /// in this folder never changes, so a browser that has the files does not ask for them again.
     static let version: String = {
         let digits = String(
             contents.sorted { $0.key < $1.key }.flatMap { Array($0.key.utf8) + $0.value }.hash64, radix: 16)
@@ -36,19 +37,20 @@ struct PageFile: Sendable {
         ["agencies.json": AgencyList.json, "land.txt": Land.text, "places.txt": Land.places]
     ) { $1 }
 
-    /// The page itself. It names its files by their whole paths, because its own has a slash at the end or not.
+    /// The page itself. It names its files by absolute paths, because the page's own path may or may not end with a slash.
     ///
     /// - Parameters:
-    ///   - baseURL: where the server is found from outside; nil if it was not told. Who shares a link finds the page's picture
-    ///     by it.
-    ///   - isFramed: whether it is for a frame of any other site.
-    ///   - card: the preview of a shared link; nil for that of the page itself.
+    ///   - baseURL: the server's public URL; nil if it is not configured. The preview of a shared link needs it to find the
+    ///     page's picture.
+    ///   - isFramed: whether the page is for a frame in any other site.
+    ///   - card: the preview of a link to an event; nil for the preview of the page itself.
     static func index(
         below basePath: String, at baseURL: String?, isFramed: Bool = false, _ card: PageCard? = nil
     ) -> PageFile {
         var text = String(decoding: contents["index.html"] ?? [], as: UTF8.self)
             .replacing("<!-- modules -->", with: modules)
-            // An installed page is known by its manifest, and a shared link shows its picture for long.
+            // The picture and the manifest have paths without a version: a shared link shows its picture for a long time, and an
+            // installed page is recognized by its manifest.
             .replacing(#/="\/page\/(?!card|manifest)/#, with: "=\"/page/\(version)/")
             .replacing("=\"/page/card.png", with: "=\"\(xmlEscaped(baseURL ?? basePath))/page/card.png")
             .replacing("=\"/", with: "=\"\(basePath)/")
@@ -59,7 +61,7 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    /// Asks for all modules at once. Without it, a browser finds each of them only in the one that imports it.
+    /// Links that let a browser load all modules at once. Without them, it finds each module only in the module that imports it.
     private static let modules = contents.keys.sorted().filter { $0.hasSuffix(".js") && $0 != "start.js" }
         .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
 
@@ -82,14 +84,14 @@ struct PageFile: Sendable {
         }
     }
 
-    /// The page takes everything from this server, and nothing in it is ever read as markup or as a script: texts of feeds can
-    /// hold anything (https://www.w3.org/TR/CSP3/, https://www.w3.org/TR/trusted-types/).
+    /// The content security policy. The page takes everything from this server, and never reads a text as markup or as a script,
+    /// because texts of feeds can hold anything (https://www.w3.org/TR/CSP3/, https://www.w3.org/TR/trusted-types/).
     private var policy: String {
         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors \(isFramed ? "*" : "'none'"); "
             + "object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     }
 
-    /// - Parameter isVersioned: whether the path is of this version of the file, and of no other.
+    /// - Parameter isVersioned: whether the path contains the file's version, so that a cache may keep the file for ever.
     func reply(to fields: HTTPFields, isVersioned: Bool = false) -> Reply {
         let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
         let tag = EntityTag(of: bytes, isCompressed: packed != nil)

@@ -2,13 +2,13 @@ import HTTPTypes
 import NIOHTTP1
 import Synchronization
 
-/// The other end of one connection. Work for it ends when it leaves.
+/// The client of one connection. Work for a client ends when it leaves.
 final class Client: Sendable {
-    /// The other end of the connection; nil if it is not an Internet address.
+    /// The address of the other end of the connection; nil if it is not an Internet address.
     private let peer: ClientAddress?
     private let proxies: TrustedProxies
     let isRefused: Bool
-    /// Which paths are answered where it has connected.
+    /// The paths that are served on the address to which the client has connected.
     let scope: Responder.Scope
     private let state = Mutex(State())
 
@@ -26,19 +26,19 @@ final class Client: Sendable {
         (self.peer, self.proxies, self.isRefused, self.scope) = (peer, proxies, isRefused, scope)
     }
 
-    /// Where a request comes from.
+    /// The address that a request comes from; `-` if it is not an Internet address.
     func address(_ fields: HTTPFields) -> String {
         let address = proxies.client(behind: peer ?? .loopback, fields)
         return peer == nil && address == .loopback ? "-" : address.description
     }
 
-    /// The other end of the connection, if it names clients but is not trusted.
+    /// The address of the other end of the connection, if it is a proxy that names clients but is not trusted.
     func untrustedProxy(_ fields: HTTPFields) -> ClientAddress? {
         let peer = peer ?? .loopback
         return proxies.isIgnored(peer, fields) ? peer : nil
     }
 
-    /// The address whose limits a request counts against; nil for clients that are not told apart.
+    /// The address whose limits a request counts against; nil for clients without limits per address.
     func rateLimitKey(_ fields: HTTPFields) -> ClientAddress? {
         proxies.rateLimitKey(behind: peer ?? .loopback, fields)
     }
@@ -59,7 +59,8 @@ final class Client: Sendable {
         }
     }
 
-    /// Whether the request that is being answered is of HTTP/1.1. To others, the end of the connection is that of the body.
+    /// Whether the request that is being answered is HTTP/1.1, so that its answer may be chunked. For older clients, the end of
+    /// the connection is the end of the body.
     var takesChunks: Bool { state.withLock { $0.takesChunks } }
 
     var isStream: Bool {

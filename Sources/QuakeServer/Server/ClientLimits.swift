@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Closes a connection whose client does not read what is sent to it, or that is still open some time after the server is to
-/// end.
+/// Closes a connection whose client does not read what is sent to it, or that is still open `endingTime` after the server has
+/// begun to close its connections.
 final class ClientLimits: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -23,7 +23,8 @@ final class ClientLimits: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         if client.isRefused {
-            // Without waiting for a request, or for it to read this: it is one too many.
+            // This connection is one too many. It gets this answer without a request, and is closed without waiting until the
+            // client has read it.
             let text = "Too many connections are open from this address.\n"
             let answer = """
                 HTTP/1.1 429 Too Many Requests\r

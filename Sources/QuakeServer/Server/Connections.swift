@@ -5,10 +5,10 @@ import NIOCore
 import NIOExtras
 import NIOPosix
 
-/// The connections of all clients of one address.
+/// Accepts and serves the connections of all clients on one address.
 ///
-/// HummingbirdCore hands over the requests on them. Accepting is done here, because its own server cannot take a socket that
-/// was opened by systemd.
+/// HummingbirdCore reads the requests of each connection. The connections are accepted here, because HummingbirdCore's own server
+/// cannot take a socket that was opened by systemd.
 struct Connections: Sendable {
     private let listener: NIOAsyncChannel<(HTTPConnection, HTTPConnection.Value), Never>
     private let quiescing: ServerQuiescingHelper
@@ -35,9 +35,10 @@ struct Connections: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // The kernel buffers enough for clients that read. For others, only one piece is on its way.
+            // The kernel's buffers are enough for clients that read. For clients that don't, only one piece is buffered here.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 16 << 10))
-            // Requests are short, and bodies are not read. The buffer of a received byte stays in memory until it is processed.
+            // Requests are short and bodies are not read, so small buffers suffice. The buffer of a received byte stays in memory
+            // until that byte is processed.
             .childChannelOption(
                 .recvAllocator,
                 value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 8 << 10)
@@ -46,7 +47,7 @@ struct Connections: Sendable {
                 let http = responder.connection(on: channel, scope)
                 return http.setup(channel: channel, logger: logger).map { (http, $0) }
             }
-        // NIO shortens the queue of a socket that listens already to its own default.
+        // NIO shortens the backlog of a socket that already listens to NIO's default, so it is set again.
         if case .descriptor(let descriptor) = address { Glibc.listen(descriptor, Self.backlog) }
         self.address = address.bound(to: listener.channel.localAddress)
         (self.quiescing, self.logger) = (quiescing, logger)
@@ -56,7 +57,7 @@ struct Connections: Sendable {
 
     func close() async throws { try await listener.executeThenClose { _ in } }
 
-    /// Serves until `end` was called and all answers that were under way are written, or their time is up.
+    /// Serves until `end()` was called and all answers under way are written or their time is up.
     func serve() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             try await listener.executeThenClose { connections in

@@ -6,7 +6,7 @@ import NIOPosix
 public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
     /// A host and a port; port 0 takes a free one.
     case port(host: String, Int)
-    /// A socket that was handed to the process, and listens already.
+    /// The descriptor of a socket that was handed to the process, and that already listens.
     case descriptor(Int32)
 
     /// Reads `HOST:PORT`, `[::1]:PORT` or `:PORT`, which means every address; nil for anything else.
@@ -36,7 +36,7 @@ public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Where a socket is that listens on this address: it has got a port.
+    /// The address of a socket that listens on this address, with the port that the socket got.
     func bound(to socket: SocketAddress?) -> ListeningAddress {
         guard let socket, let port = socket.port else { return self }
         return switch self {

@@ -2,12 +2,13 @@ import Glibc
 import NIOCore
 
 enum OpenFiles {
-    /// The process's own need beside its clients: the database, logs, libraries, and three for each event loop.
+    /// How many files the process needs besides its clients: for the database, logs and libraries, and three for each event loop.
     private static let own = 64 + 3 * System.coreCount
 
-    /// Raises the limit as far as the system allows.
+    /// Raises the limit of open files as far as the system allows.
     ///
-    /// - Returns: how many connections of clients there is room for. A quarter is left for the temporary files of slow ones.
+    /// - Returns: how many connections clients may hold. A quarter of the remaining files is left for the temporary files of slow
+    ///   clients.
     static func roomForConnections() -> Int {
         var limit = limits
         limit.rlim_cur = limit.rlim_max
@@ -22,7 +23,7 @@ enum OpenFiles {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // The folder itself and the one above it, and what reads it.
+        // Leaves out the entries `.` and `..`, and the descriptor that reads the folder.
         return max(0, count - 3)
     }
 

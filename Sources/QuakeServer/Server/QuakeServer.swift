@@ -5,10 +5,10 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// The catalogue over HTTP.
+/// Serves the catalogue over HTTP.
 ///
-/// A few sessions read the database for all clients, and one connection watches its state and follows its changes. While the
-/// database is unreachable, the server answers 503.
+/// A few sessions read the database for all clients, and one more connection watches the catalogue's state and follows its
+/// changes. While the database is unreachable, the server answers 503.
 public struct QuakeServer: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -21,11 +21,11 @@ public struct QuakeServer: Sendable {
         (self.options, self.settings, self.logger, self.accessLog) = (options, settings, logger, accessLog)
     }
 
-    /// Serves until the task is cancelled. Clients are then accepted for `settings.drainTime`, and answers that are under way
-    /// after that have `settings.endingTime` to finish.
+    /// Serves until the task is cancelled. After that, clients are still accepted for `settings.drainTime`, and answers that are
+    /// then under way have `settings.endingTime` to finish.
     ///
     /// - Parameters:
-    ///   - metricsAddress: where `/metrics` is, and nowhere else; nil if it is among the other paths.
+    ///   - metricsAddress: the only address that serves `/metrics`; nil to serve it on `address` with the other paths.
     ///   - started: called with the two addresses as soon as the server listens.
     /// - Throws: `ListeningError`.
     public func run(
@@ -47,7 +47,7 @@ public struct QuakeServer: Sendable {
             sessions: sessions, settings: settings, logger: logger, accessLog: accessLog)
         let connections = try await Connections(
             address, responder, metricsAddress == nil ? .everything : .clients, limit: settings.connections)
-        // A separate address, so that clients don't get in the way of monitoring.
+        // Monitoring has a separate address, so that clients don't get in its way.
         let monitoring: Connections?
         do {
             monitoring =
@@ -59,14 +59,15 @@ public struct QuakeServer: Sendable {
             throw error
         }
         started(connections.address, monitoring?.address)
-        // Not a child of this task, because a cancellation has to end the listening first and the sessions last.
+        // This is not a child of the current task, because a cancellation has to end the listening first and the sessions last.
         let work = Task {
             defer { responder.live.close() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {
                     do {
-                        // A settled document that changes nothing sends no notification.
+                        // The state is read at each poll as well, because a settled document that changes no event sends no
+                        // notification.
                         let follower = Follower(
                             options, view: responder.live, name: nil, logger: logger)
                         try await follower.run(
@@ -82,7 +83,7 @@ public struct QuakeServer: Sendable {
                     } catch is CancellationError {}
                 }
                 defer { group.cancelAll() }
-                // Watched to the end.
+                // Monitoring is served until the connections of all clients have ended.
                 if let monitoring { group.addTask { try await monitoring.serve() } }
                 try await connections.serve()
                 monitoring?.end()
@@ -114,7 +115,7 @@ final class StateBoard: Sendable {
         newest.withLock { $0 = (state, .now, false) }
     }
 
-    /// The database cannot be reached now.
+    /// Notes that the database is unreachable.
     func noteOutage() { newest.withLock { $0?.isAway = true } }
 
     var state: CatalogueState? { newest.withLock { $0?.state } }

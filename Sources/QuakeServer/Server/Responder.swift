@@ -7,7 +7,7 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// Answers requests. One object for all connections: each of them, and each answer, refers to it.
+/// Answers requests. All connections and all deliveries of answers share one responder.
 final class Responder: Sendable {
     let sessions: Sessions
     let settings: ServerSettings
@@ -22,17 +22,17 @@ final class Responder: Sendable {
     let recent = RecentAnswers()
     let index: PageFile
     let embedded: PageFile
-    /// The state of the catalogue now, without the settled documents.
+    /// Reads the catalogue's current state, without the settled documents.
     let current: SharedReading<CatalogueState>
-    /// What the metrics say of the database.
+    /// Reads what the metrics report about the database.
     let status: SharedReading<(ImportStatus, HistoryStatus, NotifyStatus)>
     let missingMetrics = Mutex(RepeatedFailure())
 
     enum Scope {
         case everything
-        /// All but the metrics, which are on another address.
+        /// Everything except the metrics, which another address serves.
         case clients
-        /// The metrics, and health.
+        /// Only the metrics and the health check.
         case monitoring
     }
 
@@ -72,7 +72,7 @@ final class Responder: Sendable {
 
     private let hasNotedProxy = Atomic(false)
 
-    /// Says once that a proxy seems to be in front whose word about the clients does not count.
+    /// Logs once that requests come through a proxy that names clients but is not trusted.
     private func noteProxy(of client: Client, _ fields: HTTPFields) {
         guard let proxy = client.untrustedProxy(fields),
             !hasNotedProxy.exchange(true, ordering: .relaxed)
@@ -84,8 +84,8 @@ final class Responder: Sendable {
             """)
     }
 
-    /// - Throws: an error that came when part of the answer was written already; the connection is then to be closed, so that
-    ///   the client sees that something is missing.
+    /// - Throws: an error that occurred after a part of the answer was written. The connection must then be closed, so that the
+    ///   client sees that the answer is incomplete.
     @concurrent
     func respond(
         to request: HTTPRequest, _ writer: consuming ResponseWriter, for client: Client,
@@ -103,7 +103,7 @@ final class Responder: Sendable {
             try await answer(request, target, route, &output, for: client, on: channel)
             result = .success(())
         } catch {
-            // A stream ends in no other way.
+            // A stream normally ends because its client leaves, so it keeps the status that was sent.
             hasLeft = !channel.isActive && !client.isStream
             result = .failure(error)
         }
@@ -111,7 +111,8 @@ final class Responder: Sendable {
         let time = ContinuousClock.now - start
         metrics.count { $0.end(route.name, status: status, after: client.isStream ? nil : time) }
         if let accessLog {
-            // The last bytes go to the socket on the loop of the channel. One that has ended has nothing left to send.
+            // Waits until the channel's event loop has written the last bytes, so that they are counted. A loop that was shut
+            // down has nothing left to write.
             try? await channel.eventLoop.submit {}.get()
             accessLog.write(LoggedRequest(request, target, of: client, status: status, time))
         }
@@ -132,7 +133,7 @@ final class Responder: Sendable {
         let rateLimitKey = client.rateLimitKey(request.headerFields)
         switch result {
         case .reply(var reply):
-            // The body is not read, and may be endless.
+            // The request's body is not read, and may be endless.
             if request.hasBody { reply.headers[.connection] = "close" }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
@@ -147,8 +148,8 @@ final class Responder: Sendable {
         }
     }
 
-    /// The newest state that this process knows; nil if the database has not told it lately, or while a client that follows
-    /// may know a newer one. Such a client is not told that what it has seen changing is unchanged.
+    /// The newest state that this process knows; nil if the state is older than `stateAge`, or if the live changes are ahead of
+    /// it. If they are ahead, a client that has already received a change could be told that nothing has changed.
     var knownState: CatalogueState? {
         guard let state = board.state, let age = board.age, age < settings.stateAge,
             state.position.token >= live.position()?.token ?? 0
@@ -156,9 +157,9 @@ final class Responder: Sendable {
         return state
     }
 
-    /// What the request is answered with, if it is one that can be.
+    /// Finds what answers the request.
     ///
-    /// - Throws: what `reply(to:on:)` puts into words.
+    /// - Throws: an error that `reply(to:on:)` turns into a reply.
     private func found(
         _ request: HTTPRequest, _ target: Target, _ route: Route, for client: Client
     ) async throws -> RouteResult {
@@ -215,13 +216,13 @@ final class Responder: Sendable {
         return "http://\(isPlain && (1...255).contains(host.utf8.count) ? host : "localhost")"
     }
 
-    /// What the client is told about an error, if nothing was written yet. The log has the rest. The event service says it in
-    /// the standard's form.
+    /// The reply to a request that failed before anything was written. It only says what concerns the client; the log has the
+    /// details. The event service uses the form of the FDSN standard.
     func reply(to error: any Error, on request: HTTPRequest) -> Reply {
         let refusal = refusal(for: error)
         let target = Target(request.path ?? "/", below: settings.basePath)
         guard case .event = Route(path: target.path) else { return Reply(refusal) }
-        // A target that is too long is not said again.
+        // If the target was too long, the reply does not repeat its query.
         let query = refusal.status == 414 ? "" : target.query.map { "?\($0)" } ?? ""
         let base = baseURL(of: request)
         let text = refusal.text(request: base + target.path + query, service: base + EventAPI.path)

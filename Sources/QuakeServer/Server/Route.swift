@@ -4,7 +4,7 @@ enum Route: Sendable {
     case metrics
     /// A summary feed, such as `all_day.geojson`.
     case summary(SummaryFeed)
-    /// The event with this code, if it is one of these.
+    /// The event with this code, if its agency is in the scope.
     case detail(String, FeedScope)
     case coverage
     case changes
@@ -12,7 +12,7 @@ enum Route: Sendable {
     case history(String)
     /// What follows `/fdsnws/event/1/`.
     case event(String)
-    /// The page, alone or in a frame of another site.
+    /// The page, as a whole or for a frame in another site.
     case index(isFramed: Bool)
     case page(PageFile, isVersioned: Bool)
     case unknown
@@ -69,7 +69,7 @@ enum Route: Sendable {
     }
 }
 
-/// A request's target, taken apart.
+/// The path and the query of a request's target.
 struct Target {
     let path: String
     /// What follows the question mark; nil without one.
@@ -77,7 +77,7 @@ struct Target {
 
     /// Reads the origin form `/path?query`, and the absolute form `http://host/path?query` (RFC 9112, 3.2).
     ///
-    /// - Parameter basePath: what stands in front of the paths, unless a proxy has taken it away.
+    /// - Parameter basePath: what stands in front of all paths. A proxy may have removed it.
     init(_ text: String, below basePath: String) {
         var rest = text.utf8[...]
         if rest.first != UInt8(ascii: "/"), let match = text.prefixMatch(of: #/(?i:https?):\/\/[^\/?]*/#) {
@@ -91,7 +91,7 @@ struct Target {
 }
 
 extension String {
-    /// What is between a prefix and a suffix; nil if it does not have both, or nothing is between them.
+    /// The text between a prefix and a suffix; nil if one of them is missing, or if the text is empty.
     fileprivate func between(_ prefix: String, _ suffix: String) -> String? {
         guard utf8.count > prefix.utf8.count + suffix.utf8.count, hasPrefix(prefix), hasSuffix(suffix) else {
             return nil
@@ -99,14 +99,15 @@ extension String {
         return String(dropFirst(prefix.count).dropLast(suffix.count))
     }
 
-    /// Whose feeds a path below their folder leads to: `gfz/all_day`, or the USGS's if it begins with no agency.
+    /// The scope of a feed's path below the feeds' folder, and the rest of the path. The scope is the agency that the path begins
+    /// with, as in `gfz/all_day`, or the USGS if it begins with none.
     fileprivate var scoped: (scope: FeedScope, rest: String) {
         let parts = split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let scope = FeedScope(name: String(parts[0])) else { return (.usgs, self) }
         return (scope, String(parts[1]))
     }
 
-    /// What is left of a path below another one; nil if it is elsewhere, or if it is a known one itself.
+    /// The rest of a path below a base path. nil if the path is not below it, or if the server knows the whole path.
     fileprivate func below(_ base: String) -> String? {
         guard !base.isEmpty, hasPrefix(base) else { return nil }
         let rest = dropFirst(base.count)
@@ -115,7 +116,7 @@ extension String {
         return nil
     }
 
-    /// What the text stands for in a URL; nil if it stands for no text, or for one with a NUL.
+    /// The text without its percent encoding; nil if the encoding is invalid, the bytes are not UTF-8, or the text has a NUL.
     fileprivate var percentDecoded: String? {
         guard let bytes = utf8[...].percentDecoded(), !bytes.contains(0) else { return nil }
         return String(validating: bytes, as: UTF8.self)

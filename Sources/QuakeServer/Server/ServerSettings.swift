@@ -1,9 +1,9 @@
-/// How the server answers, and how much of anything it allows.
+/// How the server answers, and the limits that it sets.
 public struct ServerSettings: Sendable {
-    /// What the URLs that it writes begin with, such as `https://quakes.example.org`, without a slash at the end. If it is
-    /// nil, they begin with what the client has asked for.
+    /// The beginning of all URLs that the server writes, such as `https://quakes.example.org`, without a slash at the end. If it
+    /// is nil, they begin with the host that the client has named.
     public var baseURL: String?
-    /// The path in it, such as `/quakes`; empty without one.
+    /// The path of `baseURL`, such as `/quakes`; empty if it has none.
     var basePath: String {
         guard let baseURL, let path = baseURL.split(separator: "/", maxSplits: 2).dropFirst(2).first else {
             return ""
@@ -12,8 +12,7 @@ public struct ServerSettings: Sendable {
     }
     public var version: String
     public var maxEvents = 20_000
-    /// How old the state of the catalogue may be of which a client is told that nothing has changed. It is asked for every
-    /// few seconds.
+    /// How old the known state of the catalogue may be for a 304 that relies on it. The state is read every few seconds.
     public var stateAge = Duration.seconds(15)
     public var sessions = 4
     public var waitingRequests = 200
@@ -22,20 +21,20 @@ public struct ServerSettings: Sendable {
     public var streams = 8000
     /// How many connections one client address may hold, and how many streams.
     public var perAddress = 500
-    /// How many costly questions one client address may have under way, those that wait included.
+    /// How many costly requests one client address may have under way, including those that wait.
     public var costlyPerAddress = 8
-    /// Whose word about the address of a client counts.
+    /// The proxies whose `X-Forwarded-For` tells the address of a client.
     public var trustedProxies = TrustedProxies()
-    /// Whether `/changes` and `/history` tell who made a change: its author and its context.
+    /// Whether `/changes` and `/history` tell the author and the context of a change.
     public var namesAuthors = true
-    /// After how long a silence a client that follows is shown that the stream is alive.
+    /// After this long without any bytes, a stream gets a heartbeat, which shows the client that the stream is alive.
     public var heartbeat = Duration.seconds(15)
-    /// How many bytes of changes are kept for clients that follow, and how many one pass may have to be kept at all.
+    /// How many bytes of changes are kept for clients that follow. A single pass with more bytes is not kept at all.
     public var passSize = 64 << 20
     public var passTime = Duration.seconds(120)
-    /// How many bytes may wait in temporary files. Beyond that, the slowest client goes.
+    /// How many bytes may wait in temporary files. Beyond that, slow clients are disconnected.
     public var spooledBytes = 1 << 30
-    /// The length of a request's target, in bytes. The limit is the standard's of the event service.
+    /// The greatest length of a request's target, in bytes. It is the limit of the event service's standard.
     public var targetLength = 2000
     public var headSize = 16 << 10
     static let headFields = 100
@@ -43,23 +42,24 @@ public struct ServerSettings: Sendable {
     public var idleTime = Duration.seconds(60)
     /// How long a client may take to read a piece of what is sent to it, at most 64 KiB.
     public var readTime = Duration.seconds(30)
-    /// How long to keep a connection whose client has closed one side before the answer begins: the client may still be waiting
-    /// for it.
+    /// How long to keep a connection whose client has closed its sending side before the answer begins. The client may still be
+    /// waiting for the answer.
     public var halfClosedTime = Duration.seconds(5)
-    /// How long to discard what a client still sends after the last answer, so that it can read that one.
+    /// How long to keep a connection after its last answer and discard what the client still sends, so that it can read that
+    /// answer.
     public var lingeringTime = Duration.seconds(5)
     public var statementTime = Duration.seconds(60)
-    /// How long the database may work on what is known to be long: a snapshot, or a long stretch of the history.
+    /// How long the database may work on a request that is known to be long: a snapshot, or a long stretch of the history.
     public var costlyTime = Duration.seconds(300)
-    /// From how many changes on a stretch of the history is long.
+    /// A stretch of the history with more changes than this is long.
     public var longStretch = 10_000
     public var pollTime = Duration.seconds(60)
     /// How long a client waits for a hot standby that is behind the client's position, before it has to start over.
     public var behindTime = Duration.seconds(30)
     public var requestTime = Duration.seconds(600)
-    /// How long the server still accepts clients after SIGTERM, while `/health` tells load balancers to stop sending them.
+    /// How long the server still accepts clients after SIGTERM, while `/health` tells load balancers to send no more clients.
     public var drainTime = Duration.zero
-    /// How long answers under way may take after that.
+    /// How long answers under way may still take after the drain time.
     public var endingTime = Duration.seconds(5)
 
     public init(version: String) {

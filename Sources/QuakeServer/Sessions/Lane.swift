@@ -1,24 +1,26 @@
-/// What a session is needed for. What is costly or long never stands in front of what is short, and none of these in front of
-/// what the process itself asks for.
+/// The kind of work that needs a database session; each kind has a separate queue. Long and costly requests leave one session to
+/// short requests, and all requests leave one to the process's own queries, if there are enough sessions.
 enum Lane: CaseIterable {
-    /// What the process asks for by itself, once for all clients: the catalogue's state, the metrics. It is a matter of
+    /// Queries that the process makes once for all clients: for the catalogue's state and for the metrics. They take
     /// milliseconds.
     case own
-    /// What is answered by an index, or by a stretch of one.
+    /// Requests that an index lookup or a short index scan answers.
     case short
-    /// What may have thousands of events.
+    /// Requests that may return thousands of events.
     case long
-    /// What is known to be long before it starts: a past, deletions, a snapshot, a long way through the history or the table.
+    /// Requests that are known to be slow before they start: a past state, deleted events, a snapshot, or a long stretch of the
+    /// history or the table.
     case costly
 
-    /// The lanes that go before short questions only if none of their kind is under way.
+    /// The slow lanes. Each goes before short requests only while none of its requests is running.
     fileprivate static let slow = [Lane.costly, .long]
 }
 
 struct LaneUse {
     private var used: [Lane: Int] = [:]
 
-    /// Whose turn is first. Under a flood of short questions, long and costly ones go on, too: one of each at a time.
+    /// The order in which the lanes get the next free session. Even under a flood of short requests, one long request and one
+    /// costly request at a time can run.
     var order: [Lane] {
         let starving = Lane.slow.filter { used[$0, default: 0] == 0 }
         return [.own] + starving + [.short] + Lane.slow.filter { !starving.contains($0) }
@@ -26,7 +28,8 @@ struct LaneUse {
 
     /// - Parameter open: how many sessions are open.
     func admits(_ lane: Lane, of open: Int) -> Bool {
-        // Of three, one is left to the process itself, and then one to what is short.
+        // With three or more sessions, one is reserved for the process itself. If at least two are left, one of them is reserved
+        // for short requests.
         let others = open - (open > 2 ? 1 : 0)
         let slow = Lane.slow.reduce(0) { $0 + used[$1, default: 0] }
         let mayBeSlow = slow < max(1, others - 1)

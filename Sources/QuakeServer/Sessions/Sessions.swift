@@ -4,11 +4,12 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// A few connections to the database, which the requests share.
+/// A pool of a few database connections that all requests share.
 ///
-/// Requests wait in line for one, a line for each lane, in which client addresses take turns. A line of requests is bounded: when it
-/// is full, the address that has the most in it has one less. Requests are refused at once while the database is away. Lost
-/// connections are opened again for as long as it takes.
+/// Each lane has a queue in which requests wait for a connection; client addresses take turns. Except for patient requests and
+/// the process's own queries, the queue is bounded: when it is full, a new request displaces the last request of the address that
+/// has the most in it, or is refused. While the database is unreachable, requests are refused at once. Lost connections are
+/// reopened, however many attempts that takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -19,10 +20,10 @@ final class Sessions: Sendable {
         var idle: [Connection] = []
         var use = LaneUse()
         var lines: [Lane: FairQueue<ClientAddress?, Waiting>] = [:]
-        /// What ends the life of each connection that is open.
+        /// The continuation that closes each open connection when it is resumed.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
-        /// Those in use that are to be closed when they are given back.
+        /// The connections in use that are closed once they are given back.
         var invalid: Set<ObjectIdentifier> = []
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
@@ -32,8 +33,8 @@ final class Sessions: Sendable {
             lines[lane]?.counts { $0.isPatient == isPatient } ?? [:]
         }
 
-        /// Makes room in a full queue for this address: removes the last entry of the address with the most entries. nil if no other
-        /// address has more.
+        /// Makes room in a full queue for this address: removes the last entry of the address with the most entries. Returns nil
+        /// unless that address has at least two entries more than this one.
         mutating func giveWay(
             in lane: Lane, to address: ClientAddress?
         ) -> CheckedContinuation<Connection, any Error>? {
@@ -90,9 +91,9 @@ final class Sessions: Sendable {
     /// Runs `body` with exclusive use of a connection.
     ///
     /// - Parameters:
-    ///   - address: the client's; nil for clients that are not told apart.
-    ///   - isPatient: whether to wait however many do.
-    /// - Throws: `Refusal` 503 if there is no room or no database; `CancellationError`; what `body` throws.
+    ///   - address: the client's address; nil for clients without limits per address.
+    ///   - isPatient: whether to wait even if the queue is full.
+    /// - Throws: `Refusal` 503 if the queue is full or the database is unreachable; `CancellationError`; what `body` throws.
     func use<Result>(
         _ lane: Lane, for address: ClientAddress? = nil, isPatient: Bool = false,
         _ body: (Connection) async throws -> Result
@@ -109,8 +110,8 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Runs `body` as `use` does. After a restart of the server, each session notices only by its next statement that it is
-    /// lost: as long as nothing was written, another one can do the same.
+    /// Runs `body` as `use` does, and again with another connection if the first one was lost before anything was written. After
+    /// a restart of the database server, a session notices only at its next statement that its connection is lost.
     func useAnother<Result>(
         _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false,
         unless hasWritten: @autoclosure () -> Bool, _ body: (Connection) async throws -> Result
@@ -125,7 +126,7 @@ final class Sessions: Sendable {
         return try await use(lane, for: address, isPatient: isPatient, body)
     }
 
-    // MARK: The line
+    // MARK: The queues
 
     private func take(_ lane: Lane, _ address: ClientAddress?, _ isPatient: Bool) async throws -> Connection {
         let id = state.withLock { state in
@@ -180,8 +181,9 @@ final class Sessions: Sendable {
         passOn()
     }
 
-    /// Closes all connections, those in use once they are given back: a lost one tells that the server has restarted, or that it
-    /// is frozen or cut off and another one is the leader by now. Otherwise each request would wait to find that out.
+    /// Closes all connections; those in use are closed once they are given back. A lost connection means that the database server
+    /// has restarted, or that it hangs or is cut off and another server is the leader by now. Without this, each request would
+    /// have to wait to find that out.
     func invalidateConnections() {
         let idle = state.withLock { state in
             let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }
@@ -218,7 +220,7 @@ final class Sessions: Sendable {
                 try await Connection.with(options, logger: logger) { connection in
                     backoff.reset()
                     hasConnected = true
-                    // Behind a pooler it may be another session each time.
+                    // Behind a pooler, each transaction may run in another session, so settings of a session would not last.
                     if try await connection.ownsSession() {
                         try await CatalogueState.setUp(connection, limit: settings.statementTime)
                     }
@@ -229,7 +231,7 @@ final class Sessions: Sendable {
                 if error is Invalidated { continue }
                 let words = "\(hasConnected ? "a session was lost" : "no session"): \(error)"
                 if state.withLock({ $0.repeated.isToBeSaid(words) }) { logger.warning("\(words)") }
-                // It was lost by use, so that retrying at once is not a flood.
+                // The connection had worked until now, so reconnecting at once does not flood the server with attempts.
                 if hasConnected { continue }
                 noteFailure("\(error)")
                 do { try await Task.sleep(for: backoff.next()) } catch { return }
@@ -258,7 +260,7 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Without any connection, those in line need not wait for the next attempt.
+    /// Notes why connecting failed. If no connection is open, all waiting requests are refused at once.
     private func noteFailure(_ failure: String) {
         let refused = state.withLock { state in
             state.failure = failure

@@ -1,15 +1,16 @@
-/// A value that many ask for at the same time, and that is read for all of them at once.
+/// Reads a value once for all tasks that ask for it at the same time.
 actor SharedReading<Value: Sendable> {
     private let read: @Sendable () async throws -> Value
     private var running: Task<Value, any Error>?
-    /// Begins when the running one has ended.
+    /// The reading that begins when the running one has ended.
     private var next: Task<Value, any Error>?
 
     init(_ read: @escaping @Sendable () async throws -> Value) {
         self.read = read
     }
 
-    /// The value, by a reading that begins after this call: it may have changed since the running one began.
+    /// The value, from a reading that begins after this call. A reading that is already running may have missed the latest
+    /// change.
     func result() async -> Result<Value, any Error> {
         let reading =
             next

@@ -1,11 +1,11 @@
 import Association
 import PostgreSQL
 
-/// What people ask about the association.
+/// Queries about the association, for people.
 public enum AssociationQueries {
     /// Whether the table has rows of more than one agency.
     ///
-    /// It reads the table until it has found a second one, so a catalogue of one agency is read whole.
+    /// The query reads the table until it finds a second agency, so it reads all of a catalogue that has only one.
     public static func hasSeveralAgencies(on connection: Connection) async throws -> Bool {
         try await connection.query(
             """
@@ -15,7 +15,7 @@ public enum AssociationQueries {
             """, to: "look for a second agency")[0].decode("are_several")
     }
 
-    /// How many earthquakes of several rows there are, and how many rows of them are doubtful.
+    /// How many earthquakes have several rows, and how many of those rows are doubtful.
     public static func counts(on connection: Connection) async throws -> (earthquakes: Int, doubtful: Int) {
         let row = try await connection.query(
             """
@@ -25,7 +25,7 @@ public enum AssociationQueries {
         return (try row.decode("earthquakes"), try row.decode("doubtful"))
     }
 
-    /// Why an event is in its earthquake, by the rows as they are now.
+    /// Explains why an event belongs to its earthquake, from the rows as they are now.
     ///
     /// - Throws: `UnknownCodes` if there is no such event; `PostgresError`.
     public static func explain(_ code: String, on connection: Connection) async throws -> Explanation {
@@ -36,7 +36,7 @@ public enum AssociationQueries {
             guard let row = try await Neighbourhood.Request.codes([code]).rows(on: connection).first else {
                 throw UnknownCodes(codes: [code], consequence: "there is nothing to explain")
             }
-            // A change of nothing: its neighbourhood is the row's component.
+            // A change that leaves the row as it is: its neighbourhood is the row's component.
             var neighbourhood = Neighbourhood(association, [SolutionChange(before: row, after: row)])
             while let request = neighbourhood.request {
                 neighbourhood.add(try await request.rows(on: connection), for: request)
@@ -57,7 +57,7 @@ public enum AssociationQueries {
         public let place: String?
     }
 
-    /// The latest earthquakes first.
+    /// The doubtful members, beginning with the latest earthquakes.
     public static func doubtful(on connection: Connection) async throws -> [Doubtful] {
         try await connection.query(
             """

@@ -2,17 +2,17 @@ import Association
 import Feed
 import PostgreSQL
 
-/// The row of `import.association`: how far the associator has come, and with which parameters.
+/// The row of `import.association`: the associator's position, and the parameters it uses.
 struct AssociationState {
     /// nil before the first association.
     let position: Position?
     let shape: String?
     let parameters: Parameters
-    /// A hash of the parameters and the rules. It tells whether the groups were made with these.
+    /// A hash of the current parameters and rules. It shows whether the groups were made with them.
     private let fingerprint: String
     private let madeWith: String?
 
-    /// Reads the row and locks it until the transaction ends, so that one associator works at a time: the next one waits here.
+    /// Reads the row and locks it until the transaction ends, so that only one associator works at a time: others wait here.
     static func lock(on connection: Connection) async throws -> AssociationState {
         try await read("for update", on: connection)
     }
@@ -47,7 +47,7 @@ struct AssociationState {
             fingerprint: fingerprint, madeWith: madeWith)
     }
 
-    /// Why all groups have to be made again; nil if those that changes touch are enough.
+    /// Why all rows have to be grouped again; nil if it is enough to regroup the neighbours of changed rows.
     func reasonToRebuild(_ snapshot: CatalogueState) -> String? {
         guard position != nil else { return "\(FreshStart.first)" }
         if let reason = snapshot.freshStart { return "\(reason)" }
@@ -55,8 +55,8 @@ struct AssociationState {
         return madeWith == fingerprint ? nil : "the parameters have changed"
     }
 
-    /// - Parameter isDurable: whether the commit waits for the disk. Without new groups it need not: after a crash, the same changes are
-    ///   read again.
+    /// - Parameter isDurable: whether the commit waits for the disk. It need not wait if no group was written, because the same
+    ///   changes are read again after a crash.
     func move(to snapshot: CatalogueState, isDurable: Bool, on connection: Connection) async throws {
         let position = snapshot.position
         try await connection.query(
@@ -71,7 +71,7 @@ struct AssociationState {
 
     /// Keeps the parameters for all associations from now on.
     ///
-    /// - Parameter text: a parameters file; nil for those that Quakes comes with.
+    /// - Parameter text: a parameters file; nil for the parameters that Quakes comes with.
     /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
     static func setParameters(_ text: String?, on connection: Connection) async throws {
         if let text { _ = try Parameters(text: text) }

@@ -2,15 +2,15 @@ import Association
 import Logging
 import PostgreSQL
 
-/// Keeps the tables `earthquake` and `earthquake_member` up to date: which rows of which agencies are one earthquake.
+/// Keeps the tables `earthquake` and `earthquake_member` up to date: which rows of which agencies describe one earthquake.
 ///
-/// A follower like any other, whose view is in the same database. **Each pass is one REPEATABLE READ transaction**, which reads
-/// the changes after the stored position, groups what they touch, and writes groups and position together. So a process that is
-/// killed anywhere has either done a pass or not begun it. The position's row is locked during a pass: any number of associators
-/// may run, and one works at a time.
+/// The associator is a view that is kept in the same database. **Each pass is one REPEATABLE READ transaction**, which reads the
+/// changes after the stored position, groups the affected rows, and writes groups and position together. So if a process is
+/// killed at any point, a pass is either done completely or has no effect. The position's row is locked during a pass: any number
+/// of associators may run, but only one works at a time.
 ///
-/// A pass makes all groups again if the position no longer holds, if the table was altered, if the parameters have changed, or if
-/// very many rows have.
+/// A pass groups all rows again if the position no longer holds, if the table was altered, if the parameters have changed, or if
+/// very many rows have changed.
 public struct Associator: ReaderView {
     private let logger: Logger
 
@@ -21,18 +21,18 @@ public struct Associator: ReaderView {
         self.logger = logger
     }
 
-    /// What a pass has done.
+    /// The result of a pass.
     public struct Outcome: Sendable {
-        /// The groups are those of this state.
+        /// The groups include all changes up to this position.
         public let position: Position
-        /// Why all groups were made again; nil if only those were that changes touch.
+        /// Why all rows were grouped again; nil if only the neighbours of changed rows were.
         public var rebuilt: String?
         /// How many rows of `earthquake` and `earthquake_member` were written or deleted.
         public var written = 0
         public var findings: [Finding] = []
     }
 
-    /// Unknown until a pass reads it.
+    /// Always nil: the position is in the database, and each pass reads it there.
     public func position() -> Position? { nil }
 
     public func accepts(_ table: TableShape) -> Bool { true }
@@ -43,7 +43,7 @@ public struct Associator: ReaderView {
 
     /// Brings the groups up to date.
     ///
-    /// - Parameter rebuilds: whether to make all groups again, even if nothing calls for it.
+    /// - Parameter rebuilds: whether to group all rows again, even without a reason.
     /// - Throws: `PostgresError`; then nothing has changed.
     @discardableResult
     public func associate(rebuilds: Bool = false, on connection: Connection) async throws -> Outcome {
@@ -55,10 +55,11 @@ public struct Associator: ReaderView {
         return outcome
     }
 
-    /// More changed rows than this aren't taken one by one: their neighbours would have to fit into memory.
+    /// If more rows than this have changed, all rows are grouped again, because the neighbours of all changed rows would have to
+    /// fit into memory.
     private static let many = 50_000
 
-    /// What the history keeps as the context of a pass.
+    /// The context that the history keeps for the transaction of a pass.
     static let context = "association"
 
     private func pass(rebuilds: Bool, on connection: Connection) async throws -> Outcome {

@@ -1,7 +1,8 @@
 import Association
 import PostgreSQL
 
-/// Fits the agencies' scatter on rows and past versions of rows that are known to be one earthquake, by anything but their closeness.
+/// Fits the agencies' scatter on pairs of rows and past versions of rows that are known to describe one earthquake for other
+/// reasons than their closeness.
 public enum FittedParameters {
     /// Keeps the parameters for all associations from now on.
     ///
@@ -11,7 +12,7 @@ public enum FittedParameters {
         try await AssociationState.setParameters(text, on: connection)
     }
 
-    /// The parameters in use with a table of scatter that fits the catalogue, as a parameters file.
+    /// The parameters in use, with a table of scatter that was fitted to the catalogue, as a parameters file.
     public static func text(on connection: Connection) async throws -> String {
         try await connection.holdingCatalogue(to: "fit the scatter") {
             try await connection.execute(script: HistoryText.settings, to: "fit the scatter")
@@ -43,8 +44,9 @@ public enum FittedParameters {
         }
     }
 
-    /// Pairs of rows that a hard link joins; a row that was superseded, as it was at last, with the one that took its place; and each
-    /// version of a row that had another `auth` with the next one, because one agency has said that both are one earthquake.
+    /// Three kinds of pairs: rows that a hard link joins; the last version of a superseded row, with the row that replaced it;
+    /// and two consecutive versions of a row with different `auth`, because one agency has said that both describe one
+    /// earthquake.
     private static let query: Query = """
         with pair (a, b) as (
             select to_jsonb(q), to_jsonb(p)

@@ -3,8 +3,8 @@ import Feed
 import PostgreSQL
 
 extension SolutionChange {
-    /// The rows of `quake` that have changed after a token, as they were then and as they are now. A change that association does not
-    /// look at is none.
+    /// The rows of `quake` that have changed after a token, as they were at that token and as they are now. Rows are left out if
+    /// nothing has changed that association depends on.
     static func all(after token: Int, on connection: Connection) async throws -> [SolutionChange] {
         let rows = try await connection.query(
             """
@@ -36,7 +36,7 @@ extension Neighbourhood.Request {
             switch self {
             case .codes(let codes): "only public.quake where quake.code = any(\(codes))"
             case .times(let ranges):
-                // A column may be finer than the milliseconds that are compared.
+                // The column `time` may be finer than the milliseconds that are compared.
                 """
                 unnest(\(ranges.map { Self.instant($0.lowerBound) }), \(ranges.map { Self.instant($0.upperBound) })) as near (first, last)
                 cross join lateral (
@@ -53,7 +53,7 @@ extension Neighbourhood.Request {
         }
     }
 
-    /// Within the times that a row can have.
+    /// The instant, limited to the times that a row can have.
     private static func instant(_ milliseconds: Int64) -> Instant {
         let possible = Instant.possible
         return min(max(Instant(milliseconds: milliseconds), possible.lowerBound), possible.upperBound)
@@ -61,7 +61,7 @@ extension Neighbourhood.Request {
 }
 
 extension Earthquake {
-    /// The earthquakes of several rows that any of these codes is a member of, with all their members.
+    /// The earthquakes of which any of these codes is a member, with all their members.
     static func withMembers(_ codes: Set<String>, on connection: Connection) async throws -> [Earthquake] {
         let rows = try await connection.query(
             """

@@ -1,7 +1,7 @@
 import Association
 import PostgreSQL
 
-/// A person's word in `association_override`.
+/// People's overrides in `association_override`.
 public enum Overrides {
     static func all(on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
@@ -16,7 +16,7 @@ public enum Overrides {
         }
     }
 
-    /// What was said or taken back after a token.
+    /// The overrides that were made or taken back after a token.
     static func changed(after token: Int, on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
             """
@@ -31,7 +31,7 @@ public enum Overrides {
         }
     }
 
-    /// Keeps a person's word. It replaces what was said about the same rows before.
+    /// Stores an override. It replaces an earlier override for the same rows.
     public static func say(_ override: Override, because reason: String?, on connection: Connection)
         async throws
     {
@@ -53,9 +53,9 @@ public enum Overrides {
         }
     }
 
-    /// Takes back what was said about two rows, or about the one to show.
+    /// Takes back an override about two rows, or about the row to show.
     ///
-    /// - Returns: false if nothing was said.
+    /// - Returns: false if there was no such override.
     public static func takeBack(_ codes: [String], on connection: Connection) async throws -> Bool {
         try await connection.write(to: "take the override back") {
             try await connection.execute(

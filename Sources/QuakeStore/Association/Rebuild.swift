@@ -1,10 +1,10 @@
 import Association
 import PostgreSQL
 
-/// Makes all groups again in the open transaction, and writes what differs.
+/// Groups all rows again in the open transaction, and writes the differences.
 ///
-/// The rows are read in the order of their times, and components that are complete go into temporary tables at once, so that it takes
-/// the memory of what is open. Afterwards the server compares the tables.
+/// The rows are read in the order of their origin times, and each component goes into temporary tables as soon as it is complete,
+/// so that only incomplete components take memory. Afterwards the server compares the tables.
 struct Rebuild {
     private let association: Association
     private let connection: Connection
@@ -75,14 +75,15 @@ struct Rebuild {
         members.removeAll()
     }
 
-    /// All rows are read, and all groups are compared: plans for few rows would take hours.
+    /// Sequential scans are allowed, because all rows are read and all groups are compared: index look-ups for each row would
+    /// take hours.
     private static let beginning = """
         set local enable_seqscan = on;
         create temporary table associated_earthquake (like public.earthquake) on commit drop;
         create temporary table associated_member (like public.earthquake_member) on commit drop;
         """
 
-    /// Groups that have gone say where their rows are now, as `Revision` does.
+    /// The reasons for the deletion of groups, which say where their rows are now. They are the same as in `Revision`.
     private static let departure = """
         analyze associated_earthquake, associated_member;
         create temporary table associated_departure on commit drop as

@@ -2,7 +2,7 @@ import Association
 import PostgreSQL
 
 extension Revision {
-    /// Writes it in the open transaction. What has one reason is written at once.
+    /// Writes the revision in the open transaction. Changes with the same reason are written together.
     ///
     /// - Returns: how many rows were written or deleted.
     func write(on connection: Connection) async throws -> Int {
@@ -41,7 +41,7 @@ extension Revision {
             to: "delete from \(table)")
     }
 
-    /// As texts, because an array without nulls is simpler to send.
+    /// The values are sent as texts, because arrays without nulls are simpler to send.
     private static func write(_ earthquakes: [Earthquake], on connection: Connection) async throws -> Int {
         try await connection.execute(
             """
@@ -82,6 +82,6 @@ extension Revision {
 }
 
 extension Dictionary where Key == String {
-    /// By reason, so that equal passes write in the same order.
+    /// The groups in the order of their reasons, so that equal passes write in the same order.
     fileprivate var inOrder: [(key: String, value: Value)] { sorted { $0.key < $1.key } }
 }

@@ -10,11 +10,11 @@ enum SolutionColumns {
         .gap, .ids, .extra,
     ]
 
-    /// The columns and types of a record that holds them.
+    /// The columns and types of a record that has these columns.
     static let declarations = properties.declarations + ", imported_at timestamptz"
 
-    /// What `Solution.next` reads, of a row with this name. In `extra`, EMSC's `auth` says whose solution it repeats; the uncertainties
-    /// are those of QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift).
+    /// The expressions that `Solution.next` reads, for a row with this name. In `extra`, EMSC's `auth` names the agency whose
+    /// solution EMSC repeats; the uncertainties come from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift).
     static func expressions(of row: String) -> String {
         properties.dropLast().list(row + ".") + """
             , \(row).imported_at, report.agency(\(row).net), \(row).extra ->> 'auth', \(row).extra ->> 'time_uncertainty', \
@@ -52,7 +52,7 @@ extension Solution {
         solution.gap = gap
         solution.ids = ids ?? []
         solution.author = try row.nextText()
-        // Any writer may put something else there than a number.
+        // Any writer may put something other than a number there.
         solution.uncertainty = Uncertainty(
             seconds: try row.nextText().flatMap(Double.init),
             kilometres: try row.nextText().flatMap(Double.init),

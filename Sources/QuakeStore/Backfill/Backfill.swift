@@ -5,10 +5,10 @@ import PostgreSQL
 /// Imports a stretch of the past from an FDSN event service, window by window
 /// (https://earthquake.usgs.gov/fdsnws/event/1/, https://www.fdsn.org/webservices/).
 ///
-/// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. Each
-/// window is counted and imported, and settled like a feed if the answer is complete. If it is not, the service gives less at once
-/// than it should, and the windows become smaller. The progress is recorded after each window, and an interrupted
-/// backfill continues from there.
+/// A service returns at most about 20,000 events at once, so the stretch is cut into windows that hold fewer. The events of each
+/// window are counted and imported, and the window is settled like a feed if the answer is complete. An incomplete answer shows
+/// that the service gives fewer events at once than expected, so the windows become smaller. The progress is recorded after each
+/// window, and an interrupted backfill continues from there.
 public struct Backfill: Sendable {
     public struct Options: Sendable {
         public var service = EventService.usgs
@@ -31,7 +31,7 @@ public struct Backfill: Sendable {
         /// How many events the service counted at the start; 0 if it does not count.
         public var expected = 0
         public var requests = 0
-        /// Everything between the beginning and here is imported.
+        /// Everything between the beginning of the backfill and this time is imported.
         public var reached: Instant
         public var counts = ImportCounts()
     }
@@ -58,7 +58,7 @@ public struct Backfill: Sendable {
     /// Imports the rest of the stretch.
     ///
     /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
-    ///   `ShortAnswer` when the service gives less than it counts even for the shortest window; `FeedError`,
+    ///   `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `FeedError`,
     ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
@@ -92,7 +92,7 @@ public struct Backfill: Sendable {
     }
 
     /// - Returns: how many events the service gave.
-    /// - Throws: `ShortAnswer` when these are fewer than the `count`.
+    /// - Throws: `ShortAnswer` when the service gave fewer events than `count`.
     private func importing(
         _ window: Range<Instant>, of count: Int?, limit: Int, from url: String, _ state: inout State
     ) async throws -> Int {
@@ -107,14 +107,14 @@ public struct Backfill: Sendable {
         case let failure as FeedError where failure.status == 204:
             guard let count else { return 0 }
             throw ShortAnswer(window: window, given: 0, counted: count)
-        // A document without metadata and events was never one of events. Others broke off on the way.
+        // A document without metadata and events is not an event document at all. Other broken documents were cut off on the way.
         case FeedError.brokenDocument where summary.feed == nil && summary.counts.seen == 0:
             throw UnfitService(options.service, "its answer to query is a \(failure)", asFor: .backfill)
         default: throw failure
         }
     }
 
-    // MARK: What is kept
+    // MARK: Progress in the database
 
     private struct State {
         let id: Int

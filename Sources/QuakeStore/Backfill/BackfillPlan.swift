@@ -10,15 +10,15 @@ struct BackfillPlan {
     /// How many events the service returns at once; lower once it has given fewer.
     private(set) var limit: Int
 
-    /// Everything between the beginning and this instant is done.
+    /// Everything between the beginning of the backfill and this instant is done.
     private(set) var reached: Instant
     /// Events per millisecond, as last observed.
     private var density = 0.0
     /// The longest that the next window may be, in milliseconds; set after a window held too many events.
     private var longest: Int64?
-    /// Into how many parts a window with too many events is cut at least.
+    /// The least number of parts into which a window with too many events is cut.
     private let leastCut: Int
-    /// How often in succession the service has given less than it counts.
+    /// How many times in a row the service has given fewer events than it counts.
     private var shortAnswers = 0
 
     /// The share of the limit that a window should hold, so that a few more events than expected still fit.
@@ -41,7 +41,7 @@ struct BackfillPlan {
             expected.map { Double($0) / Double(max(1, left)) } ?? Double(limit) * Self.fill / Self.firstLook
     }
 
-    /// In milliseconds.
+    /// The length of the rest of the stretch, in milliseconds.
     var left: Int64 {
         isNewestFirst
             ? reached.milliseconds - range.lowerBound.milliseconds
@@ -84,11 +84,13 @@ struct BackfillPlan {
         return true
     }
 
-    /// Notes that the service gave fewer events of the window than it counts. Their number becomes the limit, so that the next
-    /// windows hold fewer.
+    /// Notes that the service gave fewer events of the window than it counts. The number of events given becomes the limit, so
+    /// that the next windows hold fewer events.
     ///
-    /// - Parameter answer: nil if the service counts fewer by now, and may be asked for the same window again.
-    /// - Returns: false when another request is useless: the service gives nothing, or falls short again and again.
+    /// - Parameter answer: the short answer; nil if the service now counts fewer events, so that the same window can be requested
+    ///   again.
+    /// - Returns: false when another request is useless: the service gives at most one event, or has given too few several times
+    ///   in a row.
     mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {
         shortAnswers += 1
         guard shortAnswers <= 3 else { return false }

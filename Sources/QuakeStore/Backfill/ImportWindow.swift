@@ -4,7 +4,7 @@ import Feed
 public struct ImportWindow: Sendable {
     let name: String
     let range: Range<Instant>
-    /// Whether small events are left out.
+    /// Whether events below a minimum magnitude are left out.
     let isPartial: Bool
     /// How many events the service counts there, if it counts. A document with fewer features was cut off.
     let count: Int?
@@ -12,9 +12,9 @@ public struct ImportWindow: Sendable {
     let limit: Int
     /// The purpose of the request, which the history names as the reason when an event turns out to be withdrawn.
     var label = "backfill"
-    /// Whether the table's version of an event is replaced where `Verification` has found that the service has an earlier one.
+    /// Whether the table's version of an event is replaced if `Verification` has found that the service has an earlier version.
     var isRepair = false
-    /// When it was asked: the moment of an answer that does not say when it was made.
+    /// When the request was made. It stands for the time of an answer that does not say when it was made.
     let asked = Instant.now
 
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
@@ -35,7 +35,7 @@ public struct ImportWindow: Sendable {
 }
 
 extension Range<Instant> {
-    /// Its last millisecond: an event service includes the end.
+    /// The range's last millisecond, for event services, which include the end of a range.
     var last: Instant { upperBound - 1 }
 }
 
@@ -44,7 +44,7 @@ public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int
     public let counted: Int
-    /// Whether a sweep has asked: the next one asks again.
+    /// Whether a sweep made the request. If so, the next sweep repeats it.
     var isSweep = false
 
     public var description: String {

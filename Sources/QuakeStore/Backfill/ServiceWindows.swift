@@ -3,15 +3,15 @@ import Feed
 /// Asks an event service about a stretch of origin times: window by window, each with fewer events than the service gives at
 /// once.
 ///
-/// It finds out on the way what the service does not support. A service that does not count may be asked for too much, and then for
-/// less.
+/// It finds out on the way what the service does not support. If a service does not count, a request may be for too many events;
+/// then the next request is for a shorter window.
 struct ServiceWindows {
     var service: EventService
     let purpose: UnfitService.Purpose
-    /// The time between two requests; of a sweep, which has news, between two windows.
+    /// The time between two requests; for a sweep, which should not delay news, the time between two windows.
     let pace: Duration
     let fetch: FetchOptions
-    /// What to ask about a window.
+    /// The request for a window.
     let question: @Sendable (Range<Instant>) -> EventService.Question
     private(set) var requests = 0
 
@@ -28,10 +28,11 @@ struct ServiceWindows {
     /// Goes through the rest of a plan.
     ///
     /// - Parameters:
-    ///   - read: reads a window of which the service counts so many, if it counts, and gives so many at once; returns how many it
-    ///     gave. `ShortAnswer` if these are fewer than it counts.
+    ///   - read: reads a window, given the number of its events (nil if the service does not count) and the number that the
+    ///     service returns at once; returns how many events the service gave. Throws `ShortAnswer` if these are fewer than the
+    ///     count.
     ///   - took: called after each window that is done.
-    /// - Throws: `ShortAnswer` when the service gives less than it counts even for the shortest window; `UnfitService`;
+    /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `UnfitService`;
     ///   `AnotherQuestion`; `FeedError`, and what the closures throw.
     mutating func walk(
         _ plan: inout BackfillPlan,
@@ -51,8 +52,8 @@ struct ServiceWindows {
                     given = try await read(window, count, plan.limit, service.queryURL(of: question))
                 }
             } catch let short as ShortAnswer {
-                // If the service's count has dropped to that, some of them were just deleted. What a sweep has is in then;
-                // the import of a window has failed.
+                // If the service now counts no more than it gave, some events were just deleted. In a sweep, all events are
+                // imported then; the import of any other window has failed and is repeated.
                 let isStillMore = try await self.count(question) ?? short.counted > short.given
                 if isStillMore || !short.isSweep {
                     if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
@@ -69,7 +70,7 @@ struct ServiceWindows {
             }
             if given >= plan.limit {
                 if plan.hadTooMany(window, count: nil) { continue }
-                // No catalogue has so many events in one millisecond.
+                // A catalogue can't have so many events in one millisecond.
                 guard let count, count <= plan.limit else {
                     throw UnfitService(service, "it gives \(given) events of one millisecond", asFor: purpose)
                 }
@@ -79,8 +80,8 @@ struct ServiceWindows {
         }
     }
 
-    /// Whether a refusal means that too many events were asked for, and the window can be cut: the service counts more than its
-    /// limit, or does not count and uses the standard's word for too many (413).
+    /// Whether the service refused because the request was for too many events, and the window can be cut. That is so if the
+    /// service counts more than its limit, or if it does not count and answers with the standard's status for too many (413).
     private mutating func isTooMuch(
         _ question: EventService.Question, _ refusal: FeedError, _ plan: inout BackfillPlan,
         _ window: Range<Instant>
@@ -110,7 +111,7 @@ struct ServiceWindows {
         do {
             return try await number(question)
         } catch let refusal as FeedError where service.isRefusal(refusal) {
-            // Perhaps it does not support the time of revision only.
+            // Perhaps the service only refuses to count by the time of revision.
             var everything = question
             everything.updatedAfter = nil
             do {
@@ -136,11 +137,11 @@ struct ServiceWindows {
 
     // MARK: Abilities
 
-    /// Finds out what a service that has refused a question does not support. Asks for the last hour, each time with one ability
+    /// Finds out which ability a service lacks that has refused a request. Asks for the last hour, each time with one ability
     /// less, until the service answers.
     ///
-    /// - Returns: false if it supports the question.
-    /// - Throws: `UnfitService` if it answers in no form that is read; `FeedError`.
+    /// - Returns: false if the service now answers the request.
+    /// - Throws: `UnfitService` if the service does not answer in any format that can be read; `FeedError`.
     private mutating func findLack(after question: EventService.Question) async throws -> Bool {
         if question.isOfDeletions {
             guard try await refusal(of: question) != nil else { return false }
@@ -159,19 +160,19 @@ struct ServiceWindows {
         if service.abilities == before {
             guard question.updatedAfter != nil, try await refusal(of: question) != nil else { return false }
         }
-        // It answers the plainest question.
+        // The service answers the simplest request, so it refuses requests by the time of revision.
         service.abilities.remove(.updates)
         return true
     }
 
-    /// The error by which the service refuses an unsupported question; nil if it answers.
+    /// The error with which the service refuses an unsupported request; nil if it answers.
     private mutating func refusal(of question: EventService.Question) async throws -> FeedError? {
         try await request()
         do {
             _ = try await FeedSource.url(service.queryURL(of: question)).beginning(1, options: fetch)
             return nil
         } catch let failure as FeedError {
-            // With 204 it has nothing there, and knows the form.
+            // With status 204, the service has no such events, but it supports the request.
             if failure.status == 204 { return nil }
             guard service.isRefusal(failure) else { throw failure }
             return failure
@@ -179,12 +180,12 @@ struct ServiceWindows {
     }
 }
 
-/// The service has refused a question, and is known now to lack an ability: its stretch has to be asked for in another way.
+/// The service has refused a request, and is now known to lack an ability: the stretch has to be requested in another way.
 struct AnotherQuestion: Error {}
 
 extension EventService {
-    /// Whether an answer says that the question is not supported. For a service that is known to support everything, a refusal is a
-    /// failure.
+    /// Whether an answer says that the request is not supported. For a service that is known to support everything, a refusal is
+    /// a failure.
     fileprivate func isRefusal(_ error: FeedError) -> Bool {
         if case .noInput = error { return !isComplete }
         return !isComplete && [400, 405, 406, 415, 501].contains(error.status)

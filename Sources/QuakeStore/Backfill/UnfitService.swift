@@ -2,7 +2,7 @@ import Feed
 
 /// A server that answers, but not as an event service does.
 public struct UnfitService: Error, Equatable, CustomStringConvertible {
-    /// Without user and password.
+    /// The service's URL, without user and password.
     public let service: String
     public let reason: String
     let asFor: Purpose

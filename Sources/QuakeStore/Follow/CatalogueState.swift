@@ -2,8 +2,8 @@ import Feed
 import PostgreSQL
 
 extension Connection {
-    /// Runs `body` in a read-only transaction that sees one state of the catalogue. The table `quake` is locked before its
-    /// snapshot is taken, so that it waits for a rewrite of the table and never takes the table for an empty one.
+    /// Runs `body` in a read-only transaction that sees one state of the catalogue. The table `quake` is locked before the
+    /// snapshot is taken, so that the transaction waits for a rewrite of the table and never sees the table as empty.
     nonisolated func holdingCatalogue<Result>(
         with settings: KeyValuePairs<String, String> = [:], endingWithin limit: Duration = .seconds(10),
         to operation: String, _ body: () async throws -> Result
@@ -14,10 +14,10 @@ extension Connection {
     }
 }
 
-/// A state of the catalogue, as one snapshot has it.
+/// The state of the catalogue in one snapshot.
 public struct CatalogueState: Sendable, Equatable {
     public let position: Position
-    /// The result of `history.shape`: it changes when rows may have changed without a new position.
+    /// The result of `history.shape`, which changes when rows may have changed without a change in the history.
     public let shape: String
     /// When the newest transaction was committed.
     public let committedAt: Instant
@@ -25,17 +25,18 @@ public struct CatalogueState: Sendable, Equatable {
     /// The token of the oldest cited moment: from there on, history is not pruned. nil if nothing is cited.
     public let citedFrom: Int?
     public private(set) var settled: [SettledDocument] = []
-    /// Why a reader, if one was asked about, has to start over; nil when the history after its position is complete.
+    /// Why the reader for which the state was read has to start over; nil if the history after its position is complete, or if
+    /// the state was not read for a reader.
     let freshStart: FreshStart?
-    /// Whether this is a hot standby that has not come as far as that reader: it may still, or it never will because those
-    /// transactions were lost.
+    /// Whether this is a hot standby that has not reached that reader's position. It may still reach the position, or it never
+    /// will because those transactions were lost.
     let isBehind: Bool
 
-    /// Runs `body` in a transaction that sees one state, which is handed over, and changes nothing.
+    /// Runs `body` with the catalogue's state, in a read-only transaction that sees this state.
     ///
     /// - Parameters:
     ///   - limit: how long each of the body's statements may take.
-    ///   - hasSettled: whether to read which documents are settled, which takes longer than all the rest.
+    ///   - hasSettled: whether to read which documents are settled, which takes longer than the rest of the state.
     public static func withSnapshot<Result>(
         on connection: Connection, limit: Duration, hasSettled: Bool = true,
         _ body: (CatalogueState) async throws -> Result
@@ -52,11 +53,11 @@ public struct CatalogueState: Sendable, Equatable {
     }
 
     private static func settings(_ limit: Duration) -> KeyValuePairs<String, String> {
-        // 0 would be no limit. Compiling a plan would take longer than most answers do.
+        // At least 1, because 0 means no limit. Without JIT, because compiling a plan would take longer than most answers.
         ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"]
     }
 
-    /// Reads it; in a transaction, it is the state that the transaction's other statements see.
+    /// Reads the state. In a transaction, it is the state that the transaction's other statements see.
     ///
     /// - Throws: `PostgresError` when `history.store` holds no row.
     public static func read(
@@ -68,7 +69,7 @@ public struct CatalogueState: Sendable, Equatable {
         return state
     }
 
-    /// The same without settled documents, and with what it means for a reader at this position.
+    /// Reads the state without settled documents, and checks the position of a reader.
     static func read(for reader: Position?, on connection: Connection) async throws -> CatalogueState {
         var row = try await connection.query(query(for: reader), to: operation)[0]
         return try CatalogueState(&row, for: reader)
@@ -80,16 +81,17 @@ public struct CatalogueState: Sendable, Equatable {
 
     static let query = query(shape: "history.shape('public.quake')", reader: "null, null")
 
-    /// The same in a statement that reads the table, too, whose snapshot may be older than the lock. It fails if the table was
-    /// rewritten in between: to that snapshot it is empty. Calling the function each time would take four times as long.
+    /// The query for a statement that reads the table, too. Its snapshot may be older than its lock on the table. So the query
+    /// fails if the table was rewritten in between, because that snapshot sees the table as empty. Calling
+    /// `history.refuse_rewritten` each time would take four times as long.
     static let queryOfWhole = query(
         shape: """
             case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)
                  then history.shape('public.quake') else history.refuse_rewritten('public.quake')::text end
             """, reader: "null, null")
 
-    /// The same for a reader at this position, or for one that holds nothing. Until the transaction ends, the text of values is as
-    /// the history keeps it.
+    /// The query that also checks the position of a reader; nil for a reader that holds nothing. Until the transaction ends,
+    /// values have the text form that the history uses.
     static func query(for reader: Position?) -> Query {
         query(
             shape: "history.shape('public.quake')",
@@ -121,15 +123,15 @@ public struct CatalogueState: Sendable, Equatable {
         let verdict = try row.nextText()
         self.position = position
         self.committedAt = committedAt.instant
-        // Rounded up: nothing earlier is known.
+        // Rounded up to the millisecond, because nothing before it is known.
         self.beginning = CommitTime(microseconds: beginning.microseconds + 999).instant
         self.shape = shape
         isBehind = verdict == "behind"
         freshStart = reader.flatMap { FreshStart(of: $0, verdict, now: position) }
     }
 
-    /// Services are few and feeds are known, so that each document is found by one look-up in the index, however many
-    /// documents there are.
+    /// There are few services, and the feeds are known, so each document is found by one index look-up, however many documents
+    /// there are.
     private static func settledDocuments(on connection: Connection) async throws -> [SettledDocument] {
         let feeds = FeedSource.summaryFeeds.joined(separator: " ")
         return try await connection.query(
@@ -168,6 +170,6 @@ public struct SettledDocument: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     public let feed: String
     public let generated: Instant
-    /// How far apart the feed's last documents were made, at least; nil while there is only one.
+    /// The shortest time between the feed's last documents; nil while there is only one document.
     public var interval: Duration?
 }

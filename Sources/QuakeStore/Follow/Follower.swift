@@ -16,7 +16,7 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: called with the progress of a long pass, whose rows are counted first.
+    /// - Parameter observer: called with the progress of a long pass. The rows of such a pass are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(3)), logger: Logger,
@@ -44,16 +44,17 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// Follows until the task is cancelled. After an outage it resumes where it was.
+    /// Follows until the task is cancelled. After an outage, the follower resumes at the view's position.
     ///
     /// - Parameters:
-    ///   - persistently: whether it tries again after every error, and polls instead of listening behind a pooler in transaction
+    ///   - persistently: whether to try again after every error, and to poll instead of listening behind a pooler in transaction
     ///     mode.
-    ///   - told: called with the catalogue's state after each pass, changed or not: the view is then at that state or before it.
+    ///   - told: called with the catalogue's state after each pass, whether or not it has changed. The view is at this state or
+    ///     an earlier one.
     ///   - lost: called when a connection was lost.
-    ///   - away: called each time that the server could not be reached.
-    /// - Throws: `CancellationError`. If not `persistently`: what the first connection throws, unless that is an outage; `NoSession` when it cannot listen,
-    ///   because a pooler is in transaction mode; what a new connection would not help against.
+    ///   - away: called each time the server could not be reached.
+    /// - Throws: `CancellationError`. If not `persistently`: any error of the first connection, except an outage; `NoSession` if
+    ///   it cannot listen because a pooler is in transaction mode; any error that a new connection would not fix.
     public func run(
         persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil,
         lost: (@Sendable () -> Void)? = nil, away: (@Sendable () -> Void)? = nil
@@ -95,7 +96,7 @@ public struct Follower<V: ReaderView>: Sendable {
 
     /// Listens before the first read, so that no change is missed.
     ///
-    /// Isolated to its connection, so that neither a statement nor the view's work on its rows changes threads.
+    /// Isolated to the connection, so that neither the statements nor the view's work on the rows change threads.
     private func follow(
         _ connection: isolated Connection, mayPoll: Bool, _ passed: () async throws -> Void
     ) async throws {
@@ -151,10 +152,10 @@ public struct Follower<V: ReaderView>: Sendable {
     }
 }
 
-/// How often a follower polls when it hears nothing.
+/// How often a follower polls when it receives no notification.
 public struct PollInterval: Sendable {
     public var listening: Duration
-    /// Where it cannot listen: on a hot standby, and behind a pooler in transaction mode.
+    /// The interval where the follower cannot listen: on a hot standby, and behind a pooler in transaction mode.
     public var standby: Duration
     /// How long the server may take to give a sign of life before the connection counts as lost.
     public var answer: Duration
@@ -172,10 +173,9 @@ extension Error {
 }
 
 extension PostgresError {
-    /// A later connection may succeed: the server was unreachable, was restarted, is being restored, has trouble with a disk,
-    /// or its replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT).
-    /// A missing privilege or object stays missing
-    /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+    /// A later connection may succeed: the server was unreachable, was restarted, is being restored or has trouble with a disk,
+    /// or its replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT). A
+    /// missing privilege or object stays missing (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     fileprivate var isTransient: Bool {
         let lasting = ["0A", "22", "23", "25", "28", "2B", "3D", "3F", "42", "P0"]
         guard let sqlState, !connectionLost, !isUndefinedObject else {

@@ -12,7 +12,7 @@ public enum FreshStart: Sendable, Equatable, CustomStringConvertible {
     /// history.
     case altered
 
-    /// - Parameter verdict: that of `history.check`, or `behind`.
+    /// - Parameter verdict: the result of `history.check`, or `behind`.
     init?(of reader: Position, _ verdict: String?, now: Position) {
         switch verdict {
         case "ok": return nil

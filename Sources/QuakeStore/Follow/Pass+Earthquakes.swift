@@ -1,10 +1,10 @@
 import PostgreSQL
 
-// Which rows are one earthquake is kept in other tables, so a row's earthquake changes without the row. Readers over HTTP
-// follow rows with their earthquakes: such a change comes to them as one of the row, which overwrites nothing of it.
+// Other tables say which rows are one earthquake, so a row's earthquake can change without the row. Readers over HTTP follow rows
+// with their earthquakes: they receive such a change as an update of the row that overwrites nothing.
 extension Pass {
-    /// For a clause FROM, in token order: the changes of rows, and one for each row whose earthquake has changed, with the columns of
-    /// `history.changes`.
+    /// The changes of rows, and one change for each row whose earthquake has changed, with the columns of `history.changes` and
+    /// in token order. To be used in a FROM clause.
     static func changesWithEarthquakes(after token: Int, upTo end: Int? = nil) -> Query {
         """
         (select *
@@ -17,7 +17,8 @@ extension Pass {
         """
     }
 
-    /// For a clause FROM: the existing rows whose earthquake is another one, or has another preferred solution, as changes without `row`.
+    /// The existing rows whose earthquake was changed or replaced by another one, as changes without `row`. To be used in a FROM
+    /// clause.
     static func regrouped(after token: Int, upTo end: Int? = nil) -> Query {
         """
         (select distinct on (code) token, committed_at, author, context, ordinal, code as key, 'update'::text as operation, reason,
@@ -32,11 +33,11 @@ extension Pass {
         """
     }
 
-    /// A line with its row's earthquake as the last member, if the row describes it together with others.
+    /// The expression for a line. Its last member is the row's earthquake, if several rows describe it.
     ///
     /// - Parameters:
     ///   - record: the line's record in SQL.
-    ///   - code: the row's code; null for none.
+    ///   - code: an expression for the row's code; its value may be null.
     static func line(_ record: String, of code: String) -> Query {
         """
         left(row_to_json(\(unescaped: record))::text, -1)

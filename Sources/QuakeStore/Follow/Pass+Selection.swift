@@ -2,11 +2,11 @@ import Feed
 import PostgreSQL
 
 extension Pass {
-    /// Each change after `reached`, up to `end`, of the events that a selection holds before or after the whole pass, as what follows
-    /// a SELECT.
+    /// The text after SELECT for each change after `reached`, up to `end`, of the events that a selection includes before or
+    /// after the whole pass.
     ///
-    /// An event before the pass is its row with what was overwritten since put back. Most changes overwrite nothing that the
-    /// selection looks at. A row whose earthquake alone has changed is what it was.
+    /// The state of an event before the pass is its row with the overwritten values put back. Most changes do not overwrite a
+    /// value that the selection depends on. If only its earthquake has changed, a row is the same as before.
     func lines(of selection: QuakeSelection, after reached: Int, upTo end: Int) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         let columns = properties.map(\.column).joined(separator: ",")

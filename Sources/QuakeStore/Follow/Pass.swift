@@ -2,25 +2,26 @@ import Logging
 import PostgreSQL
 import Synchronization
 
-/// One snapshot of the database, handed to a view: what changed since the view's position, or everything.
+/// One snapshot of the database, handed to a view: the changes since the view's position, or all rows.
 ///
-/// A pass never mixes states of different moments. It is a transaction that holds the table from before its snapshot; or,
-/// where it is prepared, a single statement, so that many followers cost the server little. The functions in that statement
-/// are STABLE, and see what the statement sees (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them
-/// needs constant memory. Only valid inside `ReaderView.apply`, which reads it once.
+/// A pass is only valid inside `ReaderView.apply`, which reads it once. It never mixes states of different moments. It is a
+/// transaction that locks the table before its snapshot is taken. A prepared pass is a single statement instead, so that many
+/// followers cost the server little. The functions in that statement are STABLE, so they see the same snapshot as the statement
+/// (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them needs
+/// constant memory.
 public struct Pass: Sendable {
-    /// If there is one, the view drops what it holds.
+    /// Why the view has to start over. If this is set, the view drops everything it holds.
     public let freshStart: FreshStart?
     public let table: TableShape
 
     let position: Position?
     let connection: Connection
     let logger: Logger
-    /// Whether its query is prepared, which pays for the many small passes of a follower that listens. The server locks the
-    /// tables that a prepared statement names before it takes the snapshot, but not those that a function reads
-    /// (`history.changes` notices).
+    /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Before the
+    /// server takes the snapshot, it locks the tables that a prepared statement names, but not those that a function reads
+    /// (`history.changes` notices if such a table was rewritten).
     var isPrepared = false
-    /// Whether it is read in a transaction that holds the table already.
+    /// Whether the pass is read in a transaction that has locked the table already.
     var isHeld = false
     var counter: PassCounter?
 
@@ -42,7 +43,7 @@ public struct Pass: Sendable {
 
     private var rows: Query {
         if freshStart != nil { return "code, true, \(unescaped: table.expressions) from only public.quake" }
-        // Looks rows up one by one, because the planner's statistics may be older than the last load.
+        // Rows are looked up one by one, because the planner's statistics may be older than the last load.
         return """
             changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
@@ -66,12 +67,13 @@ public struct Pass: Sendable {
         }
     }
 
-    /// The same with the earthquakes of rows: if a row describes one together with others, its line has a member `earthquake`. If
-    /// that changes and the row does not, there is a line of an update that overwrites nothing.
+    /// Hands over the same lines with the earthquakes of the rows: if several rows describe one earthquake, their lines have a
+    /// member `earthquake`. If the earthquake of a row changes and the row does not, there is a line for an update that
+    /// overwrites nothing.
     ///
-    /// - Parameter selection: only these events; nil for all. An event is selected if it is one of them when the pass
-    ///   begins or when it ends. Each of its changes then has one more member: `selected`, whether it is one of them when
-    ///   the pass ends.
+    /// - Parameter selection: only these events; nil for all. An event's changes are handed over if the selection includes the
+    ///   event when the pass begins or when it ends. Each line then has one more member, `selected`: whether the selection
+    ///   includes the event when the pass ends.
     public func forEachLineWithEarthquake(
         of selection: QuakeSelection?, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
@@ -90,8 +92,8 @@ public struct Pass: Sendable {
     }
 
     /// - Parameters:
-    ///   - rows: all rows as lines, as what follows a SELECT.
-    ///   - changes: the same for the changes after a token, up to another one if there is one.
+    ///   - rows: the text after SELECT for all rows as lines.
+    ///   - changes: the text after SELECT for the changes after a token, up to another token if there is one.
     private func forEachLine(
         of rows: Query, isSelected: Bool = false, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void,
         changes: (Int, Int?) -> Query
@@ -112,13 +114,13 @@ public struct Pass: Sendable {
         return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
     }
 
-    /// How many changes are sorted at a time, if no transaction has more.
+    /// The number of changes that are sorted at a time; more only if a single transaction has more.
     private static let stretch = 20_000
 
-    /// Reads stretch by stretch, so that the first line comes soon and neither side ever holds more than a
-    /// stretch. The last change of a key in each stretch has the row of the whole snapshot.
+    /// Reads stretch by stretch, so that the first line comes soon and neither side ever holds more than a stretch. In each
+    /// stretch, the last change of a key has the row as the snapshot has it.
     ///
-    /// - Parameter lines: what is selected after a token, up to another one.
+    /// - Parameter lines: the text after SELECT for the changes after a token, up to another token.
     private func readByStretches(
         _ take: @Sendable (inout Row) throws -> Void, _ lines: (Int, Int?) -> Query
     ) async throws -> Position {
@@ -145,7 +147,7 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Hands over each change in token order, with the values that selections look at. Not for a fresh start.
+    /// Hands over each change in token order, with the values that selections depend on. Not for a fresh start.
     ///
     /// - Returns: the view's position once it has applied them.
     public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
@@ -154,14 +156,15 @@ public struct Pass: Sendable {
         }
     }
 
-    /// Reads nothing but the position: for a view that needs no rows.
+    /// Reads only the position, for a view that needs no rows.
     public func skip() async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
         return snapshot.position
     }
 
-    /// The same for a view that reads its rows by itself, in a transaction that holds the table and sees one snapshot.
+    /// Reads only the position, for a view that reads its rows by itself, in a transaction that holds the table and sees one
+    /// snapshot.
     func begin() async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
@@ -221,7 +224,7 @@ public struct Pass: Sendable {
 
     private func announce(_ snapshot: CatalogueState) {
         let token = snapshot.position.token
-        // A reason from the history takes precedence over one from the table.
+        // A reason for a fresh start that comes from the history takes precedence over one that comes from the table.
         switch freshStart.map({ snapshot.freshStart ?? $0 }) {
         case nil: logger.debug("applying the changes up to token \(token)")
         case .first?: logger.notice("first start: taking a snapshot at token \(token)")

@@ -1,8 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// One change of a pass, with the values that selections look at. The bytes of its line are valid only until the closure
-/// that was given it returns.
+/// One change of a pass, with the values that selections depend on. The bytes of `line` are valid only until the closure that
+/// received the change returns.
 public struct PassChange {
     public let line: UnsafeRawBufferPointer
     public let key: String
@@ -33,7 +33,7 @@ public struct PassChange {
         }
     }
 
-    /// The properties that selections of `quakes serve` look at.
+    /// The properties that selections of `quakes serve` depend on.
     static let properties: [Property] = [
         .code, .net, .magnitude, .magnitudeType, .place, .status, .alert, .type, .time, .updated, .felt, .sig,
         .cdi, .mmi,
@@ -44,8 +44,9 @@ public struct PassChange {
 
     static let width = 5 + 2 * properties.count
 
-    /// The rest of a SELECT. Each row is looked up by its key, and the overwritten values become a row, so that no value is taken
-    /// out of JSON here. Its other columns stay JSON: their types may have changed since.
+    /// The text after SELECT. Each row is looked up by its key, and the overwritten values of these properties become a record,
+    /// so that no value has to be read from JSON here. The overwritten values of other columns stay JSON, because their types may
+    /// have changed since.
     static func query(after token: Int) -> Query {
         """
         \(Pass.line("change", of: "quake.code")), change.key, change.operation = 'insert', quake.code is not null,

@@ -2,11 +2,11 @@ import Synchronization
 
 /// The progress of a long pass: the first one after a start, or a fresh snapshot.
 public struct PassProgress: Sendable, Equatable {
-    /// Otherwise it catches up with the changes.
+    /// Whether the pass reads all rows; otherwise it reads the changes.
     public let isSnapshot: Bool
-    /// About how many rows it will bring.
+    /// About how many rows the pass will have.
     public let expected: Int
-    /// How many it has brought.
+    /// How many rows it has had so far.
     public var rows = 0
     public var isDone = false
 }
@@ -28,7 +28,7 @@ final class PassCounter: Sendable {
         if progress.rows.isMultiple(of: 1000) { observer(progress) }
     }
 
-    /// Also after a failure: the pass brings no more rows.
+    /// Called also after a failure, because the pass has no more rows then.
     func end() {
         let progress = progress.withLock {
             $0.isDone = true

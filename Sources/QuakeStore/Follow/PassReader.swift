@@ -7,9 +7,9 @@ struct PassReader<V: ReaderView> {
     let name: String?
     let answerLimit: Duration
     let logger: Logger
-    /// How long it waits for a hot standby that is behind the view, before it starts over; nil if it throws `StandbyBehind`.
+    /// How long to wait for a hot standby that is behind the view before starting over; nil to throw `StandbyBehind` instead.
     var patience: Duration? = .seconds(30)
-    /// Called with the progress of the next pass, if that may be a long one.
+    /// Called with the progress of the next pass, if that pass may be long.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
     private(set) var position: Position?
     private(set) var start: Int?
@@ -18,7 +18,7 @@ struct PassReader<V: ReaderView> {
     private(set) var reportedAt: ContinuousClock.Instant?
     private(set) var canReport = true
 
-    /// - Parameter token: what the newest notification has brought; nil if there was none.
+    /// - Parameter token: the token of the newest notification; nil if there was none.
     mutating func read(heard token: Int?) async throws {
         switch token {
         case let token? where hasJustReached(token): break
@@ -28,16 +28,17 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// Whether the view's last pass included the transaction with this token: a pass may come before the notification.
+    /// Whether the view's last pass included the transaction with this token. That happens because a pass may read a transaction
+    /// before its notification arrives.
     private func hasJustReached(_ token: Int) -> Bool {
         position.map { token > (start ?? $0.token - 1) && token <= $0.token } ?? false
     }
 
     @discardableResult
     mutating func catchUp() async throws -> Position {
-        // Usually nothing has happened, and the view can be left alone.
+        // Usually nothing has changed, and the view needs no pass.
         if let position {
-            // A network path that swallows packets would make it wait for ever.
+            // Without a time limit, a network path that drops packets would make the query wait for ever.
             let (table, snapshot) = try await connection.expectingAnswer(within: answerLimit) {
                 (try await knownTable(), try await CatalogueState.read(for: position, on: connection))
             }
@@ -51,7 +52,7 @@ struct PassReader<V: ReaderView> {
         return try await applyPass()
     }
 
-    /// A standby's replay may cancel a pass that is in its way; the next pass reads as much.
+    /// Catches up on a standby, whose replay may cancel a pass. Then the next pass reads the same changes.
     mutating func catchUpOnStandby() async throws {
         do {
             try await catchUp()
@@ -60,7 +61,7 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// - Parameter isPrepared: whether its query is prepared, which takes a session. A caller that has heard a notification
+    /// - Parameter isPrepared: whether to prepare the query, which needs a session. A connection that has received a notification
     ///   has one.
     @discardableResult
     mutating func applyPass(isPrepared: Bool = false) async throws -> Position {
@@ -92,7 +93,7 @@ struct PassReader<V: ReaderView> {
             } catch let error as PostgresError
                 where wasKnown && (error.isUndefinedObject || error.hasChangedShape)
             {
-                // The query names columns that were dropped, or that have another type by now.
+                // The query names columns that were dropped or whose type was changed.
                 self.table = nil
                 freshStart = freshStart ?? .altered
             } catch let error as PostgresError where error.sqlState == "40001" && pass.isPrepared {
@@ -133,10 +134,10 @@ struct PassReader<V: ReaderView> {
         try await report()
     }
 
-    /// Reports even if that was refused before: the standby may be the primary by now.
+    /// Lets the next report be made even if reports were refused before, because the standby may have become the primary.
     mutating func reportAgain() { (canReport, reportedAt) = (true, nil) }
 
-    /// Following continues where reporting is impossible: on a standby, or without the permission.
+    /// Reports the view's position. Where that is impossible, on a standby or without the permission, following continues.
     mutating func report() async throws {
         guard let name, let position, canReport else { return }
         reportedAt = .now
@@ -159,9 +160,9 @@ struct PassReader<V: ReaderView> {
 
 /// A hot standby lacks transactions that a reader has seen elsewhere.
 public struct StandbyBehind: Error, CustomStringConvertible {
-    /// The reader's.
+    /// The reader's token.
     public let token: Int
-    /// The standby's.
+    /// The standby's newest token.
     public let newest: Int
 
     public var description: String { "this standby is at token \(newest), behind \(token)" }

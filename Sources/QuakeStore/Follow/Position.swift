@@ -24,13 +24,13 @@ public struct Position: Sendable, Hashable {
     }
 }
 
-// As text: for people and programs that keep a position between two requests.
+// The text forms are for people and programs that keep a position between two requests.
 extension Position {
     public var json: String {
         "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\",\"nonce\":\"\(nonce)\"}"
     }
 
-    /// The same, with the shape of the table: a reader that keeps it learns when the table was altered meanwhile.
+    /// The position as JSON with the shape of the table. A reader that keeps the shape learns if the table is altered later.
     public func json(of table: TableShape) -> String {
         "\(json.dropLast()),\"shape\":\"\(table.signature)\"}"
     }
@@ -38,7 +38,7 @@ extension Position {
     /// One word, such as `8_2026-11-21T09:01:00.654321Z_b40e77d2_0f0e2d3c-…`, which may stand in a URL and in a header.
     public var word: String { "\(token)_\(committedAt)_\(nonce)_\(store)" }
 
-    /// Reads a `word`; nil for anything else.
+    /// Reads a position from its `word`; nil if the text is not one.
     public init?(word: String) {
         let form =
             /(\d{1,19})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8})_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
@@ -51,17 +51,17 @@ extension Position {
 }
 
 extension Position {
-    /// Whether a pass from here on is long: because of the number of changes that follow, or because the position no longer
-    /// holds, so that it has to begin with all rows.
+    /// Whether a pass from this position is long: because many changes follow, or because the position no longer holds, so that
+    /// the pass has to read all rows.
     ///
     /// - Parameters:
-    ///   - limit: how many changes are few.
-    ///   - signature: the table's in what the reader has; nil if that is not known.
+    ///   - limit: a pass with more changes than this is long.
+    ///   - signature: the signature of the table's shape that the reader has; nil if that is not known.
     public func isFarBehind(_ limit: Int, of signature: String?, on connection: Connection) async throws
         -> Bool
     {
         let state = try await CatalogueState.read(for: self, on: connection)
-        // Nothing follows, yet.
+        // On a standby that is behind, no changes follow yet.
         if state.isBehind { return false }
         guard state.freshStart == nil, signature == nil || signature == state.shape else { return true }
         return try await connection.query(
@@ -72,8 +72,8 @@ extension Position {
         )[0].decode("is_far")
     }
 
-    /// The position for a reader that knows the token only: that of the last transaction up to it. If the history does not
-    /// have it, this is a position that does not hold.
+    /// The position for a reader that knows only the token: that of the last transaction with this token or a lower one. If the
+    /// history does not have the token, the result is a position that does not hold.
     public static func known(by token: Int, on connection: Connection) async throws -> Position {
         let operation = "find a token"
         let rows = try await connection.query(
@@ -95,7 +95,7 @@ extension Position {
         return known.position
     }
 
-    /// Reads the columns of `history.position()`, the store as a text; nil when there is no store.
+    /// Reads the columns of `history.position()`, with the store as text; nil if there is no store.
     static func next(in row: inout Row) throws -> (position: Position, committedAt: CommitTime)? {
         guard let store = try row.nextText(), let token = try row.nextInteger(),
             let committedAt = try CommitTime.next(in: &row), let nonce = try row.nextText()

@@ -1,7 +1,7 @@
 import Logging
 import PostgreSQL
 
-/// Something that follows the table: a local copy, or a stream.
+/// A view that follows the table: a local copy, or a stream.
 public protocol ReaderView: Sendable {
     /// The view's position; nil when it holds nothing yet. Read once per connection.
     func position() async throws -> Position?
@@ -9,11 +9,11 @@ public protocol ReaderView: Sendable {
     /// Whether the view can take rows of this table without a fresh start.
     func accepts(_ table: TableShape) -> Bool
 
-    /// Whether the view has something to do even if nothing has changed. It is asked at each poll; if so, it gets a pass.
+    /// Whether the view has work to do even if nothing has changed. It is read at each poll; if it is true, the view gets a pass.
     var isDue: Bool { get }
 
-    /// Applies a pass and stores its position, both or neither. Runs on the connection's executor, so that rows reach
-    /// the view without a change of threads.
+    /// Applies a pass and stores its position: either both or neither. Runs on the connection's executor, so that rows reach the
+    /// view without a change of threads.
     ///
     /// - Returns: the pass's position.
     func apply(_ pass: Pass) async throws -> Position
@@ -24,8 +24,9 @@ extension ReaderView {
 
     /// Applies what has changed since the view's position.
     ///
-    /// - Parameter patience: how long to wait for a hot standby that is behind the view, before it starts over.
-    /// - Throws: `PostgresError`; what the view throws; `StandbyBehind` without patience.
+    /// - Parameter patience: how long to wait for a hot standby that is behind the view before the view starts over; nil to throw
+    ///   `StandbyBehind`.
+    /// - Throws: `PostgresError`; any error of the view; `StandbyBehind` if `patience` is nil.
     @discardableResult
     public func applyPass(
         over connection: Connection, patience: Duration? = .zero, logger: Logger
@@ -37,7 +38,7 @@ extension ReaderView {
     }
 }
 
-/// Another program holds the view for longer than the view waits. Nothing was applied; it may succeed later.
+/// Another program has held the view for longer than the view waits. Nothing was applied; a later attempt may succeed.
 public struct ViewBusy: Error, Equatable, CustomStringConvertible {
     public let description: String
 

@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// The followed table's columns, and the expressions that read them.
 public struct TableShape: Sendable {
-    /// Changes when rows may have changed without a change in the history: what `history.shape` says.
+    /// The result of `history.shape`, which changes when rows may have changed without a change in the history.
     public let signature: String
     public let columns: [ViewColumn]
     let expressions: String
@@ -26,7 +26,7 @@ public struct ViewColumn: Sendable, Equatable {
     public let name: String
     let sqlType: String
 
-    /// How a view can keep its values without loss: JSON and arrays as JSON text.
+    /// How a view can keep the column's values without loss; JSON and arrays are kept as JSON text.
     public var kind: ColumnKind { ColumnKind(sqlType: sqlType) }
 
     /// The expression whose binary form `ViewRow` reads.

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// One value of a row. The bytes of a text are valid only until the closure that was given the row returns.
+/// One value of a row. The bytes of a text are valid only until the closure that received the row returns.
 public enum ViewValue {
     case null
     case integer(Int64)
@@ -15,7 +15,7 @@ public enum ViewValue {
 /// A row of the followed table, or its deletion. Read once, column by column.
 public struct ViewRow {
     public let code: UnsafeRawBufferPointer
-    /// The row was deleted: it has no values.
+    /// Whether the row was deleted; then it has no values.
     public let isGone: Bool
     private var rest: Row
 
@@ -41,7 +41,7 @@ public struct ViewRow {
 }
 
 extension ViewValue {
-    /// Reads PostgreSQL's binary form of a time. Infinity is the text that PostgreSQL writes.
+    /// Reads PostgreSQL's binary form of a time. An infinite time becomes the text that PostgreSQL writes for it.
     fileprivate init(microsecondsSince2000 microseconds: Int64) {
         self =
             switch microseconds {

@@ -7,20 +7,20 @@ public struct Change: Sendable {
 
     public let token: Int
     public let committedAt: CommitTime
-    /// Who made the change, and in which context, such as `run 7`.
+    /// Who made the change; `context` is what it was part of, such as `run 7`.
     public let author: String
     public let context: String?
     public let ordinal: Int
     public let code: String
     public let operation: Operation
     public let reason: String?
-    /// What was overwritten, as a JSON object: the changed columns of an update, or the whole row of a delete.
+    /// The overwritten values as a JSON object: the old values of the changed columns for an update, the whole row for a delete.
     public let before: String?
     /// The new values of an update's changed columns, as a JSON object.
     public let after: String?
-    /// What an update changed, in the table's column order.
+    /// The columns that an update changed, in the table's column order.
     public let members: [Member]
-    /// The magnitude and the place of what was inserted or deleted, if the selection asks for them.
+    /// The magnitude and the place of an inserted or deleted event, if the selection asks for them.
     public let magnitude: Double?
     public let place: String?
 

@@ -1,7 +1,7 @@
 import PostgreSQL
 
-/// The history, read page by page in token order. A page costs in proportion to its changes, while one statement for everything
-/// would sort everything before its first row.
+/// Reads the history page by page in token order. The cost of a page is proportional to its changes, while a single statement
+/// would sort all changes before its first row.
 struct ChangePages {
     struct Place {
         var token: Int
@@ -9,7 +9,7 @@ struct ChangePages {
     }
 
     let selection: ChangeSelection
-    /// The changes after it are left to read.
+    /// The changes after this place are still to be read.
     var place: Place
     /// The last token to read.
     private var last = Int.max
@@ -41,19 +41,19 @@ struct ChangePages {
         }
     }
 
-    /// Moves the place so that this many changes are left.
+    /// Moves the place so that the given number of changes remain to be read.
     ///
-    /// - Returns: whether that skips any.
+    /// - Returns: whether any changes are skipped.
     mutating func skipAllButTheNewest(_ count: Int) async throws -> Bool {
         guard let last = try await change(number: count, order: "desc") else { return false }
         place = last
         return true
     }
 
-    /// Ends with the transaction of the change with this number. A page that ended within a transaction could not be continued
-    /// after a token.
+    /// Ends the reading with the transaction that has the change with this number. If it ended within a transaction, it could not
+    /// be continued after a token.
     ///
-    /// - Returns: whether there are changes after it.
+    /// - Returns: whether there are changes after that transaction.
     mutating func endWithTheTransaction(of number: Int) async throws -> Bool {
         if number > 0 {
             guard let end = try await change(number: number - 1, order: "asc") else { return false }
@@ -66,10 +66,10 @@ struct ChangePages {
         return try await rest.change(number: 0, order: "asc") != nil
     }
 
-    /// The place of a change after this place, counted from 0: from the first one (`asc`) or from the last one (`desc`). Changes
-    /// of this place's transaction don't count.
+    /// The place of one of the changes after this place, by its number from 0 on: from the first change (`asc`) or from the last
+    /// one (`desc`). Changes of this place's transaction don't count.
     ///
-    /// - Returns: nil if there are fewer.
+    /// - Returns: nil if there are fewer changes.
     private func change(number: Int, order: String) async throws -> Place? {
         let number = min(number, 1 << 40)
         let changes: Query =
@@ -93,8 +93,8 @@ struct ChangePages {
         ).first.map { Place(token: try $0.decode("token"), ordinal: try $0.decode("ordinal")) }
     }
 
-    /// The end of the next page: several transactions that have no more than `capacity` changes together, or so many changes
-    /// of one. Some may be of another table.
+    /// The end of the next page. A page is several transactions that have at most `capacity` changes together, or `capacity`
+    /// changes of one transaction. Changes of other tables count, too.
     private func endOfPage(of capacity: Int) async throws -> Place? {
         let rows = try await connection.query(
             """
@@ -130,7 +130,7 @@ struct ChangePages {
         }
     }
 
-    /// The changes that need the row as they left it.
+    /// The condition for changes that are described by the row as they left it.
     private var isTold: Query {
         "(operation = 'update' or \(selection.describesEvents) and operation = 'insert')"
     }
@@ -160,7 +160,7 @@ struct ChangePages {
         """
     }
 
-    /// The changes of each key after the place, with the row as each of them left it.
+    /// The changes of each key after the place, with the row as each change left it.
     ///
     /// A key's changes are read once, from the newest back.
     private func histories(of keys: Query, where condition: Query) -> Query {
@@ -176,7 +176,7 @@ struct ChangePages {
         """
     }
 
-    /// The columns that `Change` reads, for changes that come with the row as they left it.
+    /// The columns that `Change` reads, for changes that include the row as they left it.
     private func described(_ changes: Query) -> Query {
         """
         select c.token, c.committed_at, c.author, c.context,

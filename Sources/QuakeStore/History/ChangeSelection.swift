@@ -5,10 +5,11 @@ public struct ChangeSelection: Sendable {
     public var after: Int?
     public var code: String?
     public var author: String?
-    /// The greatest number of changes, nil for all: the newest ones. With `after`, the first ones after it, and the rest of the
-    /// transaction that reaches the limit: the last token is then where to continue.
+    /// The greatest number of changes; nil for all. Without `after`, the newest changes are read. With `after`, the first changes
+    /// after it are read, including the rest of the transaction that reaches the limit, so that reading can continue after the
+    /// last token.
     public var limit: Int?
-    /// Whether inserts and deletes tell the event's magnitude and place. It takes a look-up for each insert.
+    /// Whether inserts and deletes have the event's magnitude and place. That takes a look-up for each insert.
     public var describesEvents = false
 
     public init() {}
@@ -16,7 +17,7 @@ public struct ChangeSelection: Sendable {
     /// Hands over each change as it arrives, all from one snapshot, in constant memory. The first one comes at once, even from a
     /// long history.
     ///
-    /// - Parameter begin: called once before the changes, with where history begins in that snapshot.
+    /// - Parameter begin: called once before the changes, with the beginning of the history in that snapshot.
     /// - Returns: whether there are more changes than the limit allowed.
     /// - Throws: `PastError.pruned` when history does not reach back to `after`.
     @discardableResult

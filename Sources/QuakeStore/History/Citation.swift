@@ -4,21 +4,21 @@ import PostgreSQL
 /// A cited moment of the past, under a name. Pruning spares the history from the oldest of these moments on.
 public struct Citation: Sendable, Equatable {
     public let name: String
-    /// Where it is in the past: `asof=` with this gives the catalogue as it was.
+    /// The position of the moment: `asof=` with this position gives the catalogue as it was.
     public let position: Position
     public let reason: String
     public let author: String
     public let citedAt: Instant
 
-    /// Keeps a moment.
+    /// Cites a moment, so that pruning keeps its history.
     ///
-    /// - Parameter moment: nil for now.
+    /// - Parameter moment: the moment to cite; nil for now.
     /// - Throws: `PastError` if the history does not have it; `CitedAlready`; `PostgresError`.
     public static func keep(
         _ moment: PastMoment?, as name: String, because reason: String, on connection: Connection
     ) async throws -> Citation {
         try await connection.write(to: "cite a moment") {
-            // Pruning locks it, too: nothing that is being cited goes meanwhile.
+            // Pruning locks this row, too, so history that is being cited is not pruned meanwhile.
             try await connection.query("select from history.store for update", to: "hold the history")
             let token =
                 if let moment { try await moment.token(on: connection) } else {
@@ -36,9 +36,9 @@ public struct Citation: Sendable, Equatable {
         }
     }
 
-    /// Lets go of a moment: pruning may take it.
+    /// Removes a citation, so that pruning may delete the moment's history.
     ///
-    /// - Returns: whether there was one of this name.
+    /// - Returns: whether there was a citation with this name.
     public static func release(_ name: String, on connection: Connection) async throws -> Bool {
         try await connection.write(to: "release a citation") {
             try await connection.execute(
@@ -46,7 +46,7 @@ public struct Citation: Sendable, Equatable {
         }
     }
 
-    /// The earliest moment first.
+    /// All citations, beginning with the earliest moment.
     public static func all(on connection: Connection) async throws -> [Citation] {
         let rows = try await connection.query(
             """

@@ -1,11 +1,12 @@
 import Feed
 
-/// When a transaction was committed, as exactly as history has it: many may be committed within one millisecond.
+/// When a transaction was committed, with the full precision of the history, because many transactions may be committed within
+/// one millisecond.
 public struct CommitTime: Sendable, Equatable, CustomStringConvertible {
-    /// Since 1970.
+    /// The microseconds since 1970, in UTC.
     public let microseconds: Int
 
-    /// Cut to the millisecond.
+    /// The time, cut to the millisecond.
     public var instant: Instant { Instant(milliseconds: Int64(microseconds).divided(by: 1000).whole) }
 
     /// In UTC, with six decimals of the second: `2026-11-23T04:05:06.123456Z`.

@@ -3,7 +3,8 @@ import PostgreSQL
 
 /// The state of the history, and how far its readers are behind.
 public struct HistoryStatus: Sendable, Equatable {
-    /// The highest token and the commit time of its transaction. If there is none yet, those of the horizon.
+    /// The highest token; `committedAt` is the commit time of its transaction. If the history is empty, both are those of the
+    /// horizon.
     public let token: Int
     public let committedAt: CommitTime
     /// History begins after this token.
@@ -12,16 +13,17 @@ public struct HistoryStatus: Sendable, Equatable {
 
     public struct Reader: Sendable, Equatable {
         public let name: String
-        /// The token up to which it had applied the changes when it last reported.
+        /// The reader had applied all changes up to this token when it last reported.
         public let token: Int
         public let seenAt: Instant
-        /// Since then.
+        /// The time since the last report.
         public let silence: Duration
-        /// How many tokens the newest is ahead. There are gaps between tokens, so it may be more than the number of transactions.
+        /// How many tokens the newest token is ahead. There are gaps between tokens, so this may be more than the number of
+        /// transactions.
         public let tokensBehind: Int
-        /// The age of the oldest transaction that it has not applied; zero if there is none.
+        /// The age of the oldest transaction that the reader has not applied; zero if there is none.
         public let behind: Duration
-        /// Whether the history that it needs was pruned. It will then take a fresh snapshot.
+        /// Whether history that the reader needs was pruned. It will then take a fresh snapshot.
         public let isBeforeHorizon: Bool
     }
 

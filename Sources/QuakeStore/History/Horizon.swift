@@ -1,13 +1,13 @@
 import PostgreSQL
 
-/// Where history begins: after this token. Earlier changes were pruned, or never recorded.
+/// The token after which history begins. Earlier changes were pruned, or never recorded.
 public struct Horizon: Sendable, Equatable, CustomStringConvertible {
     /// 0 before the first pruning.
     public let token: Int
     /// When that token's transaction was committed; before the first pruning, when the store was created.
     public let committedAt: CommitTime
 
-    /// Read it in the transaction that reads the history, or a pruning may come in between.
+    /// Reads the horizon. Call it in the transaction that reads the history; otherwise history may be pruned in between.
     static func read(on connection: Connection) async throws -> Horizon {
         let row = try await connection.query(
             "select pruned_token, pruned_committed_at from history.store",

@@ -65,14 +65,14 @@ public struct Pruning: Sendable {
             from history.store
             """, to: "read the history's horizon")[0]
         let age = keepRuns / .seconds(1)
-        // Rejects that no feed has shown since.
+        // Deletes rejects that were last met that long ago.
         outcome.rejects = try await connection.write(to: "prune the rejects") {
             try await connection.execute(
                 "delete from import.reject where last_seen < now() - make_interval(secs => \(age))",
                 to: "prune the rejects")
         }
-        // Of each source, the last run and the last successful one stay: they tell how fresh it is. So do runs that have
-        // not ended, and those that a reject names.
+        // The last run and the last successful run of each source stay, because they tell how fresh the source is. Runs that have
+        // not ended and runs that a reject names stay, too.
         outcome.runs = try await connection.write(to: "prune the runs") {
             try await connection.execute(
                 """

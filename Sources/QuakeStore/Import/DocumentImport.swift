@@ -2,31 +2,31 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// The work on one document: scan, decode, collect, import batch by batch.
+/// Imports one document: scans it, decodes its features, collects them into batches, and imports these.
 ///
-/// The first batch is imported on its own: most documents have only one. In a longer document, batches are filled while
-/// earlier ones are imported, by one lane or several.
+/// The first batch is imported by itself, because most documents have only one. In a longer document, batches are filled while
+/// one or several lanes import earlier ones.
 struct DocumentImport {
     typealias LaneTasks = ThrowingTaskGroup<Void, any Error>
 
     private let log: RunLog
     let window: ImportWindow?
-    /// If the source is an event service.
+    /// Set if the source is an event service.
     var sweep: Sweep?
     let options: Importer.Options
     let logger: Logger
-    /// The run in `import.run`; nil for a dry run, and as long as the answer may be that nothing has changed.
+    /// The run in `import.run`; nil for a dry run, and until it is known that the document has changed.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
     var scanner: DocumentScanner
     var intake: Intake
     let reading = SourceReading()
     private var bytesRead = 0
-    /// How many of these no batch accounts for yet.
+    /// How many of the bytes read are not assigned to a batch yet.
     private var unassigned = 0
-    /// Warnings.
+    /// Warnings about the document.
     private(set) var notes: [String] = []
-    /// Set if the document, or one of its answers, was broken off. Its events are still imported.
+    /// Set if the document, or one answer of a sweep, was cut off. Its events are still imported.
     private var breach: FeedError?
     /// Set once the first batch has been imported and more may follow.
     private var lanes: [Lane] = []
@@ -44,19 +44,20 @@ struct DocumentImport {
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL in the document's metadata, which may be the one that was asked for: without its secrets.
+    /// The URL in the document's metadata, without its secrets: it may be the URL that was requested.
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
-    /// A run begins at once, so that a silent source is visible, too. But an unchanged feed is not a run, nor is a window
-    /// for which a service has no answer: where that may be, the run begins with the first byte, or with the failure to get one.
+    /// Reads and imports the document. The run begins at once, so that a silent source is visible, too. But an unchanged feed is
+    /// not a run, nor is a window for which a service has no answer: if one of these is possible, the run begins with the first
+    /// byte, or with an error.
     mutating func read(
         ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
         do {
             if validators == nil, window == nil { try await begin() }
             return try await withThrowingTaskGroup(of: Void.self) { group in
-                // Batches that are under way are still imported when the rest of the document turns out to be broken.
+                // If the rest of the document turns out to be broken, the batches that were handed over are still imported.
                 let reading = await readAll(ifChangedSince: validators, &group, progress)
                 for lane in lanes { lane.close() }
                 try await group.waitForAll()
@@ -102,7 +103,7 @@ struct DocumentImport {
         }
     }
 
-    /// Reads the document, or one answer of several. Its last features stay in their batches.
+    /// Reads a document, or one of several answers. The last features stay in batches that are not imported yet.
     @discardableResult
     mutating func readDocument(
         _ document: FeedSource, ifChangedSince validators: Validators? = nil, _ group: inout LaneTasks,
@@ -179,14 +180,14 @@ struct DocumentImport {
         unassigned = 0
     }
 
-    /// Imports what has been read of several answers, before the next one: each of them was made at another moment.
+    /// Imports the features of one answer before the next is read, because each answer was made at a different moment.
     mutating func importBatches(_ group: inout LaneTasks) async throws {
         for lane in intake.batches.indices where intake.batches[lane].count > 0 {
             try await importBatch(lane, &group)
         }
     }
 
-    /// Imports the first batch whenever rejected deletions of a sweep, of which there may be any number, have filled it.
+    /// Imports the first batch if the rejected deletions of a sweep have filled it. There may be any number of them.
     mutating func importRejectedDeletions() async throws {
         guard intake.batches[0].count >= options.batchSize else { return }
         try await importFirstBatch(settling(isLast: false))
@@ -202,7 +203,8 @@ struct DocumentImport {
         BatchImport(connection: connection, logger: logger, run: run, runningCounts: runningCounts)
     }
 
-    /// The first lane has the run's own connection. A server may have no room for the others: then there are fewer.
+    /// Starts the lanes. The first lane uses the run's own connection. If the server refuses connections for the others, there
+    /// are fewer lanes.
     private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) async throws {
         let (openings, opening) = AsyncStream.makeStream(of: (index: Int, failure: (any Error)?).self)
         let all = (0..<count).map { _ in Lane(of: count) }
@@ -212,7 +214,7 @@ struct DocumentImport {
                     if index == 0 { return try await lane.run(batchImport) }
                     try await lane.runBeside(batchImport) { opening.yield((index, $0)) }
                 } catch {
-                    // Its error ends the run; nothing more is needed from the source.
+                    // The lane's error ends the run, so nothing more is needed from the source.
                     reading.stop()
                     throw error
                 }
@@ -245,7 +247,8 @@ struct DocumentImport {
     private func settling(isLast: Bool) -> Settling {
         let identity: FeedIdentity? =
             if let sweep {
-                // Each answer is of another moment. The sweep as a whole is of the first, the only one that all of them include.
+                // Each answer was made at a different moment. The sweep as a whole counts as made at the first of these, because
+                // every answer includes the events up to then.
                 sweep.identity
             } else if let window {
                 scanner.isIncomplete
@@ -260,7 +263,7 @@ struct DocumentImport {
             notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
             rejectLimit: options.rejectLimit, isSweep: sweep != nil)
         if window?.isRepair == true, options.retraction != .never { settling.corrector = source.host }
-        // A broken service may send an empty list, unless it counts no event there.
+        // An empty list may come from a broken service, so it counts only if the service also counted no events in the window.
         if isLast, sweep != nil || scanner.count > 0 || window?.count == 0 {
             settling.identity = identity
             settling.deletions = sweep?.deletions ?? StatedDeletions()

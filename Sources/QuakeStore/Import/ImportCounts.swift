@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What an import did. `seen` is always the sum of inserted, updated, unchanged, stale and rejected.
+/// The result of an import in numbers. `seen` is always the sum of inserted, updated, unchanged, stale and rejected.
 public struct ImportCounts: Sendable, Equatable {
     public var seen = 0
     public var inserted = 0
@@ -8,7 +8,7 @@ public struct ImportCounts: Sendable, Equatable {
     public var updated = 0
     /// Features that equal the table's row.
     public var unchanged = 0
-    /// Features that are older than the row, or another feature of the document, with the same code.
+    /// Features that are older than the row with the same code, or than another feature of the document with that code.
     public var stale = 0
     /// Features that could not be imported, kept in `import.reject`.
     public var rejected = 0
@@ -16,25 +16,26 @@ public struct ImportCounts: Sendable, Equatable {
     public var superseded = 0
     /// Events that were deleted because the document no longer has them.
     public var retracted = 0
-    /// Size of the document after inflation, in bytes.
+    /// Size of the document after decompression, in bytes.
     public var bytes = 0
     /// Rejected events whose id can't be read.
     var unreadable = 0
-    /// Deletions without an id. They are rejected, but not a fault of the answer: nearly half of the USGS's are like that.
+    /// Deletions without an id. They are rejected, but do not count as faults of the answer: nearly half of the deletions of the
+    /// USGS have no id.
     var unnamed = 0
     /// Whether the document says that it was generated in the future.
     var isAhead = false
-    /// It could have been settled.
+    /// Whether the document could have been settled, but was not: because of its rejects, or because settling was off.
     var isUnsettled = false
-    /// Why nothing was deleted; nil when the brake did not hold.
+    /// Why nothing was deleted; nil if the brake did not stop the deletions.
     var brake: BrakeHeld?
 
-    /// The first and the last transaction in `history.transaction`; nil when nothing changed.
+    /// The ids of the first and the last of its transactions in `history.transaction`; nil if nothing has changed.
     var history: ClosedRange<Int>?
 
     public init() {}
 
-    /// The counts that are recorded and shown, by their names there.
+    /// The counts that are recorded in `import.run` and shown, with their names.
     public static let named: [(name: String, count: WritableKeyPath<ImportCounts, Int> & Sendable)] = [
         ("seen", \Self.seen), ("inserted", \Self.inserted), ("updated", \Self.updated),
         ("unchanged", \Self.unchanged), ("stale", \Self.stale), ("superseded", \Self.superseded),
@@ -71,7 +72,7 @@ final class RunningCounts: Sendable {
     private let state = Mutex((sum: ImportCounts(), latest: ImportCounts()))
 
     var counts: ImportCounts { state.withLock { $0.sum } }
-    /// Those of the last batch.
+    /// The counts of the last batch.
     var latest: ImportCounts { state.withLock { $0.latest } }
 
     func add(_ counts: ImportCounts) {

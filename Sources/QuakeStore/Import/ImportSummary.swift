@@ -8,13 +8,13 @@ public struct ImportSummary: Sendable {
         case notModified = "not_modified"
     }
 
-    /// nil for a dry run.
+    /// The run's number in `import.run`; nil for a dry run.
     public var run: Int?
     public var source: FeedSource
-    /// The URL and the time that the document states.
+    /// The URL that the document states; `generated` is the time that it states.
     public var feed: String?
     public var generated: Instant?
-    /// Up to when an event service has been swept; nil if the cursor did not move, and for any other source.
+    /// The time up to which an event service has been swept; nil if the cursor did not move, and for any other source.
     public var cursor: Instant?
     public var outcome = Outcome.done
     public var counts = ImportCounts()
@@ -23,11 +23,11 @@ public struct ImportSummary: Sendable {
     public var duration = Duration.zero
     /// Why the outcome is not `done`.
     public var failure: (any Error)?
-    /// The fault of a document that was imported.
+    /// What is wrong with the document, although it was imported.
     public var warning: String?
-    /// nil if the server failed.
+    /// The result of the fetch; nil if the document could not be read.
     var result: FetchResult?
-    /// The sweep that was made, if it is complete and settled: its cursor may move.
+    /// The sweep, if it is complete and settled, so that its cursor may move.
     var sweep: Sweep?
 
     /// How long the feed will not change, according to the server.
@@ -47,7 +47,7 @@ public struct ImportSummary: Sendable {
         if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
     }
 
-    /// Notes the error that ended the run early. A cancellation may have a reason, which says more.
+    /// Notes the error that ended the run early. If a cancellation has a reason, the reason is noted instead.
     mutating func fail(_ error: any Error, _ options: Importer.Options) {
         failure = (error is CancellationError ? options.reasonOfCancellation() : nil) ?? error
         outcome = failure is CancellationError ? .cancelled : .failed

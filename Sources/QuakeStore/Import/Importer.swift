@@ -5,20 +5,20 @@ import PostgreSQL
 /// Imports feeds of any size into a database, in constant memory.
 public struct Importer: Sendable {
     public struct Options: Sendable {
-        /// The number of features per transaction; with several lanes, the number that they hold together.
+        /// The number of features per transaction; with several lanes, the number that all lanes hold together.
         public var batchSize = 20_000
-        /// How many connections import one document side by side, if it is larger than a batch and does not settle.
+        /// How many connections import one document in parallel, if it is larger than a batch and does not settle.
         public var lanes = 1
         public var rejectLimit = RejectLimit.standard
-        /// Counts what an import would do, and writes nothing.
+        /// Whether to count what an import would do, and to write nothing.
         public var isDryRun = false
         public var retraction = Retraction.auto
         public var fetch = FetchOptions()
-        /// Why a task was cancelled: with a reason the run has failed, without one it was cancelled.
+        /// Returns why a task was cancelled. With a reason, the run counts as failed; without one, it counts as cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
         /// How far back the first sweep of an event service asks for revisions; nil for the last 31 days.
         public var sweepsSince: Instant?
-        /// The time of day, by which a service is asked for its last days.
+        /// The clock, which decides which days a service is asked for.
         package var now: @Sendable () -> Instant = { .now }
         /// How many events an event service gives at once; nil for its known limit.
         package var sweepLimit: Int?
@@ -30,17 +30,17 @@ public struct Importer: Sendable {
 
     /// What happens to events that a document shows to be renamed or withdrawn.
     public enum Retraction: String, Sendable, CaseIterable {
-        /// They are deleted, unless there are suspiciously many.
+        /// The events are deleted, unless there are suspiciously many of them.
         case auto
         case force
         case never
     }
 
     public struct Progress: Sendable {
-        /// After inflation.
+        /// The bytes read, after decompression.
         public var bytes: Int
         public var features: Int
-        /// Before inflation.
+        /// The state of the transfer, before decompression.
         public var arrival: Arrival
     }
 
@@ -61,16 +61,15 @@ public struct Importer: Sendable {
 
     /// Imports one feed, and records the run in `import.run`.
     ///
-    /// A document that fits one batch is imported whole or not at all. If a longer document turns out to be broken, the
-    /// batches already committed stay. The summary reports everything that goes wrong after the run began, as its outcome and
-    /// failure.
+    /// A document that fits one batch is imported whole or not at all. If a longer document turns out to be broken, the batches
+    /// already committed stay. Errors after the run began are not thrown: they are in the summary's outcome and failure.
     ///
     /// If the server says that the feed has not changed since its last successful import, no run is recorded. Only
     /// `import.feed` notes that the feed was checked.
     ///
-    /// - Throws: `SourceBusy` when another process is importing the source; `FeedError` for a missing file that was never imported,
-    ///   because its name is probably misspelt; `PostgresError` when the run can't begin. A
-    ///   daemon's source is recorded even then: a monitor has to see that it fails.
+    /// - Throws: `SourceBusy` when another process is importing the source; `FeedError` for a missing file that was never
+    ///   imported, because its name is probably misspelt; `PostgresError` when the run can't begin. If a daemon's file is
+    ///   missing, a run is recorded even if the file was never imported, because a monitor has to see the failure.
     public func run(
         _ source: FeedSource, window: ImportWindow? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> ImportSummary {
@@ -82,7 +81,7 @@ public struct Importer: Sendable {
             return try await importing(window, log, ifChangedSince: nil, progress)
         }
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
-        // If an error ends this early, the lock ends with the connection.
+        // If an error ends this function early, the lock ends with the connection.
         let validators = try await log.lock()
         var summary =
             if let stream {
@@ -99,7 +98,7 @@ public struct Importer: Sendable {
             }
             try await log.unlock()
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
-            // The lock was lost with the connection, and the run is still open: the source's next run closes it.
+            // The lock was lost with the connection, and the run is still open. The next run of any source closes it.
         }
         return summary
     }

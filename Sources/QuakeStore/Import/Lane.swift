@@ -2,37 +2,38 @@ import AsyncAlgorithms
 import Logging
 import PostgreSQL
 
-/// One of the connections that import a document side by side, batch by batch.
+/// One of the connections that import a document in parallel, batch by batch.
 ///
 /// A lane has two batches: one is filled while the other is imported. The task that fills them waits for a slow lane,
 /// so that memory stays bounded.
 struct Lane: Sendable {
     private let filled = AsyncChannel<(FeatureBatch, Settling)>()
-    /// The batch that is not being filled: it is empty, or being imported. nil until the first exchange.
+    /// The batch that is not being filled: it is empty, or is being imported. nil until the first exchange.
     private var other: FeatureBatch?
-    /// How many bytes of a batch's rows it reads at once, so that it need not read rows one by one.
+    /// How many bytes of a batch's rows the lane reads at once, so that it need not read the rows one by one.
     private let readAheadLimit: Int
 
     init(of count: Int) {
         readAheadLimit = (8 << 20) / count
     }
 
-    /// Hands over a batch for import, and waits for the lane's other one.
+    /// Hands over a batch for import, and waits until the lane's other batch is free.
     ///
-    /// - Parameter second: makes the other one, the first time.
+    /// - Parameter second: makes the other batch at the first call.
     mutating func exchange(
         _ batch: FeatureBatch, _ settling: Settling, second: () -> FeatureBatch
     ) async throws -> FeatureBatch {
         await hand(batch, settling)
         try Task.checkCancellation()
         let free = other ?? second()
-        // The lane has emptied it, or has failed: then its error says more.
+        // The lane has emptied the other batch, unless it has failed. Then the lane's error says why, so it takes precedence over
+        // this one.
         guard free.count == 0 else { throw CancellationError() }
         other = batch
         return free
     }
 
-    /// Returns once the batch before is imported.
+    /// Hands over a batch for import. Returns once the previous batch is imported.
     func hand(_ batch: FeatureBatch, _ settling: Settling) async {
         await filled.send((batch, settling))
     }
@@ -48,7 +49,7 @@ struct Lane: Sendable {
 
     /// Imports batches over another connection, with the same options as the first.
     ///
-    /// - Parameter opened: called once, with the error if there is no connection: then the lane takes no batch.
+    /// - Parameter opened: called once; with an error if the connection could not be opened. Then the lane takes no batch.
     func runBeside(
         _ batchImport: BatchImport, opened: @escaping @Sendable ((any Error)?) -> Void
     ) async throws {

@@ -5,7 +5,7 @@ public enum RejectLimit: Sendable, Equatable {
     case count(Int)
     case percent(Double)
 
-    /// Whether a document passes. It never does when all of its features were rejected.
+    /// Whether a document is within the limit. A document is never within the limit if all of its features were rejected.
     public func allows(rejected: Int, of seen: Int) -> Bool {
         if rejected == 0 { return true }
         if rejected == seen { return false }
@@ -17,8 +17,7 @@ public enum RejectLimit: Sendable, Equatable {
     }
 }
 
-/// A run failed because too many features were rejected. Its document could be read, and the good features were
-/// imported.
+/// A run failed because too many features were rejected. The document could be read, and its other features were imported.
 public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
     public let rejected: Int
     public let seen: Int

@@ -1,18 +1,19 @@
 import Feed
 import PostgreSQL
 
-/// One run's row in `import.run`, and the lock on its source, which shows that its worker lives and keeps a second run away.
+/// One run's row in `import.run`, and the lock on its source. The lock shows that the worker is alive, and keeps a second run
+/// away.
 struct RunLog {
     let connection: Connection
     let source: FeedSource
     /// The name under which the run is recorded and its source is locked.
     let name: String
-    /// A daemon's interval.
+    /// The interval at which a daemon imports the source; nil for a single run.
     var every: Duration?
     /// Whether the document's validators are kept, so that it is not fetched again while it is unchanged.
     var keepsValidators = false
 
-    /// Standard input is another document each time, so its runs share their lock.
+    /// Standard input is a different document each time, so its runs share the lock.
     private var isShared: Bool { source == .standardInput }
 
     /// Locks the source for this session, and closes the runs that workers left open when they died.
@@ -25,7 +26,8 @@ struct RunLog {
         let taken = try await connection.repeating(
             "select \(unescaped: lock)(import.lock_key(\(name))) as locked", to: "lock the source")[0]
         guard try taken.decode("locked") else { throw SourceBusy(source: source) }
-        // Of every source, because a file may never be imported again. A look at the locks keeps no other run from starting.
+        // Closes dead runs of every source, because a file may never be imported again. Reading the locks, unlike taking them,
+        // keeps no other run from starting.
         let row = try await connection.repeating(
             """
             with dead as (
@@ -43,8 +45,8 @@ struct RunLog {
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
 
-    /// Whether anyone but a worker has deleted earthquakes since a feed was fetched: the feed may still have them. A
-    /// transaction that deletes may stay open for a day: it counts from its commit on.
+    /// Whether anyone but a worker has deleted earthquakes since a feed was fetched. The feed may still have these. A deletion
+    /// counts from its commit on; its transaction may have been open for up to a day.
     private static let hasDeletions: Query = """
         exists (select from import.deleted
                 where deleted.deleted_at > feed.fetched_at - interval '1 day'
@@ -66,8 +68,8 @@ struct RunLog {
             to: "look for the source's runs")[0].decode("has_run")
     }
 
-    /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, the feed
-    /// may look as if it was checked some time ago.
+    /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, an earlier time of
+    /// the check may be recorded.
     func touch() async throws {
         try await connection.repeating(
             """
@@ -76,11 +78,11 @@ struct RunLog {
             """, to: "note that the feed is unchanged")
     }
 
-    /// Records the run, and makes it the context that the history records. One statement, so that a cancellation leaves no run
-    /// open.
+    /// Records the run, and makes it the context that the history records. Both are done in one statement, so that a cancellation
+    /// leaves no run open.
     ///
-    /// The commit does not wait for the disk: the run's changes are committed later, and by then no earlier commit can be
-    /// missing.
+    /// The commit does not wait for the disk. It need not, because the commits of the run's changes come later, and a later
+    /// commit on disk includes all earlier ones.
     func begin() async throws -> Int {
         try await connection.repeating(
             """
@@ -94,15 +96,15 @@ struct RunLog {
             """, to: "record the run")[0].decode("id")
     }
 
-    /// As `begin` does, in another session that takes part in the run.
+    /// Sets the same context as `begin`, in another session that takes part in the run.
     static func naming(_ run: Int) -> Query {
         "select set_config('history.context', \(context(of: run)), false)"
     }
 
     private static func context(of run: Int) -> String { "run \(run)" }
 
-    /// Records the outcome, even when the task is cancelled. Only a successful run also keeps the validators, so that a
-    /// failed one never hides data behind an "unchanged".
+    /// Records the outcome, even if the task is cancelled. Only a successful run also keeps the validators: otherwise the next
+    /// request could be answered with "unchanged" although the document was not imported.
     ///
     /// - Returns: the history tokens of the run's first and last transaction.
     func end(_ summary: ImportSummary) async throws -> ClosedRange<Int>? {
@@ -130,8 +132,9 @@ struct RunLog {
         return first...last
     }
 
-    /// A document with a warning is fetched again, so that the warning comes again. So is one that could have been settled
-    /// and was not, because the next run may be told to settle it.
+    /// Keeps the validators of an imported document. It does not keep them for a document with a warning, so that the next run
+    /// fetches the document and warns again. Nor does it keep them for a document that could have been settled and was not,
+    /// because the next run may be told to settle it.
     private func keeping(_ summary: ImportSummary) -> Query {
         guard case .document(let validators, _) = summary.result, case .url = source, keepsValidators,
             EventService(source) == nil,

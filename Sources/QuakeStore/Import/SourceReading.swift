@@ -2,10 +2,10 @@ import AsyncAlgorithms
 import Feed
 import Synchronization
 
-/// Reads a source in a separate task, and hands its chunks to the task that imports them. So a lane that has failed ends
-/// the run at once, even if the source is a pipe that has nothing to say for hours.
+/// Reads a source in a separate task, and hands its chunks to the task that imports them. So if a lane fails, the run ends at
+/// once, even if the source is a pipe that sends nothing for hours.
 ///
-/// One chunk is read ahead, and no more: a fast source waits.
+/// Only one chunk is read ahead: a fast source has to wait.
 final class SourceReading: Sendable {
     private typealias Chunks = AsyncThrowingChannel<[UInt8], any Error>
 
@@ -15,7 +15,7 @@ final class SourceReading: Sendable {
 
     /// Reads all of the source, and calls `body` with each chunk. Several sources can be read, one after the other.
     ///
-    /// - Throws: `CancellationError` after `stop`; what `FeedSource.read` and `body` throw.
+    /// - Throws: `CancellationError` after `stop`; any error of `FeedSource.read` and `body`.
     func read(
         _ source: FeedSource, ifChangedSince validators: Validators?, options: FetchOptions,
         _ body: ([UInt8]) async throws -> Void
@@ -26,10 +26,10 @@ final class SourceReading: Sendable {
             return state.isStopped
         }
         if isStopped { throw CancellationError() }
-        // If this function throws, the reading is cancelled, and waited for.
+        // If this function throws, the reading task is cancelled and awaited.
         async let result = handOver(source, to: chunks, ifChangedSince: validators, options: options)
         for try await chunk in chunks { try await body(chunk) }
-        // A cancelled task sees the end of the channel wherever it is.
+        // To a cancelled task, the channel seems to end, even if not everything was read.
         try Task.checkCancellation()
         return try await result
     }

@@ -1,11 +1,11 @@
 import Feed
 import PostgreSQL
 
-/// Follows the changes of another Quakes over HTTP, so that this table becomes the same.
+/// Follows the changes of another Quakes over HTTP, so that the table here becomes the same as the table there.
 ///
-/// An answer has all changes after a position, and ends with the next position. One transaction imports both: after
-/// a crash at any point, the next run resumes exactly there. If the other one says that the position no longer holds, it sends
-/// all its rows instead.
+/// An answer has all changes after a position, and ends with the next position. One transaction imports the changes and the
+/// position: after a crash at any point, the next run resumes exactly there. If the position no longer holds, the other Quakes
+/// sends all its rows instead.
 struct Mirror {
     let stream: ChangesSource
     let log: RunLog
@@ -16,14 +16,15 @@ struct Mirror {
     /// How long an answer may wait for a change, in seconds.
     private static let patience = 20
 
-    /// - Returns: `notModified` if nothing has. There was no run then.
+    /// - Returns: an outcome of `notModified` if nothing has changed. Then no run was recorded.
     func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary {
         let start = ContinuousClock.now
         var summary = ImportSummary(source: log.source)
         summary.feed = "\(log.source)"
         do {
             let position = try await position()
-            // Only the answer to a position may be that nothing has changed, which is not recorded as a run.
+            // Without a position, the run begins now. With one, the answer may be that nothing has changed, which is not recorded
+            // as a run.
             if position == nil, !options.isDryRun { summary.run = try await log.begin() }
             let lines = try await read(after: position, progress)
             if lines.isPositionOnly, position != nil {
@@ -136,7 +137,7 @@ private struct Trial: Error {
     let counts: ImportCounts
 }
 
-/// What another Quakes sent is not a stream of changes.
+/// The answer of another server is not a stream of changes.
 public struct BrokenStream: Error, Equatable, CustomStringConvertible {
     public let host: String
     public let reason: String
@@ -146,7 +147,7 @@ public struct BrokenStream: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The lines of one answer, in constant memory. One task fills it, and only reads it from then on.
+/// The lines of one answer, in constant memory. One task adds all lines first, and only reads them afterwards.
 struct StreamLines: @unchecked Sendable {
     /// The longest line, in bytes. A change has at most two versions of an event, and a feature at most 1 MiB.
     static let longestLine = 8 << 20
@@ -187,7 +188,7 @@ struct StreamLines: @unchecked Sendable {
         rest = Array(chunk[(end + 1)...])
     }
 
-    /// - Throws: `BrokenStream` if it does not end with a position.
+    /// - Throws: `BrokenStream` if the answer does not end with a position.
     func finish() throws {
         guard rest.isEmpty, lastLine.starts(with: Self.position) else {
             throw BrokenStream(host: host, reason: "its answer does not end with a position")

@@ -1,13 +1,13 @@
 import Feed
 
-/// The SQL that makes the table the same as that of another Quakes.
+/// The SQL that makes the table equal to that of another Quakes.
 enum MirrorStatement {
     /// The temporary tables for the lines of one answer, and the function that imports them.
     ///
-    /// The other one's rows are right: they overwrite, even with an older `updated`. For each key, the last change counts. An event
-    /// that was deleted there is deleted here, for the same reason, and by the author there. So is an event that a snapshot
-    /// lacks. The brake applies to both: if too many events would be deleted, they and the position stay, while the other rows are
-    /// imported.
+    /// The rows of the other Quakes overwrite the rows here, even if their `updated` is older. For each key, the last change
+    /// counts. An event that was deleted there is deleted here, with the reason and the author from there. An event that a
+    /// snapshot lacks is deleted, too. The brake applies to both: if too many events would be deleted, none is deleted and the
+    /// position does not move, while the other rows are imported.
     static let preparation =
         MergeStatement.quietly(
             """
@@ -99,8 +99,8 @@ enum MirrorStatement {
         $$
         """
 
-    /// The fault of the line `m`; null if there is none. A line is a snapshot's beginning, one of its rows, a change, or the
-    /// position, which comes last.
+    /// The fault of the line `m`; null if there is none. A line is the beginning of a snapshot, a row of a snapshot, a change, or
+    /// the position, which comes last.
     private static let fault = """
         case
             when jsonb_typeof(m.line) <> 'object' then 'is not an object'

@@ -13,8 +13,8 @@ extension AlertEvent {
         columns.map { "\(table).\($0)" }.joined(separator: ", ")
     }
 
-    /// Reads those columns; nil if the row has only nulls, because there is no such earthquake. A magnitude or a depth of NaN or
-    /// infinity, which SQL can write, is unknown.
+    /// Reads these columns; nil if the row has only nulls, because there is no such earthquake. A magnitude or depth of NaN or
+    /// infinity, which SQL can write, counts as unknown.
     static func next(in row: inout Row) throws -> AlertEvent? {
         guard let key = try row.nextText() else {
             try row.skip(columns.count - 1)
@@ -44,18 +44,19 @@ extension Double {
 }
 
 extension EventChange {
-    /// Reads when it was committed, under which code the earthquake continues, and the columns of both states.
+    /// Reads the time of the commit, the code under which the earthquake continues, and the columns of the states before and
+    /// after.
     init(_ row: inout Row) throws {
         let (committedAt, supersededBy) = (try row.nextInstant(), try row.nextText())
         let (before, after) = (try AlertEvent.next(in: &row), try AlertEvent.next(in: &row))
         self.init(before: before, after: after, supersededBy: supersededBy, committedAt: committedAt)
     }
 
-    /// What differs between what was seen and the present, in the order of the commits.
+    /// The differences between the earthquakes as they were seen and as they are now, in the order of the commits.
     ///
     /// - Parameters:
-    ///   - token: after which it may differ; nil for everywhere.
-    ///   - oldest: earthquakes from before are left out, except for those that were seen or told.
+    ///   - token: only changes after this token; nil for a comparison of all earthquakes.
+    ///   - oldest: earthquakes before this origin time are left out, unless they were seen or told.
     static func all(
         after token: Int?, from oldest: Instant, on connection: Connection
     ) async throws -> [EventChange] {
@@ -94,7 +95,8 @@ extension EventChange {
         """
     }
 
-    /// The code under which an earthquake continues is not known: it is one whose other codes name it.
+    /// Compares all earthquakes. The history does not say under which code an earthquake continues, so it is looked up: an event
+    /// that lists the earlier code among its ids.
     private static func fresh(_ oldest: Instant) -> Query {
         """
         with event as materialized (
@@ -119,10 +121,10 @@ extension EventChange {
 
 /// The table `notify.seen`.
 enum SeenEvents {
-    /// An earthquake may be told until it is 30 days old, and corrected for 30 days after that.
+    /// Messages about an earthquake can be sent until it is 30 days old, and corrections for 30 days after that.
     static let reach = Ledger.memory * 2
 
-    /// Takes over the present rows of these earthquakes. Call it in the snapshot in which the changes were read.
+    /// Stores the present rows of these earthquakes as seen. Call it in the snapshot in which the changes were read.
     static func replace(_ changes: [EventChange], from oldest: Instant, on connection: Connection)
         async throws
     {

@@ -4,17 +4,17 @@ import Logging
 import PostgreSQL
 import Synchronization
 
-/// Decides what is told, as a reader of the catalogue: what it has seen, what it told, the messages and its position change in one
-/// transaction. `OutboxSender` delivers the messages.
+/// Decides which messages are sent. It is a reader of the catalogue: the earthquakes it has seen, what it told, the messages and
+/// its position change in one transaction. `OutboxSender` delivers the messages.
 ///
-/// It holds in memory what was told in the last 30 days. After an error it reads that again.
+/// It keeps what was told in the last 30 days in memory. After an error it reads this again from the database.
 public final class Notifier: ReaderView {
     private let options: ConnectionOptions
     private let rules: RulesInForce
     private let logger: Logger
-    /// Called after each commit that has brought messages.
+    /// Called after each commit that has added messages.
     private let told: @Sendable () -> Void
-    /// nil while a pass works with it, and after an error.
+    /// nil while a pass uses the state, and after an error.
     private let state = Mutex<NotifierState?>(nil)
 
     init(
@@ -36,7 +36,7 @@ public final class Notifier: ReaderView {
         state.withLock { $0?.shape == table.signature }
     }
 
-    /// Whether something that waits is due.
+    /// Whether a waiting message is due.
     public var isDue: Bool {
         state.withLock { state in
             guard let state, let due = state.ledger.nextDue else { return false }
@@ -56,7 +56,7 @@ public final class Notifier: ReaderView {
             state.withLock { [next] in $0 = next }
             if count > 0 { told() }
         } catch let mismatch as Pass.Mismatch {
-            // Nothing was decided. The next pass has another reason.
+            // Nothing was decided. The next pass begins with another reason for a fresh start.
             state.withLock { [next] in $0 = next }
             throw mismatch
         }
@@ -64,8 +64,8 @@ public final class Notifier: ReaderView {
         return position
     }
 
-    /// Waits until it is known which of the new rows are one earthquake: for up to 10 s after their commit, if rows are associated at
-    /// all. An associator takes a moment.
+    /// Waits until the associator has taken the new rows, for up to 10 s after their commit. Where nothing is associated, it does not
+    /// wait.
     private func waitForAssociation(_ connection: Connection) async throws {
         var isSaid = false
         while try await isAssociating(connection) {
@@ -87,7 +87,7 @@ public final class Notifier: ReaderView {
             """, to: "look how far the association is")[0].decode("is_associating")
     }
 
-    /// - Returns: how many messages there are.
+    /// - Returns: how many messages were added.
     private func decide(_ pass: Pass, _ state: inout NotifierState) async throws -> Int {
         let connection = pass.connection
         let operation = "decide what is told"

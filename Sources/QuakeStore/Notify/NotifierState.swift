@@ -3,16 +3,16 @@ import Feed
 import FoundationEssentials
 import PostgreSQL
 
-/// What the schema `notify` holds of one notifier: how far it has come, and what it told.
+/// The notifier's state in the schema `notify`: its position, and what it told.
 struct NotifierState: Sendable {
     var position: Position?
-    /// The shape of the table that was seen.
+    /// The shape of the table at the last decision.
     var shape: String?
     var revision: Int
-    /// How far the database's clock, by which is decided, was ahead of this machine's.
+    /// How far the database's clock, which the decisions use, was ahead of this machine's clock.
     let clockLead: Duration
     var ledger: Ledger
-    /// What of the ledger is stored besides its standings.
+    /// The paces as they are stored in the database.
     private var paces: [String: Pace] = [:]
 
     static func read(on connection: Connection) async throws -> NotifierState {
@@ -35,7 +35,7 @@ struct NotifierState: Sendable {
                 position = Position(
                     store: store, token: Int(token), committedAt: "\(committedAt)", nonce: nonce)
             } else {
-                // Each of the four is null, but only the first was read.
+                // All four columns are null, but only the first was read.
                 try row.skip(3)
             }
             let (shape, revision) = (try row.nextText(), try row.nextInteger())
@@ -79,9 +79,9 @@ struct NotifierState: Sendable {
 
     // MARK: Writing
 
-    /// Writes what the ledger has changed. Call it in the transaction that stores the messages.
+    /// Writes the ledger's changes. Call it in the transaction that stores the messages.
     ///
-    /// - Throws: `ViewBusy` if another notifier was faster.
+    /// - Throws: `ViewBusy` if another notifier has decided meanwhile.
     mutating func write(position: Position, shape: String, on connection: Connection) async throws {
         let count = try await connection.execute(
             """

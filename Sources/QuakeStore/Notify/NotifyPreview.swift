@@ -2,13 +2,13 @@ import Alerts
 import Feed
 import PostgreSQL
 
-/// What rules would have told in the last 30 days, by the history.
+/// What rules would have told in the last 30 days, according to the history.
 public struct NotifyPreview: Sendable {
-    /// When the stretch begins: 30 days ago, or with the history.
+    /// The beginning of the period: 30 days ago, or the beginning of the history if that is later.
     public let start: Instant
     public let end: Instant
     public let rules: [RulePreview]
-    /// How many earthquakes of the last 30 days each rule wants to know of, whenever they were imported.
+    /// How many earthquakes of the last 30 days match each rule, regardless of when they were imported.
     public let catalogued: [String: Int]
 
     public static let reach = Duration.seconds(30 * 86_400)
@@ -54,8 +54,8 @@ public struct NotifyPreview: Sendable {
         """
     }
 
-    /// Each change with the row before and after it. Both are the present row, with what was overwritten since put back. Of several
-    /// rows that are one earthquake, only the preferred one counts.
+    /// Each change with the row before and after it. Both rows are made from the present row by putting back the values that were
+    /// overwritten since. If several rows are one earthquake, only the preferred one counts.
     private static func history(after token: Int, from oldest: Instant) -> Query {
         """
         select c.committed_at,

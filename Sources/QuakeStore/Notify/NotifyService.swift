@@ -3,7 +3,7 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Decides what is told, and delivers it: what `quakes notify` runs. There is one for each database.
+/// The service that `quakes notify` runs: it decides which messages are sent, and delivers them. Only one runs for each database.
 public struct NotifyService: Sendable {
     private let options: ConnectionOptions
     private let rules: RulesInForce
@@ -11,7 +11,7 @@ public struct NotifyService: Sendable {
     private let logger: Logger
     private let deliver: @Sendable (Message, Receiver) async throws -> Void
 
-    /// Under which it reports its position to `history.reader`.
+    /// The name under which the service reports its position to `history.reader`.
     public static let readerName = "notify"
 
     /// - Parameter deliver: makes one attempt. Throws `DeliveryFailure`, or `CancellationError`.
@@ -24,7 +24,7 @@ public struct NotifyService: Sendable {
         (self.logger, self.deliver) = (logger, deliver)
     }
 
-    /// Decides what has changed until now, and attempts what is due.
+    /// Decides about the changes up to now, and attempts the deliveries that are due.
     ///
     /// - Returns: how many attempts have failed.
     /// - Throws: `PostgresError`; `NotifierBusy`.
@@ -37,8 +37,8 @@ public struct NotifyService: Sendable {
 
     /// Runs until the task is cancelled. After an outage of the database it continues.
     ///
-    /// - Throws: `CancellationError`; `NotifierBusy` if another one runs at the start; `PostgresError` that a new connection would
-    ///   not help against; `NoSession`.
+    /// - Throws: `CancellationError`; `NotifierBusy` if another notifier runs at the start; `PostgresError` that a new connection
+    ///   would not fix; `NoSession`.
     public func run() async throws {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         var hasRun = false
@@ -72,7 +72,8 @@ public struct NotifyService: Sendable {
         OutboxSender(rules: rules, bell: bell, deliver: deliver, logger: logger)
     }
 
-    /// The lock belongs to the session that notes deliveries: a second notifier would deliver everything again.
+    /// Runs `body` while holding the notifier's lock, because a second notifier would deliver everything twice. The lock belongs
+    /// to the session that records deliveries.
     private func locked<Result>(
         _ body: (Connection, Bell) async throws -> Result
     ) async throws -> Result {
@@ -83,7 +84,7 @@ public struct NotifyService: Sendable {
         }
     }
 
-    /// Waits for a moment: the session of one that was killed ends a little later.
+    /// Waits for up to 2 seconds, because the session of a killed notifier ends a little later.
     private func lock(_ connection: Connection) async throws {
         let operation = "take the notifier's lock"
         do {
@@ -97,7 +98,7 @@ public struct NotifyService: Sendable {
 }
 
 extension Error {
-    /// The database is away, or its connection was lost.
+    /// Whether the database is unreachable, or the connection was lost.
     fileprivate var isWorthWaitingFor: Bool { (self as? PostgresError)?.connectionLost ?? false }
 }
 

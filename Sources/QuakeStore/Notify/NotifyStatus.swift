@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// How the deliveries of `quakes notify` stand.
+/// The state of the deliveries of `quakes notify`.
 public struct NotifyStatus: Sendable, Equatable {
     public let receivers: [Receiver]
 
@@ -13,10 +13,10 @@ public struct NotifyStatus: Sendable, Equatable {
         public let held: Int
         /// The age of the oldest message that waits.
         public let age: Duration?
-        /// For how long deliveries of those that wait have failed; nil if none has.
+        /// How long deliveries of waiting messages have been failing; nil if none has failed.
         public let failing: Duration?
         public let failingSince: Instant?
-        /// Why the last one failed that is not delivered.
+        /// Why the newest undelivered message with a failed attempt could not be delivered.
         public let reason: String?
         /// Messages of the last 30 days that were given up.
         public let givenUp: Int

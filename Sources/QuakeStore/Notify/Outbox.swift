@@ -42,13 +42,13 @@ enum Outbox {
             """, to: "keep the messages")
     }
 
-    /// The first message of each receiver that is due, the oldest ones first.
+    /// The first due message of each receiver, the oldest messages first.
     ///
     /// - Parameter busy: receivers that are left out.
     static func due(
         _ limit: Int, without busy: [String], on connection: Connection
     ) async throws -> [Entry] {
-        // One look-up in the index for each receiver, however many messages wait.
+        // The recursion makes one index look-up for each receiver, however many messages wait.
         try await connection.query(
             """
             with recursive receivers (receiver) as (
@@ -92,7 +92,7 @@ enum Outbox {
             """, to: "note a failed delivery")
     }
 
-    /// After a last attempt.
+    /// Gives up a message after its last attempt.
     static func giveUp(_ entry: Entry, _ reason: String, on connection: Connection) async throws {
         try await connection.execute(
             """
@@ -103,9 +103,9 @@ enum Outbox {
             """, to: "give up a message")
     }
 
-    /// Gives up everything that waits for a receiver, or what has waited for longer than a message is attempted.
+    /// Gives up all waiting messages to a receiver that are older than `age`.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: how many messages were given up.
     static func giveUpAll(
         of receiver: String, _ reason: String, olderThan age: Duration = .zero, on connection: Connection
     ) async throws -> Int {
@@ -119,7 +119,7 @@ enum Outbox {
             """, to: "give up messages")
     }
 
-    /// What is done is kept for 30 days.
+    /// Deletes delivered and given-up messages that are older than 30 days.
     static func forget(on connection: Connection) async throws {
         try await connection.execute(
             """

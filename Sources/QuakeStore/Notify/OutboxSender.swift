@@ -2,14 +2,14 @@ import Alerts
 import Logging
 import PostgreSQL
 
-/// Delivers what is in the outbox: at least once, one message at a time to each receiver, and those about one earthquake in their
-/// order.
+/// Delivers the messages in the outbox at least once: one message at a time to each receiver, and the messages about one
+/// earthquake in order.
 ///
-/// A message that was delivered while the connection was lost, the process killed or the server crashed is delivered again under
+/// If the connection is lost, the process is killed or the server crashes during a delivery, the message is delivered again under
 /// the same id.
 ///
-/// A receiver that fails rests: after each failure for twice as long, up to 5 minutes. So one that is away costs few attempts,
-/// however many messages there are, and each message still has all its attempts.
+/// After a failure, a receiver gets no message for a while: each time for twice as long, up to 5 minutes. So an unreachable
+/// receiver costs few attempts, however many messages there are, and each message still has all its attempts.
 struct OutboxSender {
     typealias Deliver = @Sendable (Message, Receiver) async throws -> Void
 
@@ -18,16 +18,17 @@ struct OutboxSender {
     let deliver: Deliver
     let logger: Logger
 
-    /// How many messages are under way at once.
+    /// How many messages are being sent at the same time at most.
     private static let width = 16
-    /// How often the outbox is looked into when nothing rings: for attempts that become due, and if something waits.
+    /// How often the outbox is read when the bell does not ring, for messages that become due.
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// How long a message is attempted at most: a little longer than all the waits together, for those that hardly had a turn.
+    /// How long a message is attempted at most. This is a little longer than all waits together, for messages that were rarely
+    /// attempted.
     private static let patience = Duration.seconds(76 * 3600)
 
-    /// What ends a wait.
+    /// The events that end a wait.
     private enum Event: Sendable {
         case attempted(Outbox.Entry, DeliveryFailure?)
         case rang
@@ -41,7 +42,7 @@ struct OutboxSender {
     /// - Throws: `PostgresError`, `CancellationError`.
     @discardableResult
     func run(once: Bool = false, on connection: Connection) async throws -> Int {
-        // The note of a delivery that a crash of the server loses costs what a lost connection does: the message comes again.
+        // If a crash of the server loses the record of a delivery, the message is delivered again, as after a lost connection.
         try await connection.execute(script: "set synchronous_commit = off", to: "set up the session")
         return try await withThrowingTaskGroup(of: Event.self) { group in
             defer { group.cancelAll() }
@@ -76,13 +77,13 @@ struct OutboxSender {
         }
     }
 
-    /// What is known while messages are sent.
+    /// The state while messages are sent.
     private struct Round {
-        /// Under which `gone` was learned.
+        /// The rules that were in force when `gone` was filled.
         var rules: Rules
         var busy: Set<String> = []
         var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
-        /// Receivers that want nothing any more, until the rules change.
+        /// Receivers that get no more messages until the rules change, and why.
         var gone: [String: String] = [:]
         var failures = 0
     }
@@ -112,7 +113,7 @@ struct OutboxSender {
                     } catch let failure as DeliveryFailure {
                         return .attempted(entry, failure)
                     } catch  where !(error is CancellationError) {
-                        // Its text may hold a secret.
+                        // The error's text may contain a secret.
                         return .attempted(entry, DeliveryFailure("unexpected: \(type(of: error))"))
                     }
                 }
@@ -166,7 +167,7 @@ struct OutboxSender {
     }
 }
 
-/// Tells one task that there is something to do. Rings without a waiting task count as one.
+/// Wakes one task when there is work to do. Several rings without a waiting task count as one.
 final class Bell: Sendable {
     private let rings: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation

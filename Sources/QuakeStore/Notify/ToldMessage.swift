@@ -3,7 +3,7 @@ import Feed
 import FoundationEssentials
 import PostgreSQL
 
-/// A message of the last 30 days: what a receiver was told, and why.
+/// A message of the last 30 days, and how its delivery stands.
 public struct ToldMessage: Sendable {
     public let message: Message
     public let createdAt: Instant
@@ -12,7 +12,7 @@ public struct ToldMessage: Sendable {
 
     public enum State: Sendable, Equatable {
         case delivered(Instant)
-        /// The reason is that of the last failure.
+        /// `reason` is the reason of the last failure.
         case waiting(next: Instant, reason: String?)
         case givenUp(Instant, reason: String?)
     }

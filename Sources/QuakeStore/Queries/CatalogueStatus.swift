@@ -2,7 +2,7 @@ import Feed
 import PostgreSQL
 
 public struct CatalogueStatus: Sendable, Equatable {
-    /// For a large table an estimate, since counting would read all of it.
+    /// How many events the table has. For a large table this is an estimate, because counting would read the whole table.
     public let count: Int
     public let isEstimate: Bool
     /// The event with the latest origin time; nil if there is none.
@@ -24,7 +24,7 @@ public struct CatalogueStatus: Sendable, Equatable {
         }
     }
 
-    /// - Parameter limit: a table of more bytes than this is not counted, but estimated.
+    /// - Parameter limit: if the table has more bytes than this, the count is estimated.
     public static func read(on connection: Connection, countingUpTo limit: Int = 64 << 20) async throws
         -> CatalogueStatus
     {
@@ -47,8 +47,8 @@ public struct CatalogueStatus: Sendable, Equatable {
 
     /// Counts the earthquakes, or estimates how many there are if the table has more than `limit` bytes.
     ///
-    /// The estimate counts the rows on some 500 pages. The server's own statistics would cost less, but they date
-    /// from its last look at the table: after a first load there are none.
+    /// The estimate counts the rows on about 500 pages. The server's own statistics would cost less, but they are as old as its
+    /// last ANALYZE: after a first load there are none.
     static func count(
         upTo limit: Int = 64 << 20, on connection: Connection
     ) async throws -> (count: Int, isEstimate: Bool) {

@@ -5,7 +5,7 @@ import PostgreSQL
 public enum Forgetting {
     /// Drops the records of a source that is no longer imported: its validators, cursor, runs and unfinished backfill.
     ///
-    /// Earthquakes and history stay, and so do rejects. A run that a reject names stays for its sake, marked as forgotten.
+    /// Earthquakes, history and rejects stay. A run that a reject names stays, too, marked as forgotten.
     ///
     /// - Returns: how many runs were dropped.
     /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
@@ -13,9 +13,9 @@ public enum Forgetting {
         let name = try await ImportStatus.read(of: [source], on: connection).sources[0].name
         let log = RunLog(connection: connection, source: source, name: name)
         try await log.lock()
-        // If an error ends this early, the lock ends with the connection.
+        // If an error ends this function early, the lock ends with the connection.
         let count = try await connection.write(to: "forget a source") {
-            // Standard input's runs share their lock.
+            // Runs of standard input share their lock, so another one may be running.
             let running = try await connection.query(
                 "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
                 to: "look for a run that is going on")

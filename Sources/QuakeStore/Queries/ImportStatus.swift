@@ -10,17 +10,17 @@ public struct ImportStatus: Sendable, Equatable {
     public struct Source: Sendable, Equatable {
         /// A URL, a path, or `-` for standard input.
         public let name: String
-        /// A short name for people, unlike that of any other source: `all_hour` for a summary feed.
+        /// A short name for people, which is different for each source: `all_hour` for a summary feed.
         public let label: String
         /// When it was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
-        /// Since then.
+        /// The time since then.
         public let age: Duration?
         /// When the newest document that was imported was made, by its own account.
         public let generated: Instant?
-        /// Since then.
+        /// The time since then.
         public let documentAge: Duration?
-        /// The interval at which a daemon imports it; nil if the last run was made by none.
+        /// The interval at which a daemon imports it; nil if the last run was not a daemon's.
         public let every: Duration?
         /// Whether a monitor should expect it to be fresh: a daemon imports it, or it is a URL that was imported
         /// successfully at least once. A file, a pipe and a URL that never worked do not grow old.
@@ -34,7 +34,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
         public let rejected: Int
         public let error: String?
-        /// nil for what is not an event service.
+        /// nil if the source is not an event service.
         public let sweeps: Sweeps?
 
         fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {
@@ -58,11 +58,11 @@ public struct ImportStatus: Sendable, Equatable {
             self.sweeps = sweeps[name]
         }
 
-        /// Whether people mean this source by that one: they write its name or its label.
+        /// Whether people mean this source if they write `source`, which may be its name or its label.
         func isNamed(by source: FeedSource) -> Bool { [name, label].contains("\(source)") }
     }
 
-    /// The sweeps of the last 24 hours that were complete.
+    /// The complete sweeps of the last 24 hours.
     public struct Sweeps: Sendable, Equatable {
         /// The service's revisions and deletions up to this time are imported; nil before the first complete sweep.
         public let cursor: Instant?

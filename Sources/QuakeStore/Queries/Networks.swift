@@ -1,13 +1,13 @@
 import PostgreSQL
 
-/// The networks that the catalogue's events name, in the order of their bytes.
+/// The networks of the catalogue's events, in the order of their bytes.
 public enum Networks {
-    /// Those that are preferred for at least one event.
+    /// The networks that are the preferred network of at least one event.
     public static func preferred(on connection: Connection) async throws -> [String] {
         try await names("select distinct net as name", on: connection)
     }
 
-    /// Those that contributed to at least one event: whose event it is, and its `sources`.
+    /// The networks that contributed to at least one event, as its preferred network or as one of its `sources`.
     public static func contributing(on connection: Connection) async throws -> [String] {
         try await names("select distinct unnest(sources || net) as name", on: connection)
     }

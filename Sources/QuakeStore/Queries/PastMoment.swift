@@ -3,12 +3,13 @@ import PostgreSQL
 
 public enum PastMoment: Sendable, Equatable {
     case token(Int)
-    /// The same, if this is that transaction: after a restore, another one may have its token.
+    /// After the position's transaction. After a restore, another transaction may have its token; then the moment does not exist.
     case position(Position)
-    /// After what was committed up to then.
+    /// After the transactions that were committed up to this time.
     case time(CommitTime)
-    /// The same for a time that may have been cut to the millisecond: after what was committed up to the millisecond's end,
-    /// or, if something was committed exactly at its beginning, after that. Trailing zeros are often left out.
+    /// After the transactions that were committed up to a time that may have been cut to the millisecond. That means up to the
+    /// millisecond's end; or if a transaction was committed exactly at its beginning, up to that transaction, because trailing
+    /// zeros are often left out.
     case millisecond(Instant)
 
     /// Reads a time as `Instant` does, with up to six decimals of the second.
@@ -25,12 +26,12 @@ public enum PastMoment: Sendable, Equatable {
 /// The history does not cover the requested moment.
 public enum PastError: Error, Equatable, CustomStringConvertible {
     case pruned(Horizon)
-    /// This is the newest token.
+    /// The moment is in the future; the value is the newest token.
     case future(Int)
     /// The position is not in the past of this store.
     case foreign
 
-    /// Whether the past was here once: it was pruned, or a restore has undone it.
+    /// Whether the moment existed here once, but was pruned or undone by a restore.
     public var isGone: Bool {
         switch self {
         case .pruned(let horizon): horizon.token > 0
@@ -51,7 +52,7 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
 extension PastMoment {
     /// The token of the last transaction up to the moment.
     ///
-    /// It holds only in the snapshot in which it was read: call this in the transaction that reads the rows.
+    /// The token is only valid in the snapshot in which it was read: call this in the transaction that reads the rows.
     ///
     /// - Throws: `PastError` when the history does not cover the moment.
     func token(on connection: Connection) async throws -> Int {
@@ -74,7 +75,7 @@ extension PastMoment {
         case .time(let time):
             return try await Self.token(upTo: time, on: connection, after: horizon)
         case .millisecond(let instant):
-            // Outside of the times that an event can have, no moment differs from the next.
+            // Limits the instant to the times that an event can have. Beyond them, the result is the same as at the limit.
             let possible = min(max(instant, Instant.possible.lowerBound), Instant.possible.upperBound)
             let start = CommitTime(microseconds: Int(possible.milliseconds) * 1000)
             let exact = try await connection.query(
@@ -100,8 +101,8 @@ extension PastMoment {
             .decode("token") ?? horizon.token
     }
 
-    /// Tokens and times grow together, so the last transaction is found by bisection between two tokens, through
-    /// their index. An index on times would have to be kept by every commit.
+    /// Tokens and times grow together, so the last transaction is found by bisection between two tokens, with the index on
+    /// tokens. An index on times would have to be updated by every commit.
     private static func last(upTo time: CommitTime) -> Query {
         """
         with recursive bound (low, high) as (

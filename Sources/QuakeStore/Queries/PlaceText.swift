@@ -1,14 +1,14 @@
-/// A part of a place's name. Upper and lower case are the same, letter by letter, in any script; everything else counts as it
-/// is written.
+/// Text to look for in the names of places. Upper and lower case match, letter by letter, in any script; everything else has to
+/// match exactly.
 ///
-/// This is decided here and not by the server, whose `lower` and `ilike` depend on how the database was
-/// created. So a view's file gives the same events as the server.
+/// The cases of letters are decided here and not by the server, whose `lower` and `ilike` depend on how the database was created.
+/// So a query on a view's file gives the same events as one on the server.
 public struct PlaceText: Sendable, Equatable {
     public let text: String
-    /// For each character of the text, its cases.
+    /// The cases of each character of the text.
     private let characters: [Set<Unicode.Scalar>]
 
-    /// nil for an empty text.
+    /// Returns nil for an empty text.
     public init?(_ text: String) {
         guard !text.isEmpty else { return nil }
         self.text = text
@@ -23,7 +23,7 @@ public struct PlaceText: Sendable, Equatable {
         }
     }
 
-    /// An advanced regular expression of PostgreSQL for the same:
+    /// The same match as an advanced regular expression of PostgreSQL:
     /// https://www.postgresql.org/docs/current/functions-matching.html#POSIX-SYNTAX-DETAILS
     var pattern: String {
         characters.map { cases in
@@ -34,7 +34,7 @@ public struct PlaceText: Sendable, Equatable {
         }.joined()
     }
 
-    /// A digit after a backslash would be a back reference.
+    /// Digits are not escaped, because a digit after a backslash would be a back reference.
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
         ("0"..."9").contains(scalar) ? String(scalar) : "\\\(scalar)"
     }
@@ -42,7 +42,7 @@ public struct PlaceText: Sendable, Equatable {
     private static func cases(_ scalar: Unicode.Scalar) -> Set<Unicode.Scalar> {
         let properties = scalar.properties
         var cases: Set = [scalar]
-        // A case of several characters, such as SS for ß, is not the same.
+        // A case of several characters, such as SS for ß, does not match.
         for mapping in [
             properties.lowercaseMapping, properties.uppercaseMapping, properties.titlecaseMapping,
         ] {

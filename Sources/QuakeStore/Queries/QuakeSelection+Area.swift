@@ -3,13 +3,13 @@ import Glibc
 import PostgreSQL
 
 extension QuakeSelection {
-    /// A circle on the earth's surface. The earth counts as a sphere with a radius of 6371 km.
+    /// A circle on the earth's surface. The earth is taken as a sphere with a radius of 6371 km.
     public struct Circle: Sendable, Equatable {
-        /// Degrees.
+        /// Latitude and longitude of the centre, in degrees.
         public var latitude: Double
         public var longitude: Double
         public var kilometres: Double
-        /// Nearer events are left out: the circle is a ring. The edges belong to it.
+        /// Events nearer than this are left out, so that the circle becomes a ring. Both edges belong to the ring.
         public var innerKilometres: Double
 
         public init(
@@ -29,7 +29,7 @@ extension QuakeSelection {
             return innerKilometres <= distance && distance <= kilometres
         }
 
-        /// From the centre, in km.
+        /// The distance from the centre, in km.
         public func distance(toLatitude otherLatitude: Double, longitude otherLongitude: Double) -> Double {
             greatCircleKilometres(
                 fromLatitude: latitude, longitude: longitude,
@@ -50,10 +50,10 @@ extension QuakeSelection {
         }
     }
 
-    /// A box between two parallels and two meridians, its edges included. It runs from `west` eastwards to `east`, over the
-    /// date line if need be; both may be given from −180 to 180 or from 0 to 360.
+    /// A box between two parallels and two meridians, its edges included. It runs from `west` eastwards to `east`, across the
+    /// date line if necessary; both may be given from −180 to 180 or from 0 to 360.
     public struct Box: Sendable, Equatable {
-        /// Degrees.
+        /// The four edges, in degrees.
         public var south: Double
         public var west: Double
         public var north: Double
@@ -63,7 +63,7 @@ extension QuakeSelection {
             (self.south, self.west, self.north, self.east) = (south, west, north, east)
         }
 
-        /// How many degrees of longitude it has, up to 360. A box from a meridian to itself has none.
+        /// The box's width in degrees of longitude, up to 360. A box from a meridian to itself has a width of 0.
         public var width: Double {
             let width = east - west
             return width < 0 ? width - 360 * (width / 360).rounded(.down) : min(width, 360)

@@ -22,19 +22,20 @@ public struct QuakeSelection: Sendable {
     public var ranges: [Property: ClosedRange<Double>] = [:]
     /// Only events with one of these texts; in a list, any element counts. The case of ASCII letters matters for `code` only.
     public var values: [Property: [String]] = [:]
-    /// Only events to which one of these networks contributed: the one whose event it is, or any of its `sources`. The case of
+    /// Only events to which one of these networks contributed, as the event's own network or as one of its `sources`. The case of
     /// ASCII letters does not matter.
     public var contributors: [String]?
     public var agency: Agency?
-    /// Whether rows that are one earthquake are one: the preferred solution, with the magnitude that was chosen apart. A row without
-    /// others is an earthquake by itself. Then `values[.net]` and `contributors` select earthquakes that one of these networks
-    /// reports, even if another row is preferred, and codes those that have such a row. Only for a database, and not with `agency` or `deleted`.
+    /// Whether rows that describe one earthquake are merged into one: the preferred solution, with the magnitude that was chosen
+    /// separately. A row without others is an earthquake by itself. When merging, `values[.net]` and `contributors` select the
+    /// earthquakes that one of these networks reports, even if another network's row is preferred, and codes select the
+    /// earthquakes that have such a row. Works only on a database, and not together with `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
     public var deleted = Deleted.excluded
     public var order = Order.time
-    /// The oldest, the smallest, or the farthest first.
+    /// Whether the order is reversed: the oldest, the smallest, or the farthest come first.
     public var isReversed = false
     public var offset = 0
     public var limit: Int?
@@ -59,7 +60,7 @@ public struct QuakeSelection: Sendable {
 
     /// Hands over each earthquake as it arrives. The first ones come soon, however many there are.
     ///
-    /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
+    /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; any error of `body`.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
         guard asOf == nil, deleted == .excluded, !isMerged else {
             try await read(on: connection) { try await $0.forEachQuake(body) }
@@ -80,14 +81,14 @@ public struct QuakeSelection: Sendable {
         try await read(on: connection) { try await $0.forEachGrouped(body) }
     }
 
-    /// Whether it looks at the networks of all rows of an earthquake.
+    /// Whether the selection depends on the networks of all rows of an earthquake.
     var namesNetworks: Bool { isMerged && (values[.net] != nil || contributors != nil) }
 
     func query(_ columns: String = Property.allCases.list(), from table: Query) -> Query {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
     }
 
-    /// The first of them, at most `most`. The planner plans for that number, not for the limit.
+    /// The query for the first events, at most `most`. The planner plans for that number, not for the limit.
     func shortQuery(_ columns: String, most: Int) -> Query {
         """
         select * from (\(ordered(columns, "only public.quake")) limit \(unescaped: "\(most)")) as few
@@ -103,7 +104,7 @@ public struct QuakeSelection: Sendable {
         """
     }
 
-    /// No more than `bound` are counted.
+    /// The query that counts the selected events, at most `bound` of them.
     func countQuery(from table: Query, upTo bound: Int?) -> Query {
         let least = [limit, bound].compactMap(\.self).min()
         return """
@@ -139,13 +140,13 @@ extension QuakeSelection {
         let holds: @Sendable (Quake) -> Bool
     }
 
-    /// Tells whether the selection has an event. Order, limit, `deleted` and `asOf` are not looked at.
+    /// Tells whether the selection includes an event. Order, limit, `deleted` and `asOf` have no effect.
     public var filter: @Sendable (Quake) -> Bool {
         let conditions = conditions.map(\.holds)
         return { quake in conditions.allSatisfy { $0(quake) } }
     }
 
-    /// The properties by which it selects: the code, and all that have a condition.
+    /// The properties that decide whether an event is selected: the code, and all properties with a condition.
     var properties: Set<Property> { Set(conditions.flatMap(\.properties)).union([.code]) }
 
     private var conditions: [Condition] {
@@ -167,7 +168,7 @@ extension QuakeSelection {
         }
         if let code { add(.code, sql: "code = \(code)", Property.code.isOne(of: [code])) }
         if let types {
-            // A type has no comma: the option that names them is a list with commas.
+            // A type can't have a comma, because types are given as a comma-separated list.
             let names = types.map(\.inLowerASCII)
             let exact = Set(names.map { ExactText($0) })
             add(
@@ -230,12 +231,12 @@ extension QuakeSelection {
 }
 
 extension String {
-    /// In lower case as PostgreSQL's `lower` has it under the collation C, which leaves other letters than ASCII's alone.
+    /// The text in lower case as by PostgreSQL's `lower` with the collation C, which changes only ASCII letters.
     package var inLowerASCII: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 
 extension Property {
-    /// The same rule as `condition(texts)`.
+    /// The same rule as `condition(texts)`, for rows that do not come from a database.
     fileprivate func isOne(of texts: [String]) -> @Sendable (Quake) -> Bool {
         @Sendable func name(_ text: String) -> ExactText {
             ExactText(self == .code ? text : text.inLowerASCII)

@@ -6,20 +6,21 @@ public struct Reject: Sendable, Equatable {
     /// The last run that rejected it, and that run's source.
     public let run: Int
     public let source: String
-    /// Its place in that run's document, counted from 1, and where it begins there, in bytes after inflation.
+    /// The feature's place in that run's document, counted from 1; `offset` is where it begins there, in bytes after
+    /// decompression.
     public let ordinal: Int
     public let offset: Int
     /// One of `Rejection.Reason`.
     public let reason: String
     public let message: String
-    /// In bytes; fewer may be kept.
+    /// The feature's size in bytes; fewer bytes may be kept.
     public let size: Int
     public let isCut: Bool
     public let count: Int
     public let firstSeen: Instant
     public let lastSeen: Instant
 
-    /// The latest first.
+    /// Hands over the rejects, the latest first.
     ///
     /// - Parameter run: only those that this run was the last to reject.
     public static func forEach(

@@ -1,11 +1,11 @@
 import Feed
 import PostgreSQL
 
-/// The tables of one moment that tell which rows are one earthquake, as a clause FROM names them.
+/// The names, in a FROM clause, of the tables at one moment that tell which rows are one earthquake.
 struct GroupTables {
-    /// What has to stand in front of the statement.
+    /// The WITH clause, which has to be in front of the statement.
     let with: Query
-    /// Whether they may say of some rows that they are one earthquake.
+    /// Whether any rows may be one earthquake.
     let hasEarthquakes: Bool
     let quake: Query
     let member: Query
@@ -37,10 +37,11 @@ extension SelectedQuakes {
             hasEarthquakes: true, quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
     }
 
-    /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, one row for each earthquake, by the rule of
-    /// `report.earthquake`: the preferred solution, with the magnitude that was chosen apart.
+    /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, there is one row for each earthquake, by the rule
+    /// of `report.earthquake`: the preferred solution, with the magnitude that was chosen separately.
     ///
-    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, which take a look at all rows of an earthquake.
+    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, for which all rows of an earthquake have
+    ///   to be read.
     func grouped(_ tables: GroupTables, hasMembers: Bool) -> Query {
         guard tables.hasEarthquakes else { return eachAlone(tables) }
         let isMerged = selection.isMerged
@@ -66,7 +67,7 @@ extension SelectedQuakes {
 
     private static let nothing: Query = ""
 
-    /// The same where each row is one earthquake by itself, as in a catalogue of one agency.
+    /// Rows with the same columns for a catalogue in which each row is an earthquake by itself.
     private func eachAlone(_ tables: GroupTables) -> Query {
         """
         (select \(unescaped: Property.allCases.list("q.")), q.code as earthquake, q.code as preferred,
@@ -77,8 +78,8 @@ extension SelectedQuakes {
         """
     }
 
-    /// The networks and the members, which are looked up for rows that are one earthquake with others; of a past, whose tables have
-    /// no index, for all of them at once.
+    /// The columns `networks` and `members`. They are looked up for each row that shares its earthquake with others. Past tables
+    /// have no index, so there they are computed for all earthquakes at once.
     private func listed(_ tables: GroupTables) -> Query {
         if isPast {
             return """
@@ -104,7 +105,8 @@ extension SelectedQuakes {
         """
     }
 
-    /// Until the associator has seen that a preferred solution was deleted, the first of the others stands in for it.
+    /// Selects the row to show of each earthquake. If a preferred solution was deleted, the first of the other solutions replaces
+    /// it until the associator has seen the deletion.
     private func shown(_ tables: GroupTables) -> Query {
         """
         left join \(tables.quake) as p on p.code = e.preferred
@@ -115,7 +117,7 @@ extension SelectedQuakes {
         """
     }
 
-    /// These rows and all others of their earthquakes.
+    /// The codes of these rows and of all other rows of their earthquakes.
     func members(of codes: [String]) async throws -> [String] {
         let tables = try await groupTables(of: nil)
         return try await connection.query(
@@ -129,8 +131,9 @@ extension SelectedQuakes {
             """, to: "look for the solutions of an earthquake")[0].decode("codes")
     }
 
-    /// Hands over each row of the selected earthquakes, which the selection has to merge: earthquake by earthquake, the one to
-    /// show first. Two columns stand in front of the properties': whether it is that one, and whether the earthquake's magnitude is its.
+    /// Hands over each row of the selected earthquakes, earthquake by earthquake, each time beginning with the row to show. The
+    /// selection has to be merged. Two columns come before those of the properties: whether this is the row to show, and whether
+    /// the earthquake's magnitude comes from it.
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {

@@ -5,13 +5,13 @@ extension SelectedQuakes {
     static let columns = Property.allCases.list()
     private static let declarations = Property.allCases.declarations
 
-    /// The table at that moment: in the past, the present rows with every later change undone. A column that is not of the
-    /// catalogue does not take part: it may have had another type.
+    /// The table at that moment: in the past, the present rows with every later change undone. Only columns of the catalogue are
+    /// included, because other columns may have had another type.
     ///
-    /// - Parameter codes: only these events are wanted, as an array in SQL; then nothing else is read. nil for all.
+    /// - Parameter codes: only these events are read, as an array in SQL; nil for all.
     func table(of codes: Query?) -> Query { table("quake", Self.columns, Self.declarations, of: codes) }
 
-    /// The same for any table of the schema public that is under history.
+    /// The same for any tracked table of the schema `public`.
     func table(_ name: String, _ columns: String, _ declarations: String, of codes: Query? = nil) -> Query {
         guard isPast else { return "only public.\(unescaped: name)" }
         let changes =
@@ -37,12 +37,12 @@ extension SelectedQuakes {
             """
     }
 
-    /// The events that were deleted until then, and are not in the table, as they were at last: `deleted`, and revised when
-    /// they were deleted. History knows of no deletion that was pruned.
+    /// The events that were deleted up to that moment and were not in the table then, with their last values, except that
+    /// `status` is `deleted` and `updated` is the time of the deletion. Deletions that were pruned are missing.
     func tombstones(of codes: Query?) -> Query {
         let changes =
             codes.map { Self.changes(of: $0) }
-                // Found by the index of deletions.
+                // These are found with the index of deletions.
                 ?? """
                 (select * from history.change c join history.transaction t on t.id = c.transaction where c.entity = 'quake')
                 """
@@ -62,7 +62,7 @@ extension SelectedQuakes {
             """
     }
 
-    /// For a clause FROM: the changes of these events after a token.
+    /// The changes of these events after a token, for a FROM clause.
     private static func changes(of codes: Query, after token: Int = 0) -> Query {
         "(select change.* from unnest(\(codes)) as code, history.of_key('quake', code, \(token)) as change)"
     }

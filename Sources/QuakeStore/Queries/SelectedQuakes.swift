@@ -3,9 +3,9 @@ import PostgreSQL
 import Synchronization
 
 extension QuakeSelection {
-    /// Runs `body` with what is selected, in one snapshot: what it counts is what it reads.
+    /// Runs `body` with the selected earthquakes in one snapshot, so that it counts the same earthquakes as it reads.
     ///
-    /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; what `body` throws.
+    /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; any error of `body`.
     public func read<Result>(
         on connection: Connection, _ body: (SelectedQuakes) async throws -> Result
     ) async throws -> Result {
@@ -14,7 +14,7 @@ extension QuakeSelection {
         }
     }
 
-    /// The same in the open transaction, which has to be REPEATABLE READ.
+    /// The selected earthquakes in the open transaction, which has to be REPEATABLE READ.
     ///
     /// - Parameter newest: the snapshot's newest token, if it is known.
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`.
@@ -26,7 +26,7 @@ extension QuakeSelection {
         }
         var selected = SelectedQuakes(
             token: token, isPast: token != newest, connection: connection, selection: self)
-        // Any of its rows names an earthquake.
+        // When merging, the code of any of its rows selects an earthquake.
         if isMerged, let codes = code.map({ [$0] }) ?? values[.code] {
             selected.selection.code = nil
             selected.selection.values[.code] = try await selected.members(of: codes)
@@ -34,27 +34,27 @@ extension QuakeSelection {
         return selected
     }
 
-    /// The codes of the only events that are wanted, as an array in SQL; nil if they are not named.
+    /// The codes to which the selection is limited, as an array in SQL; nil if it is not limited to codes.
     var codes: Query? {
         if let code { return "array[\(code)]" }
         return values[.code].map { Property.array(of: $0) }
     }
 
     /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
-    /// own types: all of one statement, which the server need not parse again. It is for the present, from the first earthquake
-    /// on.
+    /// own types. All come from one prepared statement, which the server does not parse again. Reads only the present table, and
+    /// ignores the offset.
     ///
     /// - Parameters:
-    ///   - most: how many there are at most.
-    ///   - connection: with its own session.
-    /// - Throws: `PostgresError`; with `40001` if the table was rewritten after the statement's snapshot was taken, to which it is
-    ///   empty.
+    ///   - most: the greatest number of earthquakes.
+    ///   - connection: a connection with its own session.
+    /// - Throws: `PostgresError`; with SQLSTATE `40001` if the table was rewritten after the statement's snapshot was taken,
+    ///   because that snapshot sees the table as empty.
     public func readAtOnce(
         _ properties: [Property], most: Int, on connection: isolated Connection,
         _ told: @Sendable (CatalogueState) -> Void, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         let isTold = Atomic(false)
-        // Nothing is read of settled documents.
+        // The state has no settled documents.
         try connection.forEachRow(
             preparing: .row(
                 CatalogueState.queryOfWhole, width: CatalogueState.width,
@@ -71,21 +71,21 @@ extension QuakeSelection {
     }
 }
 
-/// The earthquakes of a selection, as one snapshot has them. Valid only within that transaction.
+/// The earthquakes of a selection in one snapshot. Valid only within its transaction.
 public struct SelectedQuakes {
-    /// The state of the catalogue: the newest token of the snapshot, or that of `asOf`.
+    /// The token of the catalogue's state: the newest one in the snapshot, or that of `asOf`.
     public let token: Int
     let isPast: Bool
     let connection: Connection
     fileprivate(set) var selection: QuakeSelection
 
-    /// A statement that reads what the selection is applied to.
+    /// A statement that applies the selection to its rows: `query` makes it from their FROM clause.
     ///
-    /// - Parameter withGroups: whether that has the columns of `EarthquakeGroup`, too.
+    /// - Parameter withGroups: whether the rows also have the columns of `EarthquakeGroup`.
     private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
         let codes = selection.codes
         if selection.isMerged || withGroups {
-            // A past of only these rows would lack the others of their earthquakes.
+            // Past tables that are limited to these rows would lack the other rows of their earthquakes.
             let tables = try await groupTables(of: selection.isMerged ? codes : nil)
             let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
             return "\(tables.with)\(query(source))"
@@ -100,13 +100,10 @@ public struct SelectedQuakes {
         return query(rows)
     }
 
-    /// No more than `bound` are counted.
+    /// Counts the selected earthquakes, at most `bound` of them.
     public func count(upTo bound: Int? = nil) async throws -> Int {
-        try await connection.query(
-            try await statement { selection.countQuery(from: $0, upTo: bound) }, to: "count the earthquakes")[
-                0
-            ]
-            .decode("count")
+        let counting = try await statement { selection.countQuery(from: $0, upTo: bound) }
+        return try await connection.query(counting, to: "count the earthquakes")[0].decode("count")
     }
 
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
@@ -115,7 +112,7 @@ public struct SelectedQuakes {
         ) { try body(Quake(&$0)) }
     }
 
-    /// The same with the earthquake that each row describes.
+    /// Hands over each row with the earthquake that it describes.
     public func forEachGrouped(_ body: @Sendable (Quake, EarthquakeGroup) throws -> Void) async throws {
         let columns = "\(Property.allCases.list()), \(EarthquakeGroup.columns)"
         try await connection.forEachRow(
@@ -139,14 +136,14 @@ public struct SelectedQuakes {
             to: "read earthquakes", body)
     }
 
-    /// The current code of a renamed event: sources give an event the code of another network when they prefer its origin. The
-    /// reasons of deletions in the history say so, and a code may change several times. If the event is gone, the code of the
-    /// earthquake that was named after it may lead on in the same way.
+    /// The current code of a renamed event. Sources give an event the code of another network when they prefer that network's
+    /// origin. The history has the new code in the reason of the deletion, and a code may change several times. If an earthquake
+    /// was named after the event, the reason of that earthquake's deletion may also lead to the new code.
     ///
-    /// - Returns: a code in the table; nil if the event was not renamed, if it is not there under its last code either, or if
-    ///   there is an event with its old code: another one, or the same one, which was renamed back.
+    /// - Returns: a code in the table; nil if the event was not renamed, if the table does not have its last code, or if the
+    ///   table has an event with the old code (another event, or the same one renamed back).
     public func newCode(of code: String) async throws -> String? {
-        // Ten steps are enough for any event, and end where two codes name each other.
+        // Ten steps are enough for any event, and they end the search if two codes lead to each other.
         let codes = try await connection.query(
             """
             with recursive renamed (code, steps) as (
@@ -179,7 +176,7 @@ public struct SelectedQuakes {
         return try found.decode("code")
     }
 
-    /// Whether there was an event with this code, which is no longer there.
+    /// Whether an event with this code was deleted and is not in the table.
     public func isDeleted(_ code: String) async throws -> Bool {
         try await connection.query(
             "select exists (select from \(tombstones(of: "array[\(code)]")) as deleted) as is_deleted",

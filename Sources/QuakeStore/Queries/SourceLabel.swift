@@ -1,16 +1,16 @@
 import Feed
 
-/// Names of sources for people: short, and no two the same.
+/// Short names of sources for people. Each source has a different one.
 enum SourceLabel {
     private static let longest = 40
 
-    /// A label for each source, in their order.
+    /// A label for each source, in the order of `names`.
     ///
-    /// A summary feed has its short name. Otherwise, a long name is cut in the middle: what is left is the host and the
-    /// end of the path, with as much of the path as it takes to tell the sources apart.
+    /// The label of a summary feed is its short name. A long name is cut in the middle: the host and the end of the path stay,
+    /// with as much of the path as is needed to tell the sources apart.
     static func labels(of names: [String]) -> [String] {
         var labels = names.map { shortened($0, keeping: 1) }
-        // More of the paths, until no two labels are the same. A whole name is unlike any other.
+        // Adds more of the paths, until no two labels are the same. Whole names are always different.
         for count in 2...names.reduce(2, { max($0, parts(of: $1).path.count + 1) }) {
             let uses = Dictionary(grouping: labels.indices, by: { labels[$0] })
             let alike = uses.values.filter { $0.count > 1 }.joined()

@@ -2,7 +2,7 @@ import PostgreSQL
 
 public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
     public let codes: [String]
-    /// What follows from that, such as `nothing was deleted`.
+    /// The consequence for the operation, such as `nothing was deleted`.
     public var consequence: String?
 
     public var description: String {

@@ -1,16 +1,16 @@
 import Feed
 import PostgreSQL
 
-/// Origin times that the catalogue holds whole: a row of `report.coverage`.
+/// A period of origin times that was imported whole: a row of `report.coverage`.
 public struct HeldPeriod: Sendable, Equatable {
     /// The host of the service that published the events.
     public let service: String
     public let times: Range<Instant>
     public let minimumMagnitude: Double?
-    /// nil for the whole world.
+    /// The area; nil for the whole world.
     public let box: QuakeSelection.Box?
 
-    /// All held periods; none for a login that may not read them, because its role is of an earlier version.
+    /// All held periods; empty if the login may not read them, because its role was granted by an earlier version.
     ///
     /// - Throws: `PostgresError`.
     public static func all(on connection: Connection) async throws -> [HeldPeriod] {

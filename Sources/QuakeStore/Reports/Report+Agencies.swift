@@ -2,8 +2,8 @@ import Feed
 import PostgreSQL
 
 extension Report {
-    /// Whether the catalogue has events of several agencies, as far as a quick look tells: some were found to be one earthquake, or the
-    /// newest thousand are of several.
+    /// Whether the catalogue has events of several agencies. This is a quick check: it is true if some events were found to be
+    /// one earthquake, or if the newest thousand events are of several agencies.
     public static func hasSeveralAgencies(on connection: Connection) async throws -> Bool {
         try await connection.query(
             """
@@ -15,14 +15,14 @@ extension Report {
             """, to: "look for several agencies")[0].decode("has_several")
     }
 
-    /// Whether the catalogue has an event with this network, or one of this agency's, in upper or lower case.
+    /// Whether the catalogue has an event of this agency, or with this network, in upper or lower case.
     public static func hasAgency(_ name: String, on connection: Connection) async throws -> Bool {
         try await connection.query(
             "select exists (select from report.event where report.agency(network) = lower(\(name))) as is_known",
             to: "look for an agency")[0].decode("is_known")
     }
 
-    /// Checks that the catalogue has events of each agency that a report is asked for: the name may be misspelt.
+    /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt.
     ///
     /// - Throws: `UnknownAgency`.
     public func checkAgencies(_ arguments: [String: String], on connection: Connection) async throws {

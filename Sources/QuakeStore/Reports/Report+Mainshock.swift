@@ -1,11 +1,11 @@
 import PostgreSQL
 
 extension Report {
-    /// Checks that the earthquake that a report is about exists, and that the window of its aftershocks is known.
-    /// Otherwise it would look as if nothing had followed.
+    /// Checks that a report's mainshock exists, and that the window of its aftershocks is known. Otherwise the report would look
+    /// as if there had been no aftershocks.
     ///
-    /// - Throws: `UnknownCodes` if the argument `mainshock` names no earthquake. `UnmeasuredMainshock` if the window has to
-    ///   follow from its magnitude, and it has none.
+    /// - Throws: `UnknownCodes` if the argument `mainshock` names no earthquake. `UnmeasuredMainshock` if the window depends on
+    ///   its magnitude, and it has none.
     public func checkMainshock(_ arguments: [String: String], on connection: Connection) async throws {
         guard isFunction, let code = arguments["mainshock"] else { return }
         let rows = try await connection.query(
@@ -21,10 +21,10 @@ extension Report {
     }
 }
 
-/// The mainshock has no magnitude that tells how far from it, and for how long, to look for aftershocks.
+/// The mainshock has no magnitude, which would determine how far from it and for how long to look for aftershocks.
 public struct UnmeasuredMainshock: Error, Equatable, CustomStringConvertible {
     public let code: String
-    /// The parameters that would tell instead.
+    /// The parameters that have to be given instead.
     public let missing: [String]
 
     public var description: String {

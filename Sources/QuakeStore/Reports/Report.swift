@@ -3,10 +3,10 @@ import PostgreSQL
 /// A report: a view in the schema `report`, or a function there that returns rows.
 public struct Report: Sendable, Equatable {
     public let name: String
-    /// What it reports, as its SQL comment says.
+    /// What the report shows, from its SQL comment.
     public let summary: String
-    /// The arguments that a function takes. For a view, those of the function of its name, if there is one, and its columns: an
-    /// argument keeps only the rows with that value.
+    /// The arguments that a function takes. For a view, the arguments of the function with the same name, if there is one, and
+    /// the view's columns: an argument for a column keeps only the rows with that value.
     public let parameters: [Parameter]
     public let columns: [Column]
     public let isFunction: Bool
@@ -16,7 +16,7 @@ public struct Report: Sendable, Equatable {
         /// The SQL type, such as `double precision`.
         public let type: String
         public let isRequired: Bool
-        /// Whether it is an argument of a function, and not a column.
+        /// Whether the parameter is an argument of a function, and not a column.
         public let isArgument: Bool
     }
 
@@ -28,25 +28,25 @@ public struct Report: Sendable, Equatable {
     }
 
     public enum TimeForm: String, Sendable {
-        /// Such as `2019-07-06T03:19:53.040Z`.
+        /// In ISO 8601, such as `2019-07-06T03:19:53.040Z`.
         case iso8601 = #"YYYY-MM-DD"T"HH24:MI:SS.MS"Z""#
         /// For people, also in UTC: `2019-07-06 03:19:53`.
         case short = "YYYY-MM-DD HH24:MI:SS"
     }
 
-    /// Sorted by name.
+    /// All reports, sorted by name.
     public static func all(on connection: Connection) async throws -> [Report] {
         try await connection.query(catalogue, to: "list the reports").map { try Report($0) }
     }
 
-    /// Whether it counts events, or each earthquake once if it is asked to merge them.
+    /// Whether the report has the argument `merge`, so that it can count each earthquake once, however many events describe it.
     public var isCount: Bool { parameters.contains { $0.name == "merge" && $0.isArgument } }
 
-    /// Whether its rows are sorted by time.
+    /// Whether the report's rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
 
-    /// Hands over each row as it arrives, sorted by the first column. A row is its cells in column order, nil for null.
-    /// The first rows come soon if an index has them in order, as that of `report.event`.
+    /// Hands over each row as it arrives, sorted by the first column. A row is its cells in column order, nil for null. The first
+    /// rows come soon if an index has the rows in order, as for `report.event`.
     ///
     /// - Parameters:
     ///   - arguments: values as SQL writes them, keyed by the names of `parameters`; times without a zone are UTC.
@@ -59,7 +59,8 @@ public struct Report: Sendable, Equatable {
     ) async throws {
         let query = query(arguments, limit, backwards, times)
         let names = columns.map(\.name)
-        // Locking the view takes only the right to read it, which a login for reports has, and locks the table below.
+        // Locking the view needs only the right to read it, which a login for reports has, and also locks the table that the view
+        // reads.
         try await connection.transaction(
             .repeatableReadOnly, holding: "report.event", to: "read report \(name)"
         ) {

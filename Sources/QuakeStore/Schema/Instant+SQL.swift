@@ -2,12 +2,12 @@ import Feed
 import PostgreSQL
 
 extension Instant {
-    /// Reads PostgreSQL's binary form of a `timestamptz`. Anything finer than a millisecond is cut off.
+    /// Reads PostgreSQL's binary form of a `timestamptz`. The fraction of a millisecond is cut off.
     public init(microsecondsSince2000 microseconds: Int64) {
         self.init(milliseconds: microseconds.divided(by: 1000).whole + Self.of2000)
     }
 
-    /// The same, to be sent.
+    /// PostgreSQL's binary form of a time in milliseconds since 1970.
     @inline(__always)
     package static func microsecondsSince2000(_ milliseconds: Int64) -> Int64 {
         (milliseconds - of2000) * 1000
@@ -17,7 +17,7 @@ extension Instant {
 }
 
 extension Row {
-    /// A `timestamptz`, cut to the millisecond.
+    /// Reads a `timestamptz`, cut to the millisecond.
     public mutating func nextInstant() throws -> Instant? {
         try nextInteger().map { Instant(microsecondsSince2000: $0) }
     }
@@ -31,7 +31,7 @@ extension Instant: RowDecodable, BindableElement {
     public static func next(in row: inout Row) throws -> Instant? { try CommitTime.next(in: &row)?.instant }
 
     public var parameter: Parameter {
-        // Beyond the year 287,000: the server refuses it (SQLSTATE 22008).
+        // An instant outside these limits is sent as a time that the server refuses (SQLSTATE 22008).
         let held = -9_000_000_000_000_000...9_000_000_000_000_000 as ClosedRange<Int64>
         return .time(
             microsecondsSince2000: held.contains(milliseconds)
@@ -45,7 +45,7 @@ extension CommitTime: RowDecodable, Bindable {
 
     public static func next(in row: inout Row) throws -> CommitTime? {
         try row.nextInteger().map { microseconds in
-            // The ends stand for infinity.
+            // The smallest and the largest value stand for infinity.
             guard microseconds != .min, microseconds != .max else { throw RowError.other }
             return CommitTime(microseconds: Int(microseconds) + of2000)
         }

@@ -29,7 +29,7 @@ public struct Migrator: Sendable {
         return missing.isEmpty ? nil : .behind(missing.map(\.title))
     }
 
-    /// Their titles.
+    /// The titles of the migrations that have not been applied.
     ///
     /// - Throws: `MigrationError`.
     public func missing() async throws -> [String] {
@@ -55,8 +55,9 @@ public struct Migrator: Sendable {
         return applied
     }
 
-    /// Until the transaction ends, a name without its schema is one of PostgreSQL's own: where anyone may create functions in the
-    /// schema `public`, theirs would run with the migrator's rights, and stay in what it makes.
+    /// Until the transaction ends, a name without a schema means an object of PostgreSQL itself. Otherwise, in databases where
+    /// anyone may create functions in the schema `public`, such functions could run with the migrator's rights and become part of
+    /// what it creates.
     static let ownNames = "set local search_path = pg_catalog, pg_temp"
 
     /// Whether anyone who may connect may create functions and tables in the schema `public`, as in databases made before
@@ -68,15 +69,15 @@ public struct Migrator: Sendable {
         ).first?.decode("is_open") ?? false
     }
 
-    /// Keeps other migrators away until the transaction ends. A lock on a private table, because anyone who may connect
-    /// can take an advisory lock.
+    /// Keeps other migrators away until the transaction ends. The lock is on a private table, because anyone who may connect can
+    /// take an advisory lock.
     static let lock = "lock table import.migration in share row exclusive mode"
 
-    /// The advisory lock to use as long as that table is missing. "quakes" in ASCII keeps it clear of other
-    /// programs' locks.
+    /// The advisory lock to use as long as `import.migration` does not exist. "quakes" in ASCII keeps it clear of other programs'
+    /// locks.
     static let beginning = 0x7175_616B_6573
 
-    /// - Returns: false if another migrator has done so by now.
+    /// - Returns: false if another migrator has applied the migration meanwhile.
     private func apply(_ migration: Migration, as owner: String?) async throws -> Bool {
         try await connection.write(to: "migrate \(migration.title)") {
             try await connection.query(
@@ -102,7 +103,7 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// Gives the columns of `quake` the comments that `Property` declares.
+    /// Sets the comments of the columns of `quake` to those that `Property` declares.
     private func describeColumns(as owner: String?) async throws {
         let rows = try await connection.query(
             """
@@ -136,7 +137,7 @@ public struct Migrator: Sendable {
     /// Works as the schema's owner until the transaction ends.
     func becomeOwner() async throws { try await become(try await otherOwner()) }
 
-    /// The table's owner, if that is not the login. New objects belong to the same role (see `Roles`).
+    /// The owner of the table `quake`, if that is not the login. New objects get the same owner (see `Roles`).
     private func otherOwner() async throws -> String? {
         try await connection.query(
             """
@@ -146,7 +147,8 @@ public struct Migrator: Sendable {
         ).first?.decode("owner")
     }
 
-    /// Feeds have place names in every script. Another encoding would refuse some of them, or not check their bytes.
+    /// Refuses a database with another encoding than UTF8. Feeds have place names in every script: another encoding would refuse
+    /// some of them, or would not check their bytes.
     private func checkEncoding() async throws {
         let encoding: String = try await connection.query(
             "select current_setting('server_encoding') as encoding", to: "read the database's encoding")[0]
@@ -171,10 +173,10 @@ public struct Migrator: Sendable {
         comment on column import.migration.applied_at is 'When it was applied.';
         """
 
-    /// Checksums by number; empty for a database that was never migrated.
+    /// The checksums of the applied migrations by number; empty for a database that was never migrated.
     ///
-    /// Every command asks this before its own work, so it is one small statement. A database that was never migrated
-    /// answers it with an error: do not call this in a transaction.
+    /// Do not call this in a transaction: in a database that was never migrated, the query fails. Every command calls this before
+    /// its own work, so it is one small statement.
     private func appliedMigrations() async throws -> [Int: String] {
         do {
             let rows = try await connection.query(

@@ -1,12 +1,12 @@
 import PostgreSQL
 
-/// A view with a geometry, and a notification for QGIS, for programs that draw maps from a database that has PostGIS.
+/// A view with a geometry, and notifications for QGIS, for programs that draw maps from a database with PostGIS.
 ///
-/// The view stands beside `report.event`. In that view, the geometry would come after the last column, where the next
-/// version's migration has to put its own new column.
+/// The view is separate from `report.event`: in that view, the geometry would be the last column, and then a later migration
+/// could not add its own columns at the end.
 public enum PostGIS {
-    /// Makes the view `report.event_geometry`, and lets every commit that changes earthquakes notify the channel `qgis`. May be
-    /// repeated: it brings the view up to date.
+    /// Creates the view `report.event_geometry`, and a trigger that notifies the channel `qgis` of each commit that changes
+    /// earthquakes. May be repeated, which brings the view up to date.
     ///
     /// - Throws: `NoPostGIS` when the extension is not installed on the server, or only a superuser may create it.
     ///   `PostgresError`.
@@ -20,7 +20,8 @@ public enum PostGIS {
         }
     }
 
-    /// The schema that has the functions of PostGIS, quoted. Creates the extension if it is installed, but not in the database.
+    /// The schema that has the functions of PostGIS, quoted. Creates the extension if it is installed on the server, but not in
+    /// the database.
     private static func extensionSchema(on connection: Connection) async throws -> String {
         func known() async throws -> String? {
             try await connection.query(
@@ -92,7 +93,7 @@ public enum PostGIS {
     }
 }
 
-/// PostGIS is missing.
+/// PostGIS is not available.
 public enum NoPostGIS: Error, Equatable, CustomStringConvertible {
     case notInstalled(version: Int)
     case notAllowed

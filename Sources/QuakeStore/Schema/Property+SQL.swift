@@ -8,17 +8,17 @@ extension Property {
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
     func condition(_ range: ClosedRange<Double>) -> Query {
-        // A plan without the values expects few rows from a range, and sorts them all. No column with a limit holds NaN, which
-        // is beyond infinity to the server.
+        // A generic plan expects few rows from a range, and sorts them all, so a range without an upper end uses only `>=`. The
+        // result is the same, because a column with a limit can't hold NaN, which the server sorts after infinity.
         if limit != nil, range.upperBound == .infinity {
             return "\(unescaped: column) >= \(range.lowerBound)"
         }
         return "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
     }
 
-    /// Whether a text, or an element of a list, is one of these, which have no line feed.
+    /// The condition that the column's text, or an element of its list, is one of these texts. They must not contain a line feed.
     func condition(_ texts: [String]) -> Query {
-        // The key's index finds a code.
+        // Codes are compared exactly, so that the primary key's index finds them.
         if self == .code { return "code = any(\(Self.array(of: texts)))" }
         guard kind == .list else {
             return "lower(\(unescaped: column)::text collate \"C\") = any(\(Self.array(ofLower: texts)))"
@@ -34,27 +34,27 @@ extension Property {
 
     private static func array(ofLower texts: [String]) -> Query { array(of: texts.map(\.inLowerASCII)) }
 
-    /// Texts, which have no line feed, as an array in SQL.
+    /// Texts as an array in SQL. They must not contain a line feed.
     static func array(of texts: [String]) -> Query {
         "string_to_array(\(texts.joined(separator: "\n")), E'\\n')"
     }
 }
 
 extension [Property] {
-    /// Their columns, as a SELECT lists them, each with `prefix` in front.
+    /// The columns as in a SELECT list, each with `prefix` before its name.
     func list(_ prefix: String = "") -> String { map { prefix + $0.column }.joined(separator: ", ") }
 
-    /// Their columns and the columns' types, as the definition of a record lists them.
+    /// The columns and their types, as in the definition of a record.
     var declarations: String { map { "\($0.column) \($0.kind.sqlType)" }.joined(separator: ", ") }
 }
 
 extension Query {
-    /// The row of a query, and then rows of the same statement, and so of the same snapshot. Each has the columns of both: in front
-    /// those of the row, which are null in the others.
+    /// One row of a query, followed by other rows from the same statement and so from the same snapshot. Each result row has the
+    /// columns of both, the first query's columns first; the columns that a row does not have are null.
     ///
     /// - Parameters:
-    ///   - width: how many columns the row has.
-    ///   - rest: what follows the SELECT of the others, which have so many `columns`.
+    ///   - width: how many columns the first row has.
+    ///   - rest: the text after SELECT for the other rows.
     static func row(_ row: Query, width: Int, before rest: Query, columns: Int) -> Query {
         """
         select *\(unescaped: String(repeating: ", null", count: columns)) from (\(row)) as first
@@ -79,14 +79,14 @@ extension Property.Kind {
 }
 
 extension Quake {
-    /// Reads a row that has the columns in their order.
+    /// Reads a row that has the columns in the order of `Property.allCases`.
     init(_ row: inout Row) throws {
         try self.init { try Value($0.kind, &row) }
     }
 }
 
 extension Quake.Value {
-    /// Reads the next column, which is of this kind.
+    /// Reads the next column, which must be of this kind.
     init(_ kind: Property.Kind, _ row: inout Row) throws {
         self =
             switch kind {

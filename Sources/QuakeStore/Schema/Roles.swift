@@ -6,7 +6,7 @@ import PostgreSQL
 /// Roles belong to the whole server, their privileges to one database. `establish` brings both up to date for this
 /// version, and may be called any number of times.
 public struct Roles: Sendable {
-    /// What every role name begins with: `quakes_` gives `quakes_owner`, and so on.
+    /// The beginning of every role name: `quakes_` gives `quakes_owner`, and so on.
     public let prefix: String
 
     public static let standardPrefix = "quakes_"
@@ -18,7 +18,7 @@ public struct Roles: Sendable {
         case writer
         /// Reads the table and its history, including overwritten values, and reports its position.
         case reader
-        /// Tells people: reads what a reader reads, and keeps what was told.
+        /// Sends notifications: reads the earthquakes and their history, and keeps what was told.
         case notifier
         /// Reads only the schema `report`.
         case report
@@ -79,7 +79,7 @@ public struct Roles: Sendable {
         return true
     }
 
-    /// Only a member of the owner can give it anything.
+    /// Only a member of the owner's role can transfer objects to that role.
     private var membership: String {
         let owner = name(.owner)
         return """
@@ -93,8 +93,8 @@ public struct Roles: Sendable {
             """
     }
 
-    /// Gives the owner everything in our schemas that belongs to another role, and every table under history: history holds
-    /// for tables of its owner only. For that, it needs CREATE on the schemas.
+    /// Transfers to the owner everything in our schemas that belongs to another role, and every tracked table: only tables of the
+    /// history's owner can be tracked. The owner needs CREATE on the schemas for that.
     private var ownership: String {
         let owner = name(.owner)
         return """
@@ -220,7 +220,7 @@ public struct Roles: Sendable {
             """
     }
 
-    /// The error with the role to grant as its remedy, if the login lacks a privilege; else the same error.
+    /// Adds the role to grant as the remedy to an error about a missing privilege; returns any other error unchanged.
     public static func naming(
         _ purpose: Purpose, in error: any Error, _ options: ConnectionOptions, logger: Logger
     ) async -> any Error {

@@ -1,11 +1,12 @@
 import Feed
 
-// Sweeps: a run of several answers, one after the other. The deletions come first, so that an event which the events' answers
-// list was there later.
+// A sweep is a run that reads several answers, one after the other. Deletions are requested first: if an event is in the answers
+// with events as well, it existed later.
 //
-// Answers are never paged by number. If an event is deleted between two pages, the second one begins one event too late, and the
-// skipped event was revised before the next sweep's cursor. So a sweep that is too large for one answer is cut by origin times. An
-// event that moves from one part to another meanwhile was revised meanwhile, and the next sweep asks for it.
+// Answers are never paged by number: if an event is deleted between two pages, the second page begins one event too late, and the
+// next sweep does not ask for the skipped event, because that was revised before its cursor. So a sweep that is too large for one
+// answer is divided by origin times. If an event moves from one part to another meanwhile, it is revised meanwhile, and the next
+// sweep asks for it.
 extension DocumentImport {
     mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
         try await askForDeletions()
@@ -20,7 +21,7 @@ extension DocumentImport {
             do {
                 return try await askForEvents(&group, progress)
             } catch is AnotherQuestion {
-                // Each time, the service is known to have one ability less.
+                // Tries again. Each time, the service is known to have one ability less.
             }
         }
     }
@@ -104,7 +105,7 @@ extension DocumentImport {
         }
     }
 
-    /// Bounds what is in memory, however many deletions there are.
+    /// Keeps memory bounded, however many deletions there are.
     private mutating func storeDeletions() async throws {
         try await importRejectedDeletions()
         guard var full = sweep, full.deletions.isFull else { return }
@@ -154,5 +155,5 @@ extension DocumentImport {
     }
 }
 
-/// The service gave existing events when it was asked for deleted ones.
+/// The service answered a request for deleted events with existing ones.
 private struct NoDeletions: Error {}

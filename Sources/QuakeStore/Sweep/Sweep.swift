@@ -1,31 +1,33 @@
 import Feed
 import PostgreSQL
 
-/// One sweep of an event service: everything that it has revised and deleted since the last one, with any origin time.
+/// One sweep of an event service: all events that the service has revised or deleted since the last sweep, with any origin time.
 ///
-/// It states which events exist and which were deleted. The cursor is the service's own clock when a sweep began. It moves only
-/// when that sweep is complete, so a sweep that fails, or is killed, is repeated.
+/// The sweep states which events exist and which were deleted. The cursor is the time at which a sweep began, by the service's
+/// clock. The cursor moves only when that sweep is complete, so a sweep that fails or is killed is repeated.
 ///
-/// A service that can't be asked for revisions is swept by origin times: the last days each time, and more of them once a day. Only
-/// in such a sweep are missing events gone.
+/// A service that does not support requests for revisions is swept by origin times: the last few days each time, and more days
+/// once a day. Only such a sweep shows that events are gone because it lacks them.
 struct Sweep: Sendable {
-    /// With the abilities that it has shown so far.
+    /// The service, with the abilities that it has shown so far.
     var service: EventService
-    /// Earlier sweeps have imported everything up to this time; nil before the first, and after an unusable cursor.
+    /// Earlier sweeps have imported everything up to this time; nil before the first sweep, and if the cursor was unusable.
     private(set) var cursor: Instant?
     let beginning: Instant
-    /// By the clock of this machine.
+    /// When the sweep began, by the clock of this machine.
     let started: Instant
     /// When the service began to answer, by its own clock.
     var made: Instant?
     var deletions = StatedDeletions()
-    /// When a complete sweep last asked for the longer time; nil if never.
+    /// When a complete sweep last asked for the longer period; nil if never.
     let lastLong: Instant?
-    /// Whether it may lack existing events, so that its gaps delete nothing: it was too large for one answer, and an event that moves
-    /// from one part to another meanwhile is in none of them; or an answer may have been cut off.
+    /// Whether the sweep may lack existing events, so that it does not delete events that it lacks. That is so if an answer may
+    /// have been cut off, or if the sweep was too large for one answer: an event that moves from one part to another meanwhile
+    /// may be in neither.
     var isPartial = false
 
-    /// Revisions become visible a little later, and the clocks of the service's servers differ.
+    /// How far a sweep reaches back behind the cursor, in milliseconds: revisions become visible with a delay, and the clocks of
+    /// the service's servers differ.
     static let overlap: Int64 = 600_000
     private static let firstLook = 31 * day
 
@@ -46,17 +48,17 @@ struct Sweep: Sendable {
         self.beginning = beginning ?? now - Self.firstLook
     }
 
-    /// The moment of the statement. A service that does not say when it answered is believed to share this machine's time.
+    /// When the sweep's statement was made. If the service does not say when it answered, this machine's clock is used.
     var moment: Instant { made ?? started }
 
-    /// Asks only for events revised after this; nil if the service does not support that.
+    /// The sweep asks only for events revised after this time; nil if the service does not support that.
     var updatedAfter: Instant? {
         if isByWindow { return nil }
         return cursor.map { $0 - Self.overlap } ?? beginning
     }
 
-    /// How to ask for all of it. Nearly all revised events are young: the newest come first, and a window with too many of
-    /// them is cut into many parts.
+    /// The plan and the requests for the whole sweep. Nearly all revised events are recent, so the newest come first, and a
+    /// window with too many events is cut into many parts.
     func questions(ofDeletions: Bool, _ fetch: FetchOptions) -> (plan: BackfillPlan, windows: ServiceWindows)
     {
         let end = moment + Self.day
@@ -82,15 +84,14 @@ struct Sweep: Sendable {
         guard isByWindow else { return EventService.Question.beginning }
         let window = started - Int64(isLong ? service.daysDaily : service.daysEach) * Self.day
         guard isLong || cursor == nil else { return window }
-        // After a long stop, the cursor lies before the window.
+        // After a long pause, the cursor lies before the window.
         let last = cursor.map { $0 - Int64(service.daysEach) * Self.day }
         return min(window, last ?? beginning)
     }
 
     private static let day: Int64 = 86_400_000
 
-    /// Whether the service's clock now shows an earlier time than the cursor: one of the two was wrong, since an unknown
-    /// time.
+    /// Whether the cursor is ahead of the service's clock. One of the two is wrong then, and it is unknown since when.
     var isCursorAhead: Bool { cursor.map { $0 > moment + Self.overlap / 2 } ?? false }
 
     mutating func startOver() {
@@ -104,8 +105,7 @@ struct Sweep: Sendable {
         return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
     }
 
-    /// Moves the cursor, and keeps which abilities the service lacks: the part of a statement that goes with the end of the
-    /// run.
+    /// A part of the statement that records the end of the run: it moves the cursor, and keeps which abilities the service lacks.
     func movingCursor(of name: String) -> Query {
         let lacks = EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
         return """

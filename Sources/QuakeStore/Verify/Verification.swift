@@ -2,10 +2,10 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Compares a stretch of the table with what an event service has, event by event, and repairs what differs.
+/// Compares the table with an event service over a stretch of origin times, event by event, and repairs the differences.
 ///
-/// It reads the service as a backfill does: window by window, each with fewer events than the service gives at once. It compares
-/// whole answers; one that is cut off ends the verification.
+/// It reads the service as a backfill does: window by window, each with fewer events than the service gives at once. Only
+/// complete answers are compared; an answer that was cut off ends the verification.
 public struct Verification: Sendable {
     public struct Options: Sendable {
         public var service = EventService.usgs
@@ -23,9 +23,9 @@ public struct Verification: Sendable {
     public struct Finding: Sendable, Equatable {
         public let kind: Kind
         public let code: String
-        /// Its origin time: the service's, or if that does not have it, the table's.
+        /// The event's origin time in the service, or in the table if the service does not have the event.
         public let time: Instant
-        /// When it was revised, as the table has it, and as the service has it.
+        /// When the event was revised: in the table (`here`) and in the service (`there`); nil where it is missing.
         public let here: Instant?
         public let there: Instant?
 
@@ -39,31 +39,32 @@ public struct Verification: Sendable {
     }
 
     public enum Kind: String, Sendable, CaseIterable {
-        /// The table does not have it.
+        /// The service has the event, and the table does not.
         case missing
         case older
         case newer
-        /// The table has other values in a version of the same time.
+        /// Both versions were revised at the same time, but their values differ.
         case different
-        /// The table has it, and the service does not.
+        /// The table has the event, and the service does not.
         case surplus
     }
 
     public struct Outcome: Sendable {
         public var findings = 0
         public var events = 0
-        /// How many of them could not be read, and are not compared.
+        /// How many features could not be read; they are not compared.
         public var rejected = 0
         public var requests = 0
         var windows: [(window: Range<Instant>, events: Int)] = []
-        /// With what is known by now of what it can do.
+        /// The service, with the abilities that it turned out to have.
         var service = EventService.usgs
     }
 
-    /// What was revised within these milliseconds is left out: the worker may not have asked for it yet.
+    /// Events that were revised within this time before an answer are left out, because the worker may not have asked for them
+    /// yet. In milliseconds.
     static let grace: Int64 = 900_000
-    /// Events within these milliseconds of an end of the stretch are not missed by the service: a revision may have moved them
-    /// across.
+    /// Events within this distance of an end of the stretch do not count as surplus, because a revision may have moved them
+    /// across the end. In milliseconds.
     static let edge: Int64 = 60_000
 
     private let connection: Connection
@@ -81,16 +82,16 @@ public struct Verification: Sendable {
         self.imports = imports
         self.logger = logger
         var repairs = imports
-        // A window that is repaired is one batch, and so one transaction.
+        // The batch is so large that the repair of a window is one batch, and so one transaction.
         repairs.batchSize = max(imports.batchSize, 2 * options.service.limit)
         importer = try await Importer(connection, options: repairs, logger: logger)
     }
 
     private var service: EventService { options.service }
 
-    /// Compares. What was found stays in a temporary table of the connection, however much it is.
+    /// Compares the table with the service. The findings stay in a temporary table of the connection, however many there are.
     ///
-    /// - Throws: `ShortAnswer` if the service does not give what it counts; `FeedError`, `PostgresError`.
+    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `FeedError`, `PostgresError`.
     public func run() async throws -> Outcome {
         var outcome = Outcome()
         try await connection.execute(
@@ -131,7 +132,7 @@ public struct Verification: Sendable {
         return outcome
     }
 
-    /// In order of time; what is surplus comes last.
+    /// Hands over the findings in order of origin time; surplus events come last.
     public func forEachFinding(_ body: @Sendable (Finding) throws -> Void) async throws {
         try await connection.forEachRow(
             of: """
@@ -144,7 +145,7 @@ public struct Verification: Sendable {
 
     private typealias Answer = (batch: FeatureBatch, given: Int, made: Instant)
 
-    /// nil if the service has nothing there.
+    /// Reads one window; nil if the service has no events there.
     private func read(_ url: String) async throws -> Answer? {
         let asked = Instant.now
         var intake = Intake(batchSize: .max)
@@ -202,8 +203,8 @@ public struct Verification: Sendable {
         }
     }
 
-    /// What the table has of the service, and the service does not list. A service that lists only events of others passes
-    /// their words on, as another Quakes does.
+    /// Finds the service's events that the table has and the service does not list. A service that lists only events of other
+    /// services passes those on, as another Quakes does; then their events are looked for.
     private func findSurplus(_ made: Instant) async throws {
         try await connection.execute(
             """
@@ -227,20 +228,20 @@ public struct Verification: Sendable {
 
     public struct Repair: Sendable {
         public var counts = ImportCounts()
-        /// How much of what was found is as it was.
+        /// How many findings remain after the repair.
         public var left = 0
-        /// The first codes of that.
+        /// The first codes of these.
         public var codes: [String] = []
     }
 
     private static let namedCodes = 20
 
-    /// Imports and settles the windows in which something was found. Each is one transaction, which also takes back what the table
-    /// has in a later version than the service. The brake counts these, too.
+    /// Imports and settles the windows that have findings. Each window is one transaction, which also replaces events of which
+    /// the table has a later version than the service. The brake counts these events, too.
     ///
-    /// An answer without any event repairs nothing, unless the service said twice that it has none.
+    /// An answer without any event repairs nothing, unless the service also counted no events in the window.
     ///
-    /// - Throws: the error that ends one of them, such as `BrakeHeld`.
+    /// - Throws: the error that ends the import of a window, such as `BrakeHeld`.
     public func repair(_ outcome: Outcome) async throws -> Repair {
         var repair = Repair()
         let service = outcome.service
@@ -262,8 +263,8 @@ public struct Verification: Sendable {
         return repair
     }
 
-    /// What to import of a window, if something was found there: a little more of the stretch if an event is surplus too close
-    /// to the window's end to be missed there.
+    /// The range to import for a window; nil if the window has no findings. If a surplus event is too close to an end of the
+    /// window to count as missing there, the range is a little longer than the window.
     private func range(of window: Range<Instant>) async throws -> Range<Instant>? {
         let found = try await connection.query(
             """
@@ -278,8 +279,8 @@ public struct Verification: Sendable {
         return start..<min(options.to, window.upperBound + Self.edge)
     }
 
-    /// Drops what the import of a window has repaired for certain. Whether it deletes or takes back is up to the brake and to
-    /// newer documents.
+    /// Drops the findings that the import of a window has certainly repaired. The others are events to delete or to take back,
+    /// which depends on the brake and on newer documents.
     private func drop(_ window: Range<Instant>) async throws {
         try await connection.execute(
             """

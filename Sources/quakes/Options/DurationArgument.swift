@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// A length of time as people write it: `90s`, `15 min`, `1.5h`, `2 weeks`, `1mo`.
 struct TimeLength {
-    /// One of them is 0.
+    /// Either `seconds` or `months` is 0.
     let seconds: Double
     let months: Double
 
@@ -26,7 +26,7 @@ struct TimeLength {
 
 struct DurationArgument: ExpressibleByArgument {
     let duration: Duration
-    /// As it was written.
+    /// The duration as the user wrote it.
     let defaultValueDescription: String
 
     init?(argument: String) {
@@ -37,7 +37,7 @@ struct DurationArgument: ExpressibleByArgument {
 }
 
 extension Duration {
-    /// In seconds: to the hundredth below a minute, otherwise whole.
+    /// The duration in seconds: to the hundredth below a minute, otherwise in whole seconds.
     var formatted: String {
         let seconds = self / .seconds(1)
         return seconds < 60 ? "\((seconds * 100).rounded() / 100) s" : "\(Int(seconds.rounded())) s"

@@ -2,12 +2,12 @@ import ArgumentParser
 import Feed
 import FoundationEssentials
 
-/// What the argument parser says about wrong usage, and what it leaves out: what a refused value may be, and which command
-/// was probably meant.
+/// The argument parser's message about wrong usage, and two hints that it lacks: which values are accepted in place of a refused
+/// one, and which command was probably meant.
 struct WrongUsage: CustomStringConvertible {
     let description: String
 
-    /// - Parameter command: the command that found the fault while it ran. Its usage is told instead of the root's.
+    /// - Parameter command: the command that detected the error while it ran. Its usage is shown instead of the root's.
     init(
         _ error: any Error, arguments: [String], of root: any ParsableCommand.Type,
         in command: (any ParsableCommand.Type)? = nil
@@ -27,7 +27,7 @@ struct WrongUsage: CustomStringConvertible {
         description = whole.replacingCharacters(in: place, with: better)
     }
 
-    /// What one types for a command, such as `quakes database start`.
+    /// The words that start a command, such as `quakes database start`.
     private static func path(
         to command: any ParsableCommand.Type, from root: any ParsableCommand.Type
     ) -> String? {
@@ -45,7 +45,7 @@ struct WrongUsage: CustomStringConvertible {
         return hints[String(match.1)].map { "\(message): \($0)" }
     }
 
-    /// What a value may be, by the name that the help gives to it.
+    /// The values that are accepted, by the name that the help gives to the value.
     private static let hints: [String: String] = {
         let time = "a time such as 2014-04-15, 2014-04-15T12:00Z, or 7d for seven days ago"
         var hints = [

@@ -2,7 +2,7 @@ import Feed
 
 /// Comma-separated values (RFC 4180). Null is an empty field; an empty text is a pair of quotes.
 struct CSV {
-    /// Whether a spreadsheet may open it. Otherwise texts are exact.
+    /// Whether the output is safe to open in a spreadsheet. Otherwise texts are exact.
     var isForSpreadsheet = false
 
     enum Field {
@@ -21,8 +21,8 @@ struct CSV {
         }.joined(separator: ",")
     }
 
-    /// The text as a spreadsheet may see it: control characters are replaced, and what would be taken for a formula begins
-    /// with an apostrophe (https://owasp.org/www-community/attacks/CSV_Injection).
+    /// A text that is safe in a spreadsheet: control characters are replaced, and a text that would be taken for a formula gets
+    /// an apostrophe in front (https://owasp.org/www-community/attacks/CSV_Injection).
     private static func harmless(_ text: String) -> String {
         // A formula may also begin with the wide forms of these characters.
         let begins = text.unicodeScalars.first.map { "=+-@\t\r\n＝＋－＠".unicodeScalars.contains($0) } ?? false

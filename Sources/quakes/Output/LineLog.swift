@@ -35,7 +35,7 @@ struct LineLog: LogHandler {
 }
 
 extension Logger.MetadataValue: JSONConvertible {
-    /// A number stays a number, and a flag a flag.
+    /// Numbers and flags stay numbers and flags in JSON; all other values become strings.
     package var jsonText: String {
         switch self {
         case .stringConvertible(let value as any JSONConvertible): value.jsonText

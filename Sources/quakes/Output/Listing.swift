@@ -23,7 +23,7 @@ struct Column<Row>: Sendable {
         (self.layout, self.cell) = (layout, cell)
     }
 
-    /// The same column of a row that has this one as a part.
+    /// The same column for rows of another type, which have a row of this type as a part.
     func of<Whole>(_ part: @escaping @Sendable (Whole) -> Row) -> Column<Whole> {
         Column<Whole>(layout) { cell(part($0)) }
     }
@@ -79,7 +79,7 @@ enum TableFormat: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// Rows on their way to standard output. Those beyond the limit are only counted.
+/// Writes rows to standard output. Rows beyond the limit are only counted.
 final class Listing<Row>: Sendable {
     private let form: ListingForm<Row>
     private let limit: RowLimit
@@ -97,10 +97,10 @@ final class Listing<Row>: Sendable {
 
     func append(_ row: Row) { StandardOutput.write(text(row)) }
 
-    /// Writes what is left.
+    /// Writes the rest of the listing.
     ///
     /// - Parameters:
-    ///   - what: what those that were shown are if there were more, such as "the newest".
+    ///   - what: names the rows that were shown, such as "the newest", for the message that there are more.
     ///   - none: what to say if a table is empty, such as "no rejects"; nil to say nothing.
     func finish(_ what: String, none: String? = nil) {
         StandardOutput.write(rest())
@@ -110,7 +110,7 @@ final class Listing<Row>: Sendable {
         if !limit.admits(state.withLock { $0.count }) { limit.tellOfMore(what) }
     }
 
-    /// Takes a row, and returns what can be written now.
+    /// Adds a row, and returns the text that can be written now.
     func text(_ row: Row) -> String {
         let cells =
             if case .table(let columns) = form { columns.map { $0.cell(row) } } else { [] as [TableCell] }
@@ -124,7 +124,7 @@ final class Listing<Row>: Sendable {
         return (count == 1 ? head : separator) + text(row)
     }
 
-    /// What is left to write.
+    /// The text that is left to write.
     func rest() -> String {
         state.withLock { state in
             switch form {

@@ -2,16 +2,16 @@ import Feed
 import Glibc
 import Synchronization
 
-/// Writes lines that nothing depends on: those of a log, and what a daemon says of its runs.
+/// Writes lines that may get lost: those of a log, and a daemon's reports about its runs.
 ///
-/// Writing never fails and never ends the process. What could not be written, because a disk is full or its reader went
-/// away, is counted, and said as soon as lines can be written again.
+/// Writing never fails and never ends the process. Lines that can't be written, because a disk is full or the reader went away,
+/// are counted. The number is reported as soon as lines can be written again.
 final class LogLines: Sendable {
     private let descriptor: Int32
     private let state = Mutex(State())
 
     private struct State {
-        /// Since the last line that was written.
+        /// The number of lines lost since a line was last written.
         var lost = 0
         var reason = ""
         var hasEverLost = false
@@ -25,14 +25,14 @@ final class LogLines: Sendable {
 
     enum Outcome: Equatable {
         case written
-        /// The first line that could not be written, and why.
+        /// The line is lost, for this reason. The line before it was written.
         case lost(String)
         case lostAgain
-        /// After some that could not be, in words.
+        /// The line is written, but lines before it were lost. The text says how many, and why.
         case writtenAgain(String)
     }
 
-    /// - Parameter note: makes a line of this log of the words that tell of lost lines; nil to leave them to the caller.
+    /// - Parameter note: makes a line of this log from the text about lost lines; nil if the caller reports them.
     @discardableResult
     func write(_ text: String, note: ((String) -> String)? = nil) -> Outcome {
         state.withLock { state in

@@ -1,9 +1,9 @@
 import Feed
 import QuakeStore
 
-/// Shows how far a long task is, on one line of a terminal, which it keeps rewriting.
+/// Shows the progress of a long task on one line of a terminal, which is rewritten again and again.
 struct ProgressLine {
-    /// How often it prints a line elsewhere; nil for never.
+    /// The time between two lines if standard error is not a terminal; nil to print none.
     var pause: Duration?
     private let start = ContinuousClock.now
     private var next = ContinuousClock.now
@@ -34,7 +34,7 @@ struct ProgressState {
     var name: String
     /// Such as `1200 events`.
     var amount: String
-    /// How many of them there have been so far, and how many of those before the task was resumed.
+    /// How many of them there have been so far. `resumedAt` is how many of these came before the task was resumed.
     var count: Int
     var resumedAt = 0
     /// How much is done, from 0 to 1; nil if the total is unknown.
@@ -45,7 +45,7 @@ struct ProgressState {
         let seconds = elapsed / .seconds(1)
         var parts = [amount]
         if seconds > 0 { parts.append("\(Int(Double(count - resumedAt) / seconds))/s") }
-        // What has been read still has to be imported.
+        // At most 99%, because what was read last still has to be imported.
         if let fraction = fraction.map({ min($0, 0.99) }) {
             parts.insert("\(Int(fraction * 100))%", at: 0)
             let done = fraction * Double(count - resumedAt) / Double(max(1, count))

@@ -8,7 +8,7 @@ struct ReplacedFile {
 
     private var new: String { path + ".new" }
 
-    /// - Parameter isDurable: whether to return only once it is on disk.
+    /// - Parameter isDurable: whether to return only once the text is on disk.
     /// - Throws: `FileError`.
     func write(_ text: String, isDurable: Bool = false) throws {
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
@@ -33,7 +33,7 @@ struct ReplacedFile {
     ///
     /// - Throws: `NoPNG`, `FileError`.
     func writePNG(_ svg: String) async throws {
-        // Fails early, and with the system's own words, where no file can be written.
+        // The file is opened first: if it can't be written, this fails early and with the system's own message.
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw failure("write") }
         close(descriptor)

@@ -15,17 +15,17 @@ enum StandardError {
         }
     }
 
-    /// Whether the command logs as JSON. What reads its log then expects JSON in every line.
+    /// Whether the command logs as JSON. A program that reads the log then expects JSON in every line.
     static let isJSON = Atomic(false)
 
-    /// Tells people something: as text, or as a line of the log if that is JSON.
+    /// Prints a message for people: as text, or as a line of the log if the log is JSON.
     static func say(_ text: String, level: Logger.Level = .notice) {
         guard isJSON.load(ordering: .relaxed) else { return print("quakes: \(text)") }
         print(LineLog(format: .json).line(level, "\(text)"))
     }
 
-    /// Writes over the current line of a terminal. What is too long for it is cut: it would wrap, and the next text would
-    /// not replace it.
+    /// Overwrites the current line of a terminal. A text that is too long is cut: it would wrap, and the next text would not
+    /// replace it.
     static func replaceLine(_ text: String) {
         let line = shortened(strippingControlCharacters(text), to: (Terminal(STDERR_FILENO).width ?? 80) - 1)
         write("\r\u{1B}[K\(line)")

@@ -15,7 +15,7 @@ enum StandardOutput {
         var status = stat()
         guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
         else { return }
-        // Standard output itself is not open for reading.
+        // Standard output is not open for reading, so the file is opened again.
         let file = open("/proc/self/fd/1", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
@@ -23,7 +23,7 @@ enum StandardOutput {
         if pread(file, &last, 1, status.st_size - 1) == 1, last != UInt8(ascii: "\n") { write("\n") }
     }
 
-    /// Returns once what was written to a file is on disk. For anything but a file there is nothing to wait for.
+    /// Waits until the bytes that were written to a file are on disk. For anything but a file, there is nothing to wait for.
     static func synchronize() {
         guard fsync(STDOUT_FILENO) != 0, errno != EINVAL, errno != EROFS else { return }
         fail()

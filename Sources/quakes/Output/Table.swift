@@ -3,37 +3,38 @@ struct TableColumn {
 
     let title: String
     var alignment = Alignment.left
-    /// In terminal cells. A flexible column is not made narrower than this while others can still be dropped.
+    /// The minimum width, in terminal cells. Other columns are dropped, if possible, before a flexible column becomes narrower
+    /// than this.
     var minimumWidth = 0
-    /// A column with 0 is always shown. If a table does not fit, the columns with the highest number are dropped first.
+    /// A column with priority 0 is always shown. If a table does not fit, the columns with the highest number are dropped first.
     var priority = 0
     /// Whether its cells may be shortened, with "…" at the end, when there is too little room.
     var flexible = false
-    /// In terminal cells. A longer text does not widen its column: a text of a megabyte would make every line as
-    /// wide.
+    /// The width, in terminal cells, beyond which a text no longer widens its column. Otherwise one text of a megabyte would make
+    /// every line as wide.
     var widest = 120
-    /// What becomes of a title or a text that is too wide for a terminal.
+    /// How a title or a text is wrapped or shortened if it is too wide for a terminal.
     var breaking = Breaking.none
 
     enum Breaking {
         case none
-        /// The title wraps, at its spaces and behind its underscores.
+        /// The title wraps at its spaces and after its underscores.
         case title
-        /// So does the text, at its spaces.
+        /// The text wraps at its spaces.
         case text
-        /// The text is shortened before its last comma: a place keeps its country.
+        /// The text is shortened before its last comma, so that a place keeps its country.
         case beforeTail
-        /// The text is shortened in its middle: addresses differ at their ends.
+        /// The text is shortened in its middle, because addresses differ at their ends.
         case middle
     }
 
-    /// The narrowest that the column can be with a whole title.
+    /// The minimum width at which the title is shown whole, wrapped if the column allows that.
     var leastTitleWidth: Int {
         let words = breaking == .title ? wordsOfTitle : [title.uppercased()]
         return words.reduce(0) { max($0, terminalWidth(of: $1)) }
     }
 
-    /// Where a title may be broken. A word keeps its underscore, because that is how the column is named.
+    /// The words between which the title may wrap. A word keeps the underscore after it, which is part of the column's name.
     fileprivate var wordsOfTitle: [String] {
         title.uppercased().split(separator: " ").flatMap { part in
             part.split(separator: "_", omittingEmptySubsequences: false).map(String.init)
@@ -57,16 +58,16 @@ struct TableCell {
 
 /// A plain text table for people: no frame, two spaces between columns, no trailing spaces.
 ///
-/// It is written row by row. The first screenful of rows decides how wide the columns are; only those rows are held. At a
-/// terminal, longer cells are shortened, and no line is wider than the terminal. Elsewhere nothing is ever cut: a wider
-/// cell makes its line longer.
+/// Rows are written one by one. The first screenful of rows decides how wide the columns are; only those rows are kept in memory.
+/// At a terminal, longer cells are shortened, and no line is wider than the terminal. In a file or a pipe, no cell is ever cut: a
+/// wider cell makes its line longer.
 ///
 /// Cells are safe to print: control characters are replaced (`strippingControlCharacters`).
 /// Columns line up in terminal cells, even with CJK, combining marks and emoji.
 struct Table {
     let columns: [TableColumn]
     private let terminal: Terminal
-    /// The rows that came before the layout was decided.
+    /// The rows that came before the layout is decided.
     private var first: [[TableCell]] = []
     private var layout: TableLayout?
 
@@ -78,9 +79,9 @@ struct Table {
         self.terminal = terminal
     }
 
-    /// Takes a row: one cell per column, in their order. Missing cells are left empty; surplus cells are ignored.
+    /// Adds a row: one cell per column, in the order of the columns. Missing cells are left empty; surplus cells are ignored.
     ///
-    /// - Returns: what can be written now: whole lines, or nothing.
+    /// - Returns: the lines that can be written now; empty while the layout is undecided.
     mutating func append(_ cells: [TableCell]) -> String {
         let row = columns.indices.map { index in
             var cell = index < cells.count ? cells[index] : TableCell("")
@@ -92,7 +93,7 @@ struct Table {
         return first.count < Self.screenful ? "" : begin()
     }
 
-    /// What is left to write. Without rows there is only the header.
+    /// Returns the lines that are left to write. Without rows, that is only the header.
     mutating func finish() -> String {
         layout == nil ? begin() : ""
     }
@@ -112,7 +113,7 @@ struct Table {
         return header(layout) + first.map { lines($0, layout) }.joined()
     }
 
-    /// How wide each column would like to be, if its title takes this much.
+    /// The width that each column needs for the first rows, if `title` gives the width that its title needs.
     private func widths(_ title: (TableColumn) -> Int) -> [Int] {
         columns.indices.map { index in
             let title = title(columns[index])
@@ -123,7 +124,7 @@ struct Table {
         }
     }
 
-    /// The titles. One that goes over several lines stands at the bottom of them.
+    /// The lines of titles. A title with fewer lines than the others is placed at the bottom.
     private func header(_ layout: TableLayout) -> String {
         let titles = columns.indices.map { index in
             terminal.width != nil && columns[index].breaking == .title
@@ -140,7 +141,7 @@ struct Table {
         }.joined()
     }
 
-    /// A row: one line, or more where a text wraps.
+    /// The lines of a row: one line, or more if a text wraps.
     private func lines(_ cells: [TableCell], _ layout: TableLayout) -> String {
         let broken = columns.indices.filter { columns[$0].breaking == .text }
         guard terminal.width != nil, !broken.isEmpty else { return line(cells, layout) }

@@ -5,11 +5,11 @@ struct TableLayout {
 
     func fits(into width: Int) -> Bool { total(widths) <= width }
 
-    /// Drops empty columns until the rest fits, if need be. Then drops others by their priority until the rest fits with
-    /// its flexible columns at their minimum, and narrows those. If nothing is left to drop, all columns are narrowed as far
-    /// as it takes.
+    /// Makes the table fit. First, empty columns are dropped until the rest fits. If they are not enough, other columns are
+    /// dropped by their priority until the rest fits with its flexible columns at their minimum; then the flexible columns are
+    /// narrowed. If no more columns can be dropped, all columns are narrowed as far as necessary.
     ///
-    /// - Parameter empty: the columns that show nothing.
+    /// - Parameter empty: the columns in which all cells are empty.
     mutating func fit(into width: Int, _ columns: [TableColumn], empty: Set<Int>) {
         while total(widths) > width,
             let dropped = shown.lastIndex(where: { empty.contains($0) && columns[$0].priority > 0 })

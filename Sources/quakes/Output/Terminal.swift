@@ -2,7 +2,7 @@ import Glibc
 
 /// What standard output or standard error can show.
 struct Terminal: Equatable, Sendable {
-    /// In cells. nil for a pipe or a file: then nothing is shortened.
+    /// The width in cells; nil for a pipe or a file, for which nothing is shortened.
     var width: Int?
     var hasStyles = false
     var hasLinks = false
@@ -12,7 +12,7 @@ struct Terminal: Equatable, Sendable {
 }
 
 extension Terminal {
-    /// - Parameter measured: the width that the terminal itself tells, if it does.
+    /// - Parameter measured: the width that the terminal reports, if it reports one.
     init(isTerminal: Bool, measured: Int?, _ environment: Environment) {
         self.init()
         guard isTerminal else { return }

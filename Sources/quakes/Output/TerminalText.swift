@@ -3,9 +3,9 @@ import Glibc
 
 /// The cells a character takes on a terminal: 0, 1 or 2.
 ///
-/// Terminals disagree on rare cases; this is what most of them do: what wcwidth(3) says of the widest of its scalars, and 2 for an
-/// emoji. So do a whole ZWJ sequence, a flag, a keycap, and anything that variation selector 16 turns into an emoji. Strip control
-/// characters first.
+/// Terminals disagree on rare cases. This is what most of them do: a character is as wide as the widest of its scalars according
+/// to wcwidth(3), and an emoji takes 2. A whole ZWJ sequence, a flag, a keycap, and any character that variation selector 16
+/// turns into an emoji also take 2. Strip control characters first.
 func terminalWidth(of character: Character) -> Int {
     if let ascii = character.asciiValue { return ascii >= 0x20 && ascii < 0x7F ? 1 : 0 }
     let scalars = character.unicodeScalars
@@ -23,7 +23,7 @@ private func isPlain(_ text: String) -> Bool {
     text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
 }
 
-/// The text if it fits, otherwise its beginning followed by "…". Looks at no more of a long text than it shows.
+/// The text if it fits, otherwise its beginning followed by "…". It reads no more of a long text than it shows.
 func shortened(_ text: String, to width: Int) -> String {
     var used = 0
     var kept = text.startIndex
@@ -39,7 +39,8 @@ func shortened(_ text: String, to width: Int) -> String {
     return text
 }
 
-/// The same, but what follows the last comma stays, if that leaves some room for the beginning: `59 km NW of Pan…, Indonesia`.
+/// The text if it fits. Otherwise it is shortened before its last comma, if this leaves some room for the beginning:
+/// `59 km NW of Pan…, Indonesia`.
 func shortened(_ text: String, beforeTailTo width: Int) -> String {
     guard terminalWidth(of: text) > width, let comma = text.lastIndex(of: ",") else {
         return shortened(text, to: width)
@@ -49,7 +50,7 @@ func shortened(_ text: String, beforeTailTo width: Int) -> String {
     return shortened(String(text[..<comma]), to: room) + text[comma...]
 }
 
-/// The same, but the end stays, too. An address goes without its scheme before it is cut:
+/// The text if it fits. Otherwise it is shortened in its middle. An address loses its scheme before it is cut:
 /// `earthqua…/all_hour.geojson`.
 func shortened(_ text: String, inMiddleTo width: Int) -> String {
     guard terminalWidth(of: text) > width else { return text }
@@ -66,7 +67,8 @@ func shortened(_ text: String, inMiddleTo width: Int) -> String {
     return shortened(text, to: width - terminalWidth(of: String(text[end...]))) + text[end...]
 }
 
-/// The words on lines of at most this width, where they fit. A word that ends in an underscore joins the next one without a space.
+/// Puts the words on lines of at most this width. A word that is wider gets a line for itself. A word that ends in an underscore
+/// joins the next one without a space.
 func filled(_ words: [String], to width: Int) -> [String] {
     var lines: [String] = []
     for word in words {
@@ -88,7 +90,7 @@ private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
     if scalar.properties.isEmojiPresentation { return 2 }
     let before = uselocale(utf8)
     defer { uselocale(before) }
-    // Negative if it is not assigned.
+    // wcwidth returns a negative number for a scalar that is not assigned.
     let width = wcwidth(wchar_t(bitPattern: scalar.value))
     return width < 0 ? 1 : Int(width)
 }
@@ -97,11 +99,11 @@ nonisolated(unsafe) private let utf8 = newlocale(1 << LC_CTYPE, "C.UTF-8", nil)
 
 /// The text with U+FFFD in place of every character that could control a terminal or break a line of a table.
 ///
-/// Text from feeds must not carry escape sequences to a terminal, nor make a line look different from what it says.
-/// Replaced are C0 (including tab and newline), DEL, C1, line and paragraph separators, and the bidirectional
-/// embeddings, overrides and isolates (U+202A–202E, U+2066–2069; Unicode TR #36, "Bidirectional Text Spoofing").
-/// Right-to-left letters and marks stay. The result is safe to print. Characters are replaced rather than removed, so
-/// that people see that something was there.
+/// Text from feeds must not carry escape sequences to a terminal, nor make a line look different from what it says. The replaced
+/// characters are C0 (including tab and newline), DEL, C1, line and paragraph separators, and the bidirectional embeddings,
+/// overrides and isolates (U+202A–202E, U+2066–2069; Unicode TR #36, "Bidirectional Text Spoofing"). Right-to-left letters and
+/// marks stay. The result is safe to print. Characters are replaced rather than removed, so that people see that something was
+/// there.
 func strippingControlCharacters(_ text: String) -> String {
     guard !isPlain(text), text.unicodeScalars.contains(where: isControl) else { return text }
     var stripped = String.UnicodeScalarView()

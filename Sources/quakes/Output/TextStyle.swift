@@ -9,8 +9,8 @@ enum TextStyle: String, Sendable {
 
     func applied(to text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
 
-    /// By bands: from 2.5 on it is often felt, from 4.5 on the USGS lists it for the whole world, from 6 on it does
-    /// damage, and from 7 on it is a major earthquake.
+    /// The style of a magnitude, by bands: earthquakes from 2.5 on are often felt, from 4.5 on the USGS lists them for the whole
+    /// world, from 6 on they do damage, and from 7 on they are major.
     init?(magnitude: Double?) {
         guard let magnitude else { return nil }
         switch magnitude {
@@ -37,8 +37,8 @@ enum TextStyle: String, Sendable {
 struct TextLink: Equatable, Sendable {
     private let url: String
 
-    /// nil unless it is an http or https URL of printable ASCII without spaces, so that a URL from a feed cannot end the
-    /// escape sequence and begin another. Longer ones than terminals take are nil, too.
+    /// nil unless it is an http or https URL of printable ASCII without spaces, so that a URL from a feed cannot end the escape
+    /// sequence and begin another. It is also nil for a URL that is too long for terminals.
     init?(_ url: String?) {
         guard let url, url.utf8.count <= 2000, url.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return nil }
         let scheme = ["https://", "http://"].first { url.lowercased().hasPrefix($0) }

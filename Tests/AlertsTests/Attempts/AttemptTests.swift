@@ -12,7 +12,7 @@ import Testing
         #expect(seconds == [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400])
         #expect(waits.dropFirst(9).allSatisfy { $0 == nil })
         #expect(AttemptSchedule.attempts == 10)
-        // 75 hours, 35 minutes and 5 seconds in all.
+        // The sum is 75 hours, 35 minutes and 5 seconds.
         #expect(sum == 272_105)
     }
 

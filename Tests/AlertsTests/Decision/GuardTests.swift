@@ -61,7 +61,7 @@ import Testing
             stage.commit(after: .seconds(7200), quake("us1", 5.1, time: noon + .seconds(7200))).kinds == [
                 .new
             ])
-        // Clocks differ by seconds.
+        // Clocks may differ by seconds.
         #expect(stage.commit(quake("us2", time: stage.now + .seconds(30))).kinds == [.new])
     }
 
@@ -74,7 +74,7 @@ import Testing
         var stage = Stage(world)
         #expect(stage.commit(quake("us1", 8, change)).isEmpty)
         #expect(stage.commit(quake("us2", 8)).kinds == [.new])
-        // One that turns out to be an exercise is called off.
+        // An earthquake that turns out to be an exercise is called off.
         #expect(stage.commit(quake("us2", 8, change)).kinds == [.noLonger])
     }
 
@@ -92,7 +92,7 @@ import Testing
         #expect(stage.commit(quake { $0.status = "automatic" }, quake("us2") { $0.stations = 7 }).isEmpty)
         #expect(stage.commit(quake("us3") { $0.stations = 8 }).kinds == [.new])
         #expect(stage.commit(quake { $0.status = "reviewed" }).kinds == [.new])
-        // It was held back by the guard, and has not risen.
+        // The guard held it back before, so its kind is new and not risen.
         #expect(stage.commit(quake("us2") { $0.stations = 9 }).kinds == [.new])
         #expect(stage.commit(quake("us2") { $0.stations = 3 }).isEmpty)
     }
@@ -103,7 +103,7 @@ import Testing
         stage.rules.rules[0].ladder = [.init(4)]
         #expect(stage.commit(quake("us1", 5.1)).isEmpty)
         #expect(stage.commit(quake("us3", 4)).codes == ["us3"])
-        // Neither is what was told called off because the rule asks for more now.
+        // A stricter rule does not call off earlier alerts either.
         stage.rules.rules[0].ladder = [.init(7)]
         #expect(stage.commit(quake("us2", 6.4), quake("us3", 4.1)).isEmpty)
         #expect(stage.commit(deleted: ["us2", "us3"]).isEmpty)
@@ -124,7 +124,7 @@ import Testing
         #expect(stage.commit(deleted: ["us1"]).isEmpty)
     }
 
-    /// Two clocks: this machine's went back by an hour, and then came right.
+    /// This machine's clock goes back by an hour, and is then set right.
     @Test func aClockThatJumpsTellsNothingTwiceAndSkipsNothing() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).count == 1)

@@ -7,7 +7,7 @@ import Testing
 @testable import Alerts
 
 @Suite("Alerts: decisions over a random history") struct HistoryTests {
-    /// What a random catalogue does: events come, move, grow, shrink, go, come back and change their codes.
+    /// A random catalogue: events appear, move, grow, shrink, get reviewed and are deleted.
     private struct World {
         var random: SplitMix64
         private(set) var events: [String: AlertEvent] = [:]
@@ -62,13 +62,13 @@ import Testing
         },
     ]
 
-    /// The states of a person who reads the messages of one receiver about one earthquake.
+    /// Tracks the state of a person who reads one receiver's messages about one earthquake.
     @Test func everyMessageFollowsFromTheOnesBefore() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
         var (ids, last): (Set<String>, [String: Report]) = ([], [:])
         for _ in 0..<1500 {
-            // So slow that no night brings more than a digest lists.
+            // The steps are so slow that no night brings more earthquakes than a digest lists.
             let now = stage.now + .seconds(Int.random(in: 1...3000, using: &world.random))
             stage.now = now
             for message in stage.rules.decide(world.commit(at: now), &stage.ledger, now: now) {
@@ -93,7 +93,7 @@ import Testing
         #expect(ids.count > 200)
     }
 
-    /// Killed after each commit, and started with what was stored.
+    /// Simulates a process that is killed after each commit and restarted with the stored state.
     @Test func aRestartTellsTheSame() throws {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
@@ -101,7 +101,7 @@ import Testing
         for _ in 0..<300 {
             stage.now = stage.now + .seconds(Int.random(in: 1...600, using: &world.random))
             let changes = world.commit(at: stage.now)
-            // What is stored as JSON is the same afterwards.
+            // Encoding a value as JSON and decoding it does not change it.
             func again<Value: Codable>(_ value: Value) throws -> Value {
                 try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
             }
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// The rows of `touched` are all that a follower has to write.
+    /// A follower has to write only the rows in `touched`.
     @Test func whatIsNotTouchedHasNotChanged() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// Commits decided one by one or several at once leave the reader with the same last words, if nothing delays them.
+    /// After all commits, the last report of each earthquake agrees with the catalogue, if no rule delays it.
     @Test func inTheEndEveryoneKnowsWhatIsThere() {
         var world = World(seededRandom())
         var single = rule("one", .init(4.2))
@@ -180,8 +180,8 @@ import Testing
         #expect(!stage.commit(after: .seconds(1), rows).isEmpty)
     }
 
-    /// 120 hours of the USGS's feed. The counts are those of its own notification service's rule, computed apart from this
-    /// code.
+    /// Replays 120 hours of the USGS feed. The counts follow the rule of the USGS's notification service, and were computed
+    /// independently of this code.
     @Test(.needsRealFeeds)
     func aReplayOfRealHoursTellsWhatItShould() throws {
         var stage = Stage(rule("all", .init(2.5)) { $0.maxAge = Ledger.memory })
@@ -195,7 +195,7 @@ import Testing
         }
         #expect(Set(told.map(\.id)).count == told.count)
         let counts = Dictionary(grouping: told.flatMap { $0.earthquakes }, by: \.kind).mapValues(\.count)
-        // The first snapshots bring a day at once, in digests that list 50.
+        // The first snapshots bring a whole day at once, in digests that list 50 earthquakes.
         let omitted = told.map(\.omitted).reduce(0, +)
         #expect(counts[.new, default: 0] + omitted == 250)
         #expect(counts[.risen] == 1)
@@ -205,7 +205,7 @@ import Testing
     }
 }
 
-/// The real snapshots of 120 hours.
+/// Real snapshots of 120 hours.
 private enum Replay {
     struct Snapshot {
         let made: Instant

@@ -78,7 +78,7 @@ import Testing
         #expect(stage.commit(quake("us1", 4)).kinds == [.new])
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
         #expect(stage.commit(quake("us1", 3.8)).isEmpty)
-        // To and fro about the threshold is no news.
+        // Moving back and forth around the threshold is not news.
         #expect(stage.commit(quake("us1", 4.1)).isEmpty)
         #expect(stage.commit(quake("us1", 3.9)).isEmpty)
         #expect(stage.commit(quake("us1", 4.4)).kinds == [.risen])
@@ -99,7 +99,7 @@ import Testing
         #expect(stage.commit(quake("us1", 5.1)).isEmpty)
     }
 
-    /// The table's columns take them, though no feed brings them.
+    /// The table's columns accept these values, though no feed sends them.
     @Test func infinityAndNaNAreUnknown() throws {
         var stage = Stage(near)
         #expect(stage.commit(quake { $0.depth = .nan }).kinds == [.new])
@@ -124,7 +124,7 @@ import Testing
         #expect(stage.commit(deleted: ["us1", "us2"]).isEmpty)
     }
 
-    /// Feeds flap: in 120 real hours, 4 of 35 came back.
+    /// Feeds flap: in 120 real hours, 4 of the 35 earthquakes that disappeared came back.
     @Test func oneThatComesBackIsToldAgain() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func oneThatContinuesUnderAnotherCodeIsNotToldAgain() {
-        // The new row comes first, or the old one goes first, or in one commit.
+        // The new row comes first, the old row is deleted first, or one commit does both.
         for order in 0..<3 {
             var stage = Stage(near)
             #expect(stage.commit(quake("ci1")).kinds == [.new])
@@ -184,7 +184,7 @@ import Testing
         let told = stage.commit(quake())
         #expect(told.count == 1)
         #expect(told.first?.earthquakes.first?.rules == ["near", "world"])
-        // It still reaches one of them.
+        // The earthquake still reaches one of the rules.
         #expect(stage.commit(quake("us1", 4.4)).kinds == [.corrected])
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
     }
@@ -199,10 +199,10 @@ import Testing
 
     @Test func anIntensityTakesThePlaceOfALadder() {
         var stage = Stage(rule("felt") { $0.intensity = 4 })
-        // 111 km away, a 5 is hardly felt and a 6.5 is.
+        // At a distance of 111 km, an M 5 is hardly felt and an M 6.5 is felt.
         #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])
         #expect(stage.commit(quake("us3", 5, north: 0.1)).codes == ["us3"])
-        // Deep under the place it is far away, too.
+        // An earthquake deep below the place is far away, too.
         #expect(stage.commit(quake("us4", 5, north: 0) { $0.depth = 600 }).isEmpty)
     }
 

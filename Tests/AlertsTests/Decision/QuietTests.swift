@@ -3,14 +3,14 @@ import Testing
 @testable import Alerts
 
 @Suite("Alerts: decisions in quiet hours") struct QuietTests {
-    /// From 22:00 to 07:00 in Tokyo: from 13:00 to 22:00 UTC.
+    /// Quiet hours from 22:00 to 07:00 in Tokyo, which is 13:00 to 22:00 UTC.
     private func night(_ action: QuietHours.Action) -> Rule {
         rule("night", .init(4)) {
             $0.quiet = QuietHours(from: 1320, to: 420, zone: Zone(named: "Asia/Tokyo")!, action: action)
         }
     }
 
-    /// A stage at 14:00 UTC, 23:00 in Tokyo.
+    /// A stage at 14:00 UTC, which is 23:00 in Tokyo.
     private func stage(_ rules: Rule...) -> Stage {
         var stage = Stage(rules)
         stage.now = at("2026-11-26T14:00:00Z")
@@ -62,7 +62,7 @@ import Testing
         var stage = stage(night(.defer), rule("strong", .init(6)))
         #expect(
             stage.commit(quake("us1", 5, time: stage.now), quake("us2", 6, time: stage.now)).codes == ["us2"])
-        // It is told at once when it rises above the other rule.
+        // The earthquake is told at once when it reaches the other rule.
         #expect(stage.commit(quake("us1", 6, time: stage.now)).codes == ["us1"])
         stage.now = at("2026-11-26T22:00:00Z")
         #expect(stage.tick().isEmpty)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Alerts: swarms") struct SwarmTests {
     private let world = rule("world", .init(2))
 
-    /// Commits one of each magnitude, a second apart.
+    /// Commits one earthquake of each magnitude, a second apart.
     private func commit(_ stage: inout Stage, _ magnitudes: [Double], named prefix: String = "q") -> [Message]
     {
         magnitudes.enumerated().flatMap { index, magnitude in
@@ -50,10 +50,10 @@ import Testing
         #expect(commit(&stage, [3, 3.2, 3, 3, 3]).count == 5)
         #expect(commit(&stage, [4.1], named: "a").isEmpty)
         #expect(commit(&stage, [4.2], named: "b").kinds == [.new])
-        // From now on, larger means larger than that.
+        // From now on, an earthquake has to be a magnitude larger than this one.
         #expect(commit(&stage, [5.1], named: "c").isEmpty)
         #expect(commit(&stage, [5.2], named: "d").kinds == [.new])
-        // One that waits is told at once when it rises.
+        // A waiting earthquake is told at once when its magnitude rises enough.
         #expect(stage.commit(quake("a0", 6.3, time: noon)).kinds == [.new])
         #expect(stage.tick(.seconds(300)).codes == ["c0"])
     }
@@ -124,7 +124,7 @@ import Testing
 
     @Test func anOutageOfADayIsToldInOneDigest() {
         var stage = Stage(world)
-        // 400 commits while alerts were not running, read in three parts by a follower that catches up.
+        // These 400 commits happened while alerts were not running. A follower that catches up reads them in three parts.
         let changes = (0..<400).map { index in
             let moment = noon + .seconds(index * 200)
             return EventChange(
@@ -154,7 +154,7 @@ import Testing
         #expect(stage.rules.decide([], &stage.ledger, now: now + .seconds(60)).codes == ["b"])
     }
 
-    /// After a fresh snapshot only two states are known: the last one seen, and the present one.
+    /// After a fresh snapshot only two states are known: the last state seen, and the present state.
     @Test func aFreshSnapshotTellsWhatHappenedSinceAndNothingBefore() {
         var stage = Stage(world)
         #expect(stage.commit(quake("a")).count == 1)
@@ -162,7 +162,7 @@ import Testing
         let changes = [
             EventChange(before: quake("a"), after: quake("a", 5.1)),
             EventChange(before: nil, after: quake("b", time: noon + .seconds(40_000))),
-            // Published late, but young when alerts last looked.
+            // It was published late, but was still recent enough when alerts last ran.
             EventChange(before: nil, after: quake("c", time: noon - .seconds(3600))),
             EventChange(before: nil, after: quake("d", time: noon - .seconds(7 * 3600))),
             EventChange(before: nil, after: quake("e", time: now + .seconds(7200))),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Alerts
 
-/// The table of cases that holds for `quakes notify` and for the page's alerts, in `Cases/alerts.json`.
+/// Runs the cases in `Cases/alerts.json`, which apply to `quakes notify` and to the page's alerts.
 @Suite("Alerts: the table of cases") struct TableTests {
     private static let table = Result {
         let path = URL(filePath: #filePath).appending(path: "../../Cases/alerts.json").standardized
@@ -67,7 +67,7 @@ import Testing
         var testDescription: String { name }
     }
 
-    /// One commit, or a list of them.
+    /// One commit, or a list of commits that the rules decide on together.
     struct Pass: Decodable, Sendable {
         let commits: [[String: Outcome]]
 
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// What becomes of a row.
+    /// What happens to a row in a commit.
     enum Outcome: Decodable, Sendable {
         case deleted
         case supersededBy(String)
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// The values that are given.
+    /// The values that a case gives; other values come from the table's usual row.
     struct Row: Decodable, Sendable {
         let magnitude: Double??
         let latitude: Double?
@@ -111,7 +111,7 @@ import Testing
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            // null is a value.
+            // A null sets the magnitude to null; a missing key leaves the usual one.
             magnitude =
                 container.contains(.magnitude)
                 ? .some(try container.decodeIfPresent(Double.self, forKey: .magnitude)) : nil

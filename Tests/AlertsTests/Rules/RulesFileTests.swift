@@ -9,7 +9,7 @@ func rules(_ yaml: String) throws -> Rules {
     try Rules(yaml: Array(yaml.utf8), file: "rules.yaml", town: town)
 }
 
-/// Stands for the 1,200 towns of the map.
+/// Stands in for the map's list of 1,200 towns.
 private func town(_ name: String) throws -> Point {
     struct UnknownTown: Error, CustomStringConvertible {
         let description: String
@@ -36,7 +36,7 @@ private func problems(_ yaml: [UInt8]) -> [String] {
     }
 }
 
-/// A file with one rule, whose keys are given.
+/// A file with one rule that has these keys.
 private func file(rule: String) -> String {
     """
     places: {home: "35.69, 139.75"}
@@ -130,7 +130,7 @@ private func file(rule: String) -> String {
         #expect(Set(rules.rules.flatMap(\.receivers)) == Set(rules.receivers.keys))
     }
 
-    /// The five commands, and the recipes.
+    /// Reads the file in the section "A mail in five commands", and those in the recipes.
     @Test func theFilesWithinTheDocumentationAreRead() throws {
         let lines = try document("notify.md").split(separator: "\n", omittingEmptySubsequences: false)
         let first = try #require(lines.firstIndex { $0.hasSuffix("<<'END'") })
@@ -368,7 +368,7 @@ private func file(rule: String) -> String {
         )
     }
 
-    /// Any bytes are read or refused.
+    /// Damages a file at random: every result is read or refused, and nothing crashes.
     @Test func damagedFilesAreReadOrRefused() throws {
         let text = Array(
             file(rule: "magnitude: [2.5 within 20 km, 4]\nnear: home\nquiet: {from: 22:00, to: 07:00}").utf8)

@@ -65,7 +65,8 @@ import Testing
         #expect(night.end(at: at("2011-12-31T09:00:00Z")) == at("2011-12-31T17:00:00Z"))
     }
 
-    /// The definition, minute by minute: quiet from the first minute that shows `from` until the first that shows `to`.
+    /// Checks the definition in steps of five minutes: it is quiet from the first minute that shows `from` until the first minute
+    /// that shows `to`.
     @Test func itHoldsMinuteByMinuteOverAYear() throws {
         for (zone, from, to) in [
             ("Europe/Berlin", "22:00", "07:00"), ("Australia/Lord_Howe", "23:15", "06:45"),

@@ -12,7 +12,7 @@ import Testing
         #expect(berlin.localType(at: at("2026-03-29T00:59:59Z")) == .init(offset: 3600, abbreviation: "CET"))
         #expect(berlin.localType(at: at("2026-03-29T01:00:00Z")) == .init(offset: 7200, abbreviation: "CEST"))
         #expect(berlin.localType(at: at("1893-03-31T00:00:00Z")).offset == 3208)
-        // The file's list ends in 2037, and its rule continues.
+        // The file's list of changes ends in 2037; after that, its rule applies.
         #expect(berlin.localType(at: at("2100-07-01T00:00:00Z")).abbreviation == "CEST")
         #expect(berlin.localType(at: at("2100-12-01T00:00:00Z")).abbreviation == "CET")
     }
@@ -36,7 +36,7 @@ import Testing
             for _ in 0..<4 {
                 damaged[.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
             }
-            // What it says now does not matter, as long as nothing crashes.
+            // The result does not matter, as long as nothing crashes.
             _ = Zone(name: "damaged", damaged)?.localType(at: noon)
         }
     }
@@ -76,7 +76,7 @@ import Testing
         ("CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01T00:00:00Z", 7200),
         ("<+0330>-3:30", "2026-07-01T00:00:00Z", 12_600),
         ("IST-2IDT,M3.4.4/26,M10.5.0", "2026-07-01T00:00:00Z", 10_800),
-        // The southern summer runs over the new year.
+        // The southern summer spans the new year.
         ("AEST-10AEDT,M10.1.0,M4.1.0/3", "2026-01-01T00:00:00Z", 39_600),
         ("XXX3EDT4,0/0,J365/23", "2026-07-01T00:00:00Z", -14_400),
         ("AAA-1BBB,J60,J61", "2028-03-01T06:00:00Z", 7200),
@@ -100,7 +100,7 @@ import Testing
     }
 }
 
-/// What a program prints.
+/// The standard output of a program.
 func output(of program: String, _ arguments: [String], _ input: String = "") throws -> String {
     let process = Process()
     process.executableURL = URL(filePath: program)
@@ -108,7 +108,7 @@ func output(of program: String, _ arguments: [String], _ input: String = "") thr
     let (stdin, stdout) = (Pipe(), Pipe())
     (process.standardInput, process.standardOutput) = (stdin, stdout)
     try process.run()
-    // Less than a pipe holds.
+    // The input is shorter than a pipe's buffer, so the write does not block.
     stdin.fileHandleForWriting.write(Data(input.utf8))
     try stdin.fileHandleForWriting.close()
     let data = stdout.fileHandleForReading.readDataToEndOfFile()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Feed
 
-/// Wherever the chunks of a document end, the result is the same, errors and their offsets included.
+/// Any division of a document into chunks gives the same result, including errors and their offsets.
 @Suite struct ChunkTests {
     static let hardDocument = Array(
         (byteOrderMark + #"""
@@ -23,7 +23,7 @@ import Testing
 
     private static let byteOrderMark = "\u{FEFF}"
 
-    /// Each is broken in a different way; the ways that the scanner finds come first.
+    /// Each document is broken in a different way; faults that the scanner finds come first.
     static let brokenDocuments: [[UInt8]] =
         [
             #"{"type":"FeatureCollection","features":[{"a":[1}],"x":1}"#,
@@ -116,7 +116,7 @@ import Testing
         #expect(outcome == ScanOutcome(Self.hardDocument))
     }
 
-    /// The limit is reached in the same place, whether the fault in the value comes in the same chunk or later.
+    /// The limit is reached at the same place, even if the chunk also contains the later fault in the value.
     @Test func aMemberThatIsTooLargeIsTheErrorBeforeWhatIsWrongBehindTheBound() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(#"{"x":["\#(long)"}]}"#.utf8)
@@ -126,7 +126,7 @@ import Testing
         #expect(ScanOutcome(document, inChunksOf: { 1000 }).error == expected)
     }
 
-    /// The promises that the fuzzer checks also hold for its fixed corpus.
+    /// The properties that the fuzzer checks also hold for its fixed corpus.
     @Test func everyPromiseHoldsForTheFuzzersCorpus() throws {
         let files = try corpus()
         #expect(files.count > 20)

@@ -208,7 +208,7 @@ import Testing
         #expect(rejection(of: feature)?.reason == reason)
     }
 
-    /// Even if another fault comes first: nothing in broken JSON can be trusted.
+    /// The syntax error is reported even if another fault comes first, because broken JSON cannot be trusted at all.
     @Test func brokenJSONIsTheGraverFault() {
         #expect(rejection(of: feature(properties: #""tsunami":2,"place":tru,"#))?.reason == .syntax)
         #expect(rejection(of: feature(properties: #""tsunami":2,"#) + "}")?.reason == .syntax)

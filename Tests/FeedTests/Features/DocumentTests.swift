@@ -4,7 +4,7 @@ import Testing
 @testable import Feed
 
 @Suite struct DocumentTests {
-    /// The offset is that of the byte at fault, or the end when something is missing.
+    /// The offset is that of the wrong byte, or of the end if something is missing.
     @Test(arguments: [
         ("<!DOCTYPE html><html></html>", 0), ("", 0), (" \n", 2), ("not found", 0), ("[]", 0), ("17", 0),
         ("null", 0), (#""text""#, 0),
@@ -88,8 +88,8 @@ import Testing
         }
     }
 
-    /// 100 MB pass through, of which a mebibyte or two are kept. A separate process keeps other tests' memory out of
-    /// the measurement.
+    /// The feature has 100 MB, of which a mebibyte or two are kept. The test runs in a separate process, so that the memory of
+    /// other tests is not measured.
     @Test(.measuresMemory) func aHugeFeatureIsNotKept() async {
         await #expect(processExitsWith: .success) {
             var scanner = FeatureScanner()
@@ -129,7 +129,7 @@ import Testing
         #expect(ScanOutcome(document).error == ScanOutcome(document, inChunksOf: { 5000 }).error)
     }
 
-    /// Their names must be kept, to notice duplicates.
+    /// The names must be kept to find duplicates.
     @Test func endlessMembersBreakTheDocument() {
         let members = (0..<100_000).map { #""m\#($0)":1,"# }.joined()
         let error = ScanOutcome(document([], members: members)).error

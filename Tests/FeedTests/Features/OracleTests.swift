@@ -53,7 +53,7 @@ private struct OracleFeature: Decodable {
     var properties: [String: OracleValue]
     var geometry: Geometry
 
-    /// What the decoder must make of it.
+    /// The value that the decoder must give.
     func value(of property: Property) -> Quake.Value {
         func number(_ index: Int) -> Quake.Value { geometry.coordinates[index].map { .number($0) } ?? .null }
         return switch property {
@@ -83,12 +83,12 @@ private enum OracleValue: Decodable {
         }
     }
 
-    /// nil where the feed's value is not of the property's kind.
+    /// The value as this kind of property; nil if it cannot be one.
     func value(of kind: Property.Kind) -> Quake.Value? {
         switch (self, kind) {
         case (.null, _): .null
         case (.text(let text), .text): .text(text)
-        // The ends are empty, sometimes twice.
+        // The list begins and ends with commas, sometimes two, so its ends are empty.
         case (.text(let text), .list): .list(text.split(separator: ",").map(String.init))
         case (.number(let number), .number): .number(number)
         case (.number(let number), .integer): Int32(exactly: number).map { .integer($0) }

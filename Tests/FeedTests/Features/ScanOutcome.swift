@@ -1,4 +1,4 @@
-// The scanner's and the decoder's results for a document, and what must hold for any bytes at all. The fuzzer in Fuzz/
+// The scanner's and the decoder's results for a document, and the properties that hold for any bytes. The fuzzer in Fuzz/
 // compiles this file together with the sources and Tests/TestSupport/Feeds/Quake+Record.swift, so it imports nothing else.
 
 #if canImport(Feed)
@@ -14,11 +14,11 @@ struct ScanOutcome: Equatable {
         var offset: Int
         var size: Int
         var bytes: [UInt8]
-        /// What stands in the document, if that is not GeoJSON of the USGS.
+        /// The bytes in the document, if it is not GeoJSON of the USGS.
         var source: [UInt8]?
         var line: Int?
         var deletion: StatedDeletion?
-        /// nil for a feature that is too large to be decoded, or says that an event is gone.
+        /// nil for a feature that is too large to be decoded, or that reports a deletion.
         var result: Result<Quake, Rejection>?
     }
 
@@ -26,12 +26,12 @@ struct ScanOutcome: Equatable {
     var metadata = FeedMetadata()
     var error: FeedError?
     var notes: [String] = []
-    /// What the document's end shows: that it is not whole, and that something else stood in the place of rows.
+    /// What the end of the document shows: whether it is incomplete, and whether other text replaced rows.
     var isIncomplete = false
     var breach: FeedError?
 
-    /// Scans `chunkSize()` bytes at a time, with a new size for each chunk. May pause after each feature, and may
-    /// decode features before their ends are known, where possible.
+    /// Scans `chunkSize()` bytes at a time, with a new size for each chunk. Can pause after each feature, and can decode features
+    /// before their ends are known, where possible.
     init(
         _ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false,
         measuring: Bool = false, host: String? = nil, mayBeEmpty: Bool = false
@@ -108,7 +108,7 @@ extension ScanOutcome.Feature {
     }
 }
 
-/// Returns the first promise that the scanner or the decoder does not keep for these bytes.
+/// Returns the first property that the scanner or the decoder violates for these bytes.
 func brokenPromise(for document: [UInt8]) -> String? {
     let outcome = ScanOutcome(document)
     // The bytes determine the chunks, so that changing the bytes also changes the chunks.
@@ -138,7 +138,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
     for (index, feature) in outcome.features.enumerated() {
         let name = "feature \(index + 1)"
         guard feature.ordinal == index + 1 else { return "\(name) is numbered \(feature.ordinal)" }
-        // What other encodings have is counted by libxml2.
+        // In other encodings, libxml2 counts the offsets.
         if !mayHaveOtherEncoding {
             let source = feature.source ?? feature.bytes
             guard feature.offset >= end, feature.offset + feature.size <= document.count,
@@ -167,7 +167,7 @@ private func brokenPromise(for quake: Quake) -> String? {
     for property in Property.allCases {
         switch quake[property] {
         case .number(let number) where !number.isFinite: return "\(property) is not finite"
-        // Invalid UTF-8 would have become U+FFFD. A text that really contains that character is the exception.
+        // Invalid UTF-8 would have become U+FFFD. A text that contains that character in the document is the exception.
         case .text(let text), .json(let text):
             if text.utf8.contains(0) { return "\(property) holds NUL" }
         case .list(let list):

@@ -2,8 +2,8 @@ import Testing
 
 @testable import Feed
 
-/// JSON texts in the categories of Nicolas Seriot's JSONTestSuite (https://github.com/nst/JSONTestSuite), each in every
-/// place where a feed can contain one.
+/// JSON texts in the categories of Nicolas Seriot's JSONTestSuite (https://github.com/nst/JSONTestSuite). Each is tested in every
+/// place of a feed that can contain JSON.
 @Suite struct StrictnessTests {
     @Test(arguments: JSONCase.all) func asAnUnknownProperty(json: JSONCase) throws {
         let feature = json.inside(feature(properties: #""extra":@,"#))
@@ -28,7 +28,7 @@ import Testing
         #expect(rejection(of: feature)?.reason == json.reason)
     }
 
-    /// JSON of a different type is refused for its type; anything else is refused because it is not JSON.
+    /// JSON of the wrong type is refused for its type; text that is not JSON is refused for its syntax.
     @Test(arguments: JSONCase.all, ["place", "mag", "felt", "tsunami", "ids"])
     func asAKnownProperty(json: JSONCase, property: String) {
         let text = feature(properties: #""\#(property)":@,"#).replacingLast(#""mag":1.5"#, with: #""v":1"#)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// Only the broken feature is rejected: those before and after it are accepted.
+    /// Only the broken feature is rejected: the features before and after it are accepted.
     @Test(arguments: JSONCase.all.filter { !$0.breaksStructure })
     func aFeatureThatHoldsItIsRejectedAloneOrNotAtAll(json: JSONCase) {
         let broken = feature(properties: #""extra":@,"#)
@@ -80,7 +80,7 @@ import Testing
     private func expectVerdict(on json: JSONCase, inDocument member: String) {
         let document = json.inside(#"{"type":"FeatureCollection",\#(member),"features":[]}"#)
         let outcome = ScanOutcome(document)
-        // NUL is valid JSON, and no member of the document is stored.
+        // NUL is valid JSON, and the document's members are not stored.
         if json.reason == nil || json.isNUL {
             #expect(outcome.error == nil)
         } else if case .brokenDocument(_, let offset) = outcome.error {
@@ -96,11 +96,11 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
     let text: [UInt8]
     /// nil for valid JSON.
     let reason: Rejection.Reason?
-    /// Whether it leaves a string or a bracket open, or closes one too many, so that its end is unknown.
+    /// Whether the text leaves a string or a bracket open, or closes one too many, so that its end is unknown.
     let breaksStructure: Bool
-    /// Valid, but its number is outside the range of PostgreSQL's numeric.
+    /// Whether the text is valid, but has a number outside the range of PostgreSQL's numeric.
     var isBeyondNumeric = false
-    /// Valid, but PostgreSQL's text can't hold it.
+    /// Whether the text is valid, but cannot be stored in PostgreSQL's text.
     var isNUL = false
 
     var testDescription: String {
@@ -112,7 +112,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
 
     var reasonInExtra: Rejection.Reason? { isBeyondNumeric ? .range : reason }
 
-    /// Without the whitespace around it.
+    /// The text without white space at its ends.
     var trimmed: [UInt8] {
         var text = text[...]
         while text.first?.isJSONWhitespace == true { text.removeFirst() }
@@ -155,7 +155,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
         JSONCase(text: Array($0.utf8), reason: .encoding, breaksStructure: false, isNUL: true)
     }
 
-    /// Not JSON, but with a clear end.
+    /// Texts that are not JSON, but whose end is clear.
     private static let invalid: [JSONCase] =
         [
             // numbers
@@ -194,7 +194,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
             #"["\uDFFF"]"#, #"{"\ud800":1}"#, #""\ud800\u0041""#, #""\ud83c\u""#,
         ].map { JSONCase(text: Array($0.utf8), reason: .encoding, breaksStructure: false) }
 
-    /// Their end is unknown.
+    /// Texts whose end is unknown.
     private static let broken: [JSONCase] = [
         #"""#, #""a"#, #""\""#, #""a\\\""#, "[", "[1", "[1,", "{", #"{"a""#, #"{"a":1"#, "]", "}", "[1}",
         #"{"a":1]"#, "[[1]", "[1]]", #"{"a":{}"#, "[\"a]", "[\"", "[}", "{]", "[{]}",

@@ -13,7 +13,7 @@ import Testing
         """
     }
 
-    @Test("EMSC's times are texts, and its depth is negative in the geometry only")
+    @Test("EMSC's times are texts, and only the depth in its geometry is negative")
     func emsc() throws {
         for feature in [Self.emsc(), Self.emsc(#","depth":11.7"#, coordinates: "[-0.3771,38.9561]")] {
             let quake = try one(feature)
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("Of GeoNet's revisions each is a version of one event, and one without a time is rejected")
+    @Test("GeoNet's revisions are versions of one event, and one without a time is rejected")
     func geonet() throws {
         let feature = { (members: String) in
             """
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "An event that GeoNet has deleted is gone, as it was revised then",
+        "An event that GeoNet has deleted is deleted at the time of its last revision",
         arguments: [
             (#""modificationTime":"2026-09-11T12:27:40.423Z","#, Instant("2026-09-11T12:27:40.424Z")),
             ("", nil),
@@ -82,17 +82,17 @@ import Testing
             ])
     }
 
-    @Test("A feature of the USGS is recognised beside any other members")
+    @Test("A feature of the USGS is recognised even if it has members of other agencies")
     func usgs() throws {
         let quake = try one(feature(properties: #""unid":"20261003_0000060","publicID":"x","#))
         #expect(quake.code == "us7000abcd")
-        // Also at the edge of a chunk, where the decoder can't measure it.
+        // This also holds at the edge of a chunk, where the decoder cannot measure the feature.
         let document = document([feature(properties: #""unid":"20261003_0000060","#)])
         #expect(ScanOutcome(document, inChunksOf: { 7 }) == ScanOutcome(document, measuring: true))
     }
 
     @Test(
-        "What is wrong is said by the agency's own names",
+        "Errors use the agency's own names",
         arguments: [
             (#""time":"2026-10-03T05:09:14.95Z""#, #""time":"now""#, "time: not a time"),
             (#""time":"2026-10-03T05:09:14.95Z","#, "", "time is missing"),
@@ -105,7 +105,7 @@ import Testing
         #expect(outcome.features[0].failure?.message.contains(message) == true)
     }
 
-    @Test("The agencies' own documents are read", .needsAgencySamples)
+    @Test("The agencies' sample documents are read correctly", .needsAgencySamples)
     func samples() throws {
         let history = ScanOutcome(try AgencySamples.bytes("geonet-history-2026p685142.json"))
         #expect(

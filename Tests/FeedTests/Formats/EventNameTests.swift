@@ -3,8 +3,8 @@ import Testing
 
 @testable import Feed
 
-@Suite("Whose id it is") struct EventNameTests {
-    /// IRIS numbers events of others; the USGS's own id stands in ContributorID.
+@Suite("Owners of event ids") struct EventNameTests {
+    /// IRIS has its own numbers for events of other agencies; ContributorID has the USGS's id.
     static func row(
         _ id: String = "10998811", author: String = "us", catalog: String = "NEIC PDE",
         contributor: String = "us", contributorID: String = "us2000j82f"
@@ -14,7 +14,7 @@ import Testing
     static let header = TextTests.header.replacing("|EventType", with: "")
 
     @Test(
-        "Who worked on an event gave it no id: a number in text has no known owner, and its day belongs to the code",
+        "Contributors do not own an id: a number in text has an unknown owner, and its code includes the day",
         arguments: [
             row(), row(contributor: "NEIC"),
             row(catalog: "ISC", contributor: "ISC", contributorID: "2844986"),
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "The agencyID and the author of an event in QuakeML gave it no id",
+        "The agencyID and the author of an event in QuakeML do not own its id",
         arguments: ["GCMT", "ISC", "us", "GFZ", "EMSC", "NC", "INGV", "NEIC PDE-W"])
     func agencyIDs(agency: String) throws {
         for (id, code, url) in [
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "An id is an agency's if its own form says so, even if others worked on the event",
+        "An id whose form is an agency's belongs to that agency, even if others contributed to the event",
         arguments: [
             ("gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
             ("20260604_0000095", "emsc:20260604_0000095", "www.seismicportal.eu"),
@@ -70,21 +70,21 @@ import Testing
             ("smi:ch.ethz.sed/sc25a/Event/2026tjhylr", "sed:2026tjhylr", "eida.ethz.ch"),
             ("smi:ISC/evid=645898639", "isc:645898639", "www.isc.ac.uk"),
             ("smi:geonet.org.nz/event/3471662", "geonet:3471662", "service.geonet.org.nz"),
-            // As another Quakes writes it.
+            // Another Quakes writes these ids.
             ("gfz:gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
             ("local:ndk/M010176A", "local:ndk/M010176A", nil),
             ("unknown:7@2026-01-01", "unknown:7@2026-01-01", nil),
-            // ComCat's form, and the network is among those who worked on it.
+            // These ids have ComCat's form, and their network has contributed to the event.
             ("us7000abcd", "us7000abcd", "earthquake.usgs.gov"),
             ("usc000lvb5", "usc000lvb5", "earthquake.usgs.gov"),
-            // As SeisComP makes them. Those of Texas are ComCat's, and Sweden's are not.
+            // SeisComP makes ids of this form. The ids of Texas are ComCat's, and those of Sweden are not.
             ("tx2022mrop", "tx2022mrop", "earthquake.usgs.gov"), ("xyz2026abcd", "xyz:xyz2026abcd", nil),
             ("se2026abcd", "unknown:se2026abcd", nil),
-            // Neither is one that only begins like ComCat's.
+            // These ids only begin like ComCat's.
             ("nc75442121", "unknown:nc75442121@2019-01-24", nil),
             ("usgs-1", "unknown:usgs-1@2019-01-24", nil),
             ("M010176A", "unknown:M010176A@2019-01-24", nil),
-            // An authority is not an agency's because its name begins like the agency's, or is its name.
+            // An authority that equals the agency's name, or begins with it, does not prove that the id is the agency's.
             ("smi:ISCGEM/evid=1", "unknown:iscgem/1", nil),
             ("smi:us/event/1", "unknown:us/event/1", nil),
             ("smi:earthquake.usgs.govern/1", "earthquake.usgs.govern:1", nil),
@@ -95,7 +95,7 @@ import Testing
         #expect(FeedIdentity.host(of: quake[.url].text) == host)
     }
 
-    @Test("Two identifiers never become one code")
+    @Test("Two identifiers never give the same code")
     func distinct() throws {
         let ids = [
             "smi:local/a/event/1", "smi:local/b/event/1", "smi:local/event/1", "smi:x.org/event/1",
@@ -105,13 +105,13 @@ import Testing
         ]
         let codes = try ids.map { try Self.quakeML($0, agency: "us").code }
         #expect(Set(codes).count == ids.count, "\(codes)")
-        // The same number on another day is another event.
+        // The same number on another day belongs to another event.
         let other = Self.row().replacing("2019-01-24", with: "2010-02-27")
         #expect(Set(try TextTests.quakes(Self.header, Self.row(), other).map(\.code)).count == 2)
     }
 
     @Test(
-        "The service that was asked says whose ids its answer has, in text and in QuakeML",
+        "The service that gave the answer owns its ids, in text and in QuakeML",
         arguments: [
             ("www.isc.ac.uk", "645898639", "isc:645898639"),
             ("webservices.ingv.it", "46744251", "ingv:46744251"),
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(
-        "Only an event service's answer is asked for",
+        "Only the URL of an event service's query determines the owner of ids",
         arguments: [
             ("https://www.isc.ac.uk/fdsnws/event/1/query?format=text", "www.isc.ac.uk"),
             ("https://www.isc.ac.uk/fdsnws/event/1/query", "www.isc.ac.uk"),
@@ -154,7 +154,7 @@ import Testing
         #expect(codes == [host == nil ? "unknown:10998811@2019-01-24" : "isc:10998811"])
     }
 
-    @Test("An event that another program has added to QuakeML of Quakes has its own name")
+    @Test("An event that another program has added to QuakeML of Quakes keeps the owner that its id shows")
     func added() throws {
         let ids = [
             "smi:local/fdsnws/event/1/query?eventid=gfz~3agfz2026texh", "smi:local/ndk/M010176A/event",
@@ -172,7 +172,7 @@ import Testing
             ])
     }
 
-    @Test("GeoJSON with a publicID of another form is not GeoNet's")
+    @Test("GeoJSON with a publicID in another form is not taken for GeoNet's")
     func geoJSON() throws {
         let feature = { (id: String) in
             """
@@ -188,7 +188,7 @@ import Testing
             ])
     }
 
-    @Test("Files that people keep have the names that their own ids say", .needsFieldSamples)
+    @Test("The ids in users' sample files determine the owners of the events", .needsFieldSamples)
     func samples() throws {
         let iris = ScanOutcome(try FieldSamples.bytes("text-contributor-is-not-owner.txt"))
         #expect(try iris.features.map { try $0.result?.get().code } == ["unknown:10998811@2019-01-24"])

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Feed
 
-/// QuakeML that is not as the standard has it: other units, several descriptions, text between the events.
-@Suite("QuakeML as it comes") struct KeptQuakeMLTests {
-    /// As GeoNet writes it.
+/// QuakeML that differs from the standard: other units, several descriptions, text between the events.
+@Suite("Non-standard QuakeML") struct KeptQuakeMLTests {
+    /// A document of QuakeML 1.0, as GeoNet writes it.
     private func first(_ event: String) -> ScanOutcome {
         let namespace = "http://quakeml.org/xmlns/quakeml/1.0"
         return ScanOutcome(
@@ -14,7 +14,7 @@ import Testing
                     .utf8))
     }
 
-    @Test("QuakeML 1.0 has kilometres: depths, uncertainties and distances, of which the table has degrees")
+    @Test("QuakeML 1.0 has kilometres for depths, uncertainties and distances; the table has degrees for distances")
     func kilometres() throws {
         let parts = QuakeMLReadingTests.origin(
             "o", depth: "70.8886",
@@ -30,13 +30,13 @@ import Testing
         let extra = try #require(quake[.extra].json)
         #expect(extra.contains(#""horizontal_uncertainty":2.5,"depth_uncertainty":1.5"#), "\(extra)")
         #expect(first(event).notes == [])
-        // The same in 1.2 is metres and degrees.
+        // In QuakeML 1.2, the same numbers are metres and degrees.
         let metres = try one(event)
         #expect(metres.depth == 0.0708886)
         #expect(metres[.dmin] == .number(22.04))
     }
 
-    @Test("What EMSC wrote as 1.0 is in metres, and what IRIS's first service wrote as 1.2 is in kilometres")
+    @Test("EMSC's version 1.0 has metres, and version 1.2 of IRIS's first service has kilometres")
     func otherUnits() throws {
         let emsc = QuakeMLReadingTests.event(
             QuakeMLReadingTests.origin(
@@ -51,7 +51,7 @@ import Testing
         #expect(try one(iris).depth == 29)
     }
 
-    @Test("A depth in QuakeML 1.0 that no earthquake has is in metres, which is said")
+    @Test("A depth in QuakeML 1.0 that is impossible in kilometres is read as metres, with a note")
     func tooDeep() throws {
         let events = ["700", "107000", "1000.5"].map {
             QuakeMLReadingTests.event(QuakeMLReadingTests.origin("o", depth: $0))
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "The place is a region, before the event's name, and never a list of cities",
+        "The place is a region, rather than the event's name, and never a list of cities",
         arguments: [
             (
                 [("Flinn-Engdahl region", "KERMADEC ISLANDS"), ("earthquake name", "M010176A")],
@@ -94,7 +94,7 @@ import Testing
                 == place)
     }
 
-    @Test("A document without events is read, from any program")
+    @Test("A document without events is accepted from any program")
     func noEvents() {
         for text in [
             QuakeMLReadingTests.document(),
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("Text between the events is a program's message, and the document is incomplete")
+    @Test("Text between the events is taken for a program's message, so the document is incomplete")
     func strayText() {
         let warning = "<br />\n<b>Warning</b>:  mysql_query(): gone away in <b>q.php</b><br />\n"
         let event = QuakeMLReadingTests.event(QuakeMLReadingTests.origin("o"))
@@ -121,7 +121,7 @@ import Testing
                 .isIncomplete)
     }
 
-    @Test("The files that people keep are read in their units", .needsFieldSamples)
+    @Test("Users' sample files are read in their units", .needsFieldSamples)
     func fieldSamples() throws {
         let outcome = ScanOutcome(try FieldSamples.bytes("quakeml-1.0-kilometres.xml"))
         let quake = try #require(try outcome.features.first?.result?.get())

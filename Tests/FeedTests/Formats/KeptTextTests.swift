@@ -3,15 +3,15 @@ import Testing
 
 @testable import Feed
 
-/// Text that is not as the standard has it: other names of columns, other words for nothing, other lines among the rows.
-@Suite("FDSN text as it comes") struct KeptTextTests {
+/// Text that differs from the standard: other names of columns, other words for missing values, other lines among the rows.
+@Suite("Non-standard FDSN text") struct KeptTextTests {
     private static let start = "#EventID|Time|Latitude|Longitude"
     private static let row = "gfz2026aaaa|2026-10-01T00:00:00|1|2"
 
     // MARK: Columns
 
     @Test(
-        "A depth or a magnitude under another name is read, and that is said",
+        "A depth or a magnitude in a column with another name is read, with a note",
         arguments: [
             ("Depth_Km", 33.5), ("Depth (km)", 33.5), ("depth [km]", 33.5), ("Depth.km", 33.5),
             ("DEPTH/KM", 33.5),
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "A header line without a depth or a magnitude that seems to have it by another name is refused",
+        "A header line is refused if a column with an unclear name may be the missing depth or magnitude",
         arguments: [
             ("Depth/mi|Magnitude", "Depth/km", "Depth/mi"), ("Dep|Magnitude", "Depth/km", "Dep"),
             ("Profondeur|Magnitude", "Depth/km", "Profondeur"),
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "What only belongs to a depth or a magnitude is none, and a missing one is said where there are other columns"
+        "A column that describes a depth or a magnitude does not replace it; a note reports the missing column"
     )
     func missing() throws {
         let columns = "DepthType|DepthError|MagType|MagAuthor|Mag_Uncertainty"
@@ -65,7 +65,7 @@ import Testing
         #expect(ScanOutcome(Array("\(Self.start)\n\(Self.row)\n".utf8)).notes == [])
     }
 
-    @Test("A usual name goes before another spelling, which is then its own column")
+    @Test("A standard name is preferred to another spelling; the other column goes to extra, or is a duplicate")
     func twoNames() throws {
         let document = "\(Self.start)|Mag|Magnitude|Depth_km|Depth/km\n\(Self.row)|9|2.5|7|33.5\n"
         let outcome = ScanOutcome(Array(document.utf8))
@@ -76,7 +76,7 @@ import Testing
         #expect("\(String(describing: error))".contains("names a column twice"))
     }
 
-    @Test("A header line names at most 100 columns, and a comment may have any number of bars")
+    @Test("A header line may have at most 100 columns, and a comment any number of bars")
     func limit() throws {
         func names(_ count: Int) -> String { (0..<count).map { "|a\($0)" }.joined() }
         let usual = "\(Self.start)|Depth/km|Magnitude"
@@ -89,10 +89,10 @@ import Testing
         #expect(ScanOutcome(Array("\(usual)\n\(bars)\n\(Self.row)|1|2\n\(bars)\n".utf8)).features.count == 1)
     }
 
-    // MARK: Nothing
+    // MARK: Missing values
 
     @Test(
-        "Words for nothing are null in every column",
+        "Words for a missing value are null in every column",
         arguments: ["", "--", "-", "---", "None", "none", "nan", "NaN", "null", "NULL", "N/A"])
     func nothing(word: String) throws {
         let columns = ["Depth/km", "MagType", "Magnitude", "Author", "EventLocationName", "GT", "EventType"]
@@ -104,7 +104,7 @@ import Testing
         for property in [Property.magnitudeType, .place, .type, .extra] { #expect(quake[property] == .null) }
     }
 
-    @Test("Words for nothing that are part of a text, or of a number, stay", arguments: ["-1", "-.5"])
+    @Test("Such words remain if they are part of a text or of a number", arguments: ["-1", "-.5"])
     func something(depth: String) throws {
         let document = "\(Self.start)|Depth/km|EventLocationName\n\(Self.row)|\(depth)|Nullagine - None\n"
         let quake = try #require(try ScanOutcome(Array(document.utf8)).features.first?.result?.get())
@@ -124,7 +124,7 @@ import Testing
     ]
 
     @Test(
-        "A line that is not a row is a reject, and the document is incomplete", arguments: failures)
+        "A line that is not a row is rejected, and the document is incomplete", arguments: failures)
     func strays(lines: [String]) throws {
         let document = "\(TextTests.header)\n\(TextTests.gfz)\n" + lines.map { "\($0)\n" }.joined()
         let outcome = ScanOutcome(Array(document.utf8))
@@ -139,12 +139,12 @@ import Testing
         #expect("\(try #require(outcome.breach))".contains("from line \(line) on"))
         #expect(ScanOutcome(Array(document.utf8), inChunksOf: { 1000 }) == outcome)
 
-        // If rows follow, the answer went on.
+        // If rows follow, the service continued after the message.
         let more = ScanOutcome(Array("\(document)\(TextTests.gfz)\n# end\n\n".utf8))
         #expect(more.isIncomplete && more.breach == nil)
     }
 
-    @Test("A row that is broken, a comment and an empty line are what they are, and the document is whole")
+    @Test("A broken row, a comment and an empty line do not make a document incomplete")
     func wholes() throws {
         let rows = [
             TextTests.gfz, TextTests.gfz.replacing("2026-10-01T01:29:17.05", with: "now"),
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("Text without a single byte has no events, if text was asked for, and deletes nothing")
+    @Test("An empty answer to a query for text has no events, and deletes none")
     func empty() {
         for text in ["", "\n", " \r\n"] {
             let outcome = ScanOutcome(Array(text.utf8), mayBeEmpty: true)
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test("The files that people keep are read as they meant them", .needsFieldSamples)
+    @Test("Users' sample files are read correctly", .needsFieldSamples)
     func samples() throws {
         let units = ScanOutcome(try FieldSamples.bytes("text-header-units.txt"))
         let quake = try #require(try units.features.first?.result?.get())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Feed
 
-@Suite("QuakeML that others wrote") struct QuakeMLReadingTests {
+@Suite("QuakeML of other agencies") struct QuakeMLReadingTests {
     static func document(
         _ events: String..., namespace: String = "1.2", bed: String = "http://quakeml.org/xmlns/bed/1.2",
         parameters: String = ""
@@ -44,7 +44,7 @@ import Testing
         "<event publicID=\"\(id)\" \(attributes)>\(parts)</event>"
     }
 
-    @Test("Values get to their properties in the table's units, and the rest to extra")
+    @Test("Values become properties in the table's units, and the rest goes to extra")
     func values() throws {
         let quake = try one(
             Self.event(
@@ -84,7 +84,7 @@ import Testing
         #expect(members["public_id"] as? String == "smi:org.gfz-potsdam.de/geofon/gfz2026rvdx")
     }
 
-    @Test("The preferred origin and magnitude count, wherever they are named", arguments: [false, true])
+    @Test("The preferred origin and magnitude are used, wherever they are named", arguments: [false, true])
     func preferred(isFirst: Bool) throws {
         let preference =
             "<preferredOriginID>smi:local/two</preferredOriginID><preferredMagnitudeID>smi:local/m2</preferredMagnitudeID>"
@@ -96,20 +96,20 @@ import Testing
         #expect(quake.magnitude == 2)
     }
 
-    @Test("Else it is the first origin and the magnitude that names it, or the first one")
+    @Test("Without a preference, the first origin is used, and the magnitude that names it, or else the first one")
     func notPreferred() throws {
         let origins = Self.origin("one") + Self.origin("two", depth: "1000")
         let named = Self.magnitude("m1", "1", of: "two") + Self.magnitude("m2", "2", of: "one")
         #expect(try one(Self.event(origins + named)).magnitude == 2)
         #expect(try one(Self.event(origins + named)).depth == 107)
         #expect(try one(Self.event(origins + Self.magnitude("m1", "1"))).magnitude == 1)
-        // A preference for what is not there is none.
+        // A preference for a missing origin is ignored.
         let lost = "<preferredOriginID>smi:local/three</preferredOriginID>"
         #expect(try one(Self.event(lost + origins)).depth == 107)
         #expect(try one(Self.event(origins)).magnitude == nil)
     }
 
-    @Test("Both namespaces are read, and none, and times without a Z are UTC")
+    @Test("Both namespaces are accepted, and also none, and times without a Z are UTC")
     func namespaces() throws {
         for (namespace, bed) in [
             ("1.2", "http://quakeml.org/xmlns/bed/1.2"), ("1.0", "http://quakeml.org/xmlns/quakeml/1.0"),
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(
-        "A broken event is rejected alone, as it stands in the document",
+        "A broken event is rejected alone, and kept unchanged",
         arguments: [
             (origin("o", time: "yesterday"), "origin/time/value: not a time"),
             (origin("o", depth: "deep"), "origin/depth/value: not a number"),
@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test(
-        "An encoding that the document declares is read",
+        "A declared encoding is respected",
         arguments: ["ISO-8859-1", "UTF-16", "UTF-16LE", "windows-1252"])
     func encodings(name: String) throws {
         let place = "<description><text>Plöckenpaß</text></description>"
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test(
-        "What is not QuakeML is said with what it is",
+        "For a document that is not QuakeML, the error names its format",
         arguments: [
             (
                 "<EQMessage xmlns=\"http://www.usgs.gov/ansseqmsg\"></EQMessage>",
@@ -239,7 +239,7 @@ import Testing
             ), "\(extra)")
     }
 
-    @Test("The agencies' own documents are read", .needsAgencySamples)
+    @Test("The agencies' sample documents are read correctly", .needsAgencySamples)
     func samples() throws {
         func first(_ name: String) throws -> Quake {
             try #require(try ScanOutcome(AgencySamples.bytes(name)).features.first?.result).get()
@@ -256,10 +256,10 @@ import Testing
     }
 
     @Test(
-        "An event that does not exist, or whose origin was rejected, is gone, as it was revised then",
+        "An event that does not exist, or whose origin was rejected, is deleted at the time of its last revision",
         arguments: [
             ("<type>not existing</type>" + origin("o"), nil as Instant?),
-            // There may be nothing else of it.
+            // The event may have no other elements.
             ("<type>not existing</type>", nil),
             (
                 """
@@ -276,7 +276,7 @@ import Testing
             ])
     }
 
-    @Test("Zeros of the NCEDC are a withdrawal in QuakeML, too")
+    @Test("Zeros of the NCEDC are also a withdrawal in QuakeML")
     func zeros() {
         let parts = "<latitude><value>0</value></latitude><longitude><value>0.0</value></longitude>"
         let event = Self.event(
@@ -290,7 +290,7 @@ import Testing
             ])
     }
 
-    @Test("Events that ObsPy made of another form have the names that they had there")
+    @Test("Events that ObsPy has converted from another form keep their names")
     func namedBefore() throws {
         for name in ["M010176A", "C010576A"] {
             let quake = try one(
@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test(
-        "The time at which the document was made is read with any white space around it",
+        "The creation time of a document may have any white space around it",
         arguments: ["", " ", "\n\t\r\n    "])
     func made(space: String) {
         let made =

@@ -10,7 +10,7 @@ import Testing
     static let gfz =
         "gfz2026texh|2026-10-01T01:29:17.05|36.047|68.87|10.0|||GFZ|gfz2026texh|mb|5.28||Hindu Kush Region, Afghanistan|earthquake"
 
-    @Test("Every column of the standard gets to its property, and the others to extra")
+    @Test("Every column of the standard becomes its property, and other columns go to extra")
     func columns() throws {
         let row =
             "20260604_0000095|2026-06-04T06:07:17.0Z|-21.4600|-71.8300|10.0|CSN|EMSC-RTS|CSN|2005203|m|3.3|CSN|OFF COAST OF ANTOFAGASTA, CHILE|earthquake"
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "Headers differ from service to service, and mean the same",
+        "Headers are spelt differently by each service, and mean the same",
         arguments: [
             header, header.replacing("Depth/km", with: "Depth/Km"), String(header.dropFirst()),
             header.replacing("|", with: " | "), "# " + header.dropFirst().replacing("|", with: "\t|  "),
@@ -55,7 +55,7 @@ import Testing
         #expect(quake[.place] == .text("Hindu Kush Region, Afghanistan"))
     }
 
-    @Test("A column whose name stands for something else in a feature is left out, and rejects no row")
+    @Test("A column named like an unrelated property is left out, and rejects no row")
     func takenNames() throws {
         let header = Self.header + "|Gap|NST|Updated|Contributor_ID|Phases"
         let quake = try #require(Self.quakes(header, Self.gfz + "|120|12|2026-10-02|x|9").first)
@@ -63,7 +63,7 @@ import Testing
         #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh","phases":"9"}"#))
     }
 
-    @Test("Columns are found by their names, in any order, and eight are enough")
+    @Test("Columns are found by their names, in any order, and eight of them are enough")
     func otherColumns() throws {
         let rows = try Self.quakes(
             "#EventID|Time|Latitude|Longitude|Depth/km|MagType|Magnitude|EventLocationName",
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "Times have any number of decimals, a Z or none, and slashes",
+        "Times may have any number of decimals, a Z or none, and slashes",
         arguments: [
             ("2026-10-01T01:29:17", "2026-10-01T01:29:17Z"), ("2026-10-01T01:29:17Z", "2026-10-01T01:29:17Z"),
             ("2026-10-01T01:29:17.5", "2026-10-01T01:29:17.5Z"),
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "A wrong value rejects its row alone, which is kept as it stands, with its line",
+        "A wrong value rejects only its row, which is kept unchanged, with its line",
         arguments: [
             ("2026-10-01T01:29:17.05", "yesterday", Rejection.Reason.type, "Time: not a time"),
             ("2026-10-01T01:29:17.05", "2026-02-30T00:00:00", .type, "Time: not a time"),
@@ -136,11 +136,11 @@ import Testing
     }
 
     @Test(
-        "A bar in the name of a place is put back where it can be nowhere else",
+        "A bar in the name of a place is restored where the row has only one interpretation",
         arguments: [
             ("Kabul | Afghanistan|earthquake", "Kabul | Afghanistan" as String?),
             ("a|b|c|quarry blast", "a|b|c"), ("a|b|", "a|b"),
-            // The type may have been cut off, or be part of the place.
+            // The type may have been cut off, or it may be part of the place.
             ("a|earthquake|", nil), ("a|b|something new", nil),
         ])
     func bars(end: String, place: String?) throws {
@@ -150,14 +150,14 @@ import Testing
         #expect(quake?[.place].text == place)
     }
 
-    @Test("Where the place stands last, all bars are its own")
+    @Test("If the place is the last column, it takes all further bars")
     func lastPlace() throws {
         let header = Self.header.replacing("|EventType", with: "")
         let row = Self.gfz.replacing("Afghanistan|earthquake", with: "a|earthquake")
         #expect(try Self.quakes(header, row)[0][.place] == .text("Hindu Kush Region, a|earthquake"))
     }
 
-    @Test("Comments, empty lines and other line ends are no rows")
+    @Test("Comments, empty lines and other line ends are not rows")
     func comments() throws {
         let document = [Self.header, Self.gfz, "", "# Data of the ISC | cite it", "   ", Self.gfz, "#", ""]
             .joined(separator: "\r\n")
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(
-        "What is not FDSN text is said with what it is",
+        "For a document that is not FDSN text, the error names its format",
         arguments: [
             ("DATA_TYPE BULLETIN IMS1.0:short\nISC Bulletin\n", "IMS1.0 text"),
             ("BEGIN IMS1.0\n", "IMS1.0 text"), ("<!DOCTYPE html><html></html>", "an HTML page"),
@@ -201,7 +201,7 @@ import Testing
         #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1 }).error == error)
     }
 
-    @Test("GeoCSV with bars is read, and a document in UTF-16 that is not XML is refused by that name")
+    @Test("GeoCSV with bars is read; a document in UTF-16 that is not XML is refused, and the error names the encoding")
     func geoCSVAndUTF16() throws {
         let comments = "# dataset: GeoCSV 2.0\n# delimiter: |\n# field_unit: unitless|UTC\n"
         let text = comments + Self.header.replacing("#", with: "") + "\n\(Self.gfz)\n"
@@ -225,10 +225,10 @@ import Testing
     }
 
     @Test(
-        "An event that its agency lists as one that does not exist, or has set to zeros, is gone",
+        "An event that its agency lists as not existing is deleted",
         arguments: [
             (gfz.replacing("earthquake", with: "Not Existing"), "gfz:gfz2026texh", "geofon.gfz.de"),
-            // Beside any other fault.
+            // The row also has another fault.
             (
                 gfz.replacing("earthquake", with: "not existing").replacing(
                     "2026-10-01T01:29:17.05", with: ""), "gfz:gfz2026texh", "geofon.gfz.de"
@@ -241,7 +241,7 @@ import Testing
     }
 
     @Test(
-        "Of the NCEDC's service, zeros are a withdrawal",
+        "In answers of the NCEDC's service, zeros are a withdrawal",
         arguments: [ncedc, ncedc.replacing("0.000|0.000", with: "-0.0|0")])
     func withdrawn(row: String) {
         let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8), host: "service.ncedc.org")
@@ -255,7 +255,7 @@ import Testing
         "75442121|2026-10-01T01:58:02.0300|0.000|0.000|0.000|NC|NCSS|NC||MU|0.0|NC||earthquake"
 
     @Test(
-        "Zeros are a place and a magnitude, unless all are zero and it is the NCEDC that writes them",
+        "Zeros are values, unless the NCEDC writes zero for the place, the depth and the magnitude",
         arguments: [
             ncedc.replacing("|0.0|NC", with: "|0.1|NC"),
             ncedc.replacing("0.000|0.000|", with: "0.000|0.001|"),
@@ -268,7 +268,7 @@ import Testing
         #expect(try Self.quakes(Self.header, Self.ncedc).count == 1)
     }
 
-    @Test("Text that ends within a row was cut off; a last line without its end may have been")
+    @Test("Text that ends within a row is cut off; a last line without a line end may be")
     func cutOff() throws {
         let document = Array("\(Self.header)\n\(Self.gfz)\n\(Self.gfz)".utf8)
         for count in (Self.header.utf8.count + Self.gfz.utf8.count + 2)...document.count {
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    @Test("A row that is not UTF-8 is rejected, and one that is longer than 64 KiB")
+    @Test("A row that is not UTF-8, or is longer than 64 KiB, is rejected")
     func encodingAndSize() throws {
         var document = Array("\(Self.header)\n\(Self.gfz)\n".utf8)
         document += Array(Self.gfz.utf8).map { $0 == UInt8(ascii: "H") ? 0xE8 : $0 } + Array("\n".utf8)
@@ -298,7 +298,7 @@ import Testing
         #expect(outcome.features[2].source?.count == 64 << 10)
     }
 
-    @Test("What the agencies sent is read as they meant it", .needsAgencySamples)
+    @Test("The agencies' sample answers are read correctly", .needsAgencySamples)
     func samples() throws {
         let outcome = ScanOutcome(try AgencySamples.bytes("fdsn-text-16-agencies-2026-10-01.txt"))
         #expect(outcome.error == nil)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Feed
 
-@Suite("XML that is made to harm") struct XMLSafetyTests {
+@Suite("Malicious XML") struct XMLSafetyTests {
     static let start =
         #"<q:quakeml xmlns:q="http://quakeml.org/xmlns/quakeml/1.2" xmlns="http://quakeml.org/xmlns/bed/1.2"><eventParameters>"#
 
-    @Test("No entity is declared, expanded or fetched")
+    @Test("Entities are not declared, expanded or fetched")
     func entities() {
         let lol = (1...9).map { #"<!ENTITY l\#($0) "\#(String(repeating: "&l\($0 - 1);", count: 10))">"# }
             .joined()
@@ -21,14 +21,14 @@ import Testing
         #expect(ScanOutcome(Array(document.utf8)).error != nil)
     }
 
-    @Test("Elements that nest too deep break the document")
+    @Test("Elements that are nested too deep break the document")
     func depth() {
         let deep = String(repeating: "<a>", count: 100_000)
         let error = ScanOutcome(Array((Self.start + deep).utf8)).error
         #expect("\(String(describing: error))".contains("nested more than 64 deep"))
     }
 
-    @Test("Texts, tags and attributes without end take no memory that grows", .measuresMemory)
+    @Test("Endless texts, tags and attributes use a bounded amount of memory", .measuresMemory)
     func size() async {
         await #expect(processExitsWith: .success) {
             let event = #"<event publicID="smi:local/e">"#
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("An event of which more than 1 MiB would be kept is rejected alone, however many picks another has")
+    @Test("An event with more than 1 MiB to keep is rejected alone; another may have any number of picks")
     func largeEvents() throws {
         let origin =
             "<origin publicID=\"smi:local/o\"><time><value>2026-01-01T00:00:00</value></time><latitude><value>1</value></latitude><longitude><value>2</value></longitude></origin>"

@@ -8,7 +8,7 @@ import Testing
     private static let feed = bytes(of: SampleFeed(count: 20))
     private static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-    /// Answers as a server does that knows one state of the feed.
+    /// Answers like a server with one unchanging state of the feed.
     private static func answer(_ request: TestRequest) -> TestFeedServer.Answer {
         let headers: TestHeaders = [
             "etag": #"W/"a b,c""#, "last-modified": date, "cache-control": "public, max-age=60", "age": "15",
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// They belong to the URL that was asked for; the server that answers in the end knows them.
+    /// Validators belong to the URL of the request, and the server at the end of the redirects knows them.
     @Test func validatorsGoAlongWithARedirect() async throws {
         try await TestFeedServer.run {
             $0.uri == "/old" ? .whole(.movedPermanently, [], headers: ["location": "/new"]) : Self.answer($0)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// Neither the fields of an interim response nor those behind the body are the response's.
+    /// Fields of an interim response and fields after the body do not belong to the response.
     @Test func onlyTheFinalHeadCounts() async throws {
         let interim = "HTTP/1.1 103 Early Hints\r\nETag: \"early\"\r\n\r\n"
         let answer = """

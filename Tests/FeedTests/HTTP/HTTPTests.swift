@@ -11,7 +11,7 @@ import Testing
     @Test func aFeedIsReadPlainOrCompressed() async throws {
         let compressed = gzip(Self.feed)
         try await TestFeedServer.run { request in
-            // Some servers name the encoding, some only the type, some nothing.
+            // Some servers name the encoding, some only name the type, and some name neither.
             switch request.uri {
             case "/plain": .whole(.ok, Self.feed)
             case "/encoded": .whole(.ok, compressed, headers: ["content-encoding": "gzip"])
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// A feed is asked for once a minute at most. A connection that waits that long is useless.
+    /// A feed is requested at most once a minute, so a connection that waits that long is useless.
     @Test func noConnectionIsAskedToStay() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             _ = try await FeedSource(server.url("/feed")).contents()
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// After a fetch with any result, its connection is closed.
+    /// The connection is closed after a fetch with any result.
     @Test func noConnectionIsLeftOpen() async throws {
         let answers: [TestFeedServer.Answer] = [
             .whole(.ok, Self.feed), .whole(.notFound, Self.feed),
@@ -138,7 +138,7 @@ import Testing
                 for _ in 0..<3 {
                     _ = await failure { _ = try await FeedSource(server.url("/feed")).contents(options) }
                 }
-                // One that was given up may not have been accepted yet. All are, once a later one was.
+                // An abandoned connection may not have been accepted yet. Once a later one is accepted, all of them are.
                 let last = LoopbackSocket()
                 last.connect(to: server.port)
                 Array("GET /last HTTP/1.1\r\n\r\n".utf8).withUnsafeBytes { _ = last.write($0) }

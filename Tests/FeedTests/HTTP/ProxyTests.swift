@@ -12,7 +12,7 @@ import Testing
         .withoutWaiting().with(\.proxies, ProxySettings(environment: environment))
     }
 
-    /// No such host is ever looked up: the proxy does that.
+    /// The proxy looks up the host, so the host does not have to exist.
     @Test func aPlainRequestIsForwarded() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { proxy in
             let contents = try await FeedSource("http://user:pw@feed.example:8080/feed?a=b").contents(
@@ -43,7 +43,7 @@ import Testing
     @Test(.enabled(if: TestCertificates.canBeMade))
     func anEncryptedRequestGoesThroughATunnel() async throws {
         try await withTemporaryFolder { folder in
-            // An address would do, too: that of the proxy, which is that of every server here.
+            // A certificate for an address would also be accepted here, because proxy and servers have the same address.
             let certificates = try TestCertificates(in: folder, names: "DNS:feed.example")
             try await TestFeedServer.run(tls: certificates.server) { _ in
                 .whole(.ok, Self.feed)

@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// An origin is a scheme, a host and a port: neither another port nor another name gets to see the password.
+    /// An origin is a scheme, a host and a port: a different port or host name must not receive the password.
     @Test func credentialsAreNotSentToAnotherHost() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { other in
             try await TestFeedServer.run { request in

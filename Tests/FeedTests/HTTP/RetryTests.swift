@@ -8,7 +8,7 @@ import Testing
     private static let feed = bytes(of: SampleFeed(count: 200))
     private static let compressed = gzip(feed)
 
-    /// A promise of one byte more than there is.
+    /// An answer that promises one byte more than it sends.
     private static func cutOff(_ body: [UInt8]) -> TestFeedServer.Answer {
         .cutOff(body, promised: body.count + 1)
     }
@@ -17,13 +17,13 @@ import Testing
         .whole(.requestTimeout, []), .whole(.tooManyRequests, []), .whole(.internalServerError, []),
         .whole(.badGateway, feed), .whole(.serviceUnavailable, []), .whole(.gatewayTimeout, []), .resetAtOnce,
         cutOff([]), .cutOffChunked([]), .silent, .stalled([], promised: 1),
-        // Nothing is inflated yet, and the beginning must be forgotten.
+        // Nothing has been inflated at that point; the first bytes must be discarded.
         cutOff(Array(compressed.prefix(5))), cutOff([feed[0]]),
     ]
 
     private static func options(_ waits: Waits = Waits()) -> FetchOptions { .withoutWaiting(noting: waits) }
 
-    /// For servers that keep silent. A busy machine may make a good one look like that.
+    /// Options for silent servers. On a busy machine, a good server can look silent with them.
     private static func impatient(_ waits: Waits = Waits()) -> FetchOptions {
         options(waits).with(\.headTimeout, .milliseconds(300)).with(\.readTimeout, .milliseconds(100))
     }
@@ -33,7 +33,7 @@ import Testing
         let waits = Waits()
         let options =
             switch failing {
-            // So patient that a good answer is not taken for a silent one, even on a busy machine.
+            // With so long a limit, a good answer is not taken for a silent one, even on a busy machine.
             case .silent: Self.options(waits).with(\.headTimeout, .seconds(10))
             case .stalled: Self.options(waits).with(\.readTimeout, .seconds(10))
             default: Self.options(waits)
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// So that a later attempt can wait for so long.
+    /// Keeping the wait lets a later attempt respect it.
     @Test func afterTheLastAttemptTheErrorKeepsTheWaitThatTheServerAskedFor() async throws {
         try await TestFeedServer.run(script: [
             .whole(.serviceUnavailable, [], headers: ["retry-after": "60"])
@@ -186,7 +186,7 @@ import Testing
             let error = await failure {
                 try await FeedSource(server.url("/feed")).read(options: Self.options()) { read += $0 }
             }
-            // A reset may overtake the bytes that were sent before it: then there is no harm in trying again.
+            // A reset may overtake the bytes that were sent before it. Another attempt is then harmless.
             if case .reset = answer, error == nil {
                 #expect(server.requests.count == 2)
                 return
@@ -200,8 +200,8 @@ import Testing
         }
     }
 
-    /// With any server: the bytes handed over are the beginning of the feed, all of it when no error is thrown, and
-    /// an error is in words.
+    /// With any server, the bytes handed over are a prefix of the feed, or the whole feed if no error is thrown, and an error has
+    /// a description.
     @Test func anyScriptOfFailuresEndsInTheFeedOrAClearError() async throws {
         let half = Array(Self.feed.prefix(Self.feed.count / 2))
         var damaged = Self.compressed

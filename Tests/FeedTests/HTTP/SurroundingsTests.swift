@@ -5,10 +5,10 @@ import Testing
 
 @testable import Feed
 
-/// In separate processes: what belongs to a process is counted, or set.
+/// These tests run in separate processes, because they change or count properties of the whole process.
 @Suite(.enabled(if: TestCertificates.canBeMade)) struct SurroundingsTests {
-    /// libcurl and OpenSSL read variables and files by themselves. None of them may change where a fetch goes, whom it
-    /// trusts, or what it tells.
+    /// libcurl and OpenSSL read environment variables and files. None of them may change the destination of a fetch, the trusted
+    /// certificates or the credentials.
     @Test func onlyTheOptionsCount() async {
         await #expect(processExitsWith: .success) {
             try await withTemporaryFolder { folder in
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// In its own process, which says what it found: an exit test keeps no comments.
+    /// Runs in a separate process, which prints its results: an exit test does not keep comments.
     @Test(.measuresMemory) func aThousandFetchesLeaveNothingBehind() async {
         let result = await #expect(
             processExitsWith: .success, observing: [\.standardErrorContent]
@@ -58,7 +58,8 @@ import Testing
                         try await waitUntil { openDescriptors() <= descriptors }
                         let grown = residentMemory() - memory
                         FileHandle.standardError.write(Data("grown by \(grown >> 20) MB\n".utf8))
-                        // Each fetch over TLS reads about a megabyte of certificates: 300 MB, if none were freed.
+                        // Each fetch over TLS reads about a megabyte of certificates. Without freeing them, the process would
+                        // grow by 300 MB.
                         #expect(grown < 100 << 20)
                     }
                 }
@@ -68,7 +69,7 @@ import Testing
     }
 }
 
-/// Every fourth fetch is cancelled, redirected or cut off; every third goes over TLS.
+/// Of every four fetches, one is cancelled, one redirected and one cut off. Every third fetch uses TLS.
 private func fetch(from servers: [TestFeedServer], _ times: Int, _ options: FetchOptions) async throws {
     for number in 0..<times {
         let url = servers[number % 3 == 0 ? 1 : 0].url("/\(number % 4)")
@@ -89,7 +90,8 @@ private func answer(_ request: TestRequest) -> TestFeedServer.Answer {
     }
 }
 
-/// Without timers: dispatch opens one, and keeps it, at the first wait for it that does not end at once.
+/// The number of open descriptors, without timers: Dispatch opens a timer at the first wait that does not end immediately, and
+/// keeps it.
 private func openDescriptors() -> Int {
     let folder = "/proc/self/fd"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

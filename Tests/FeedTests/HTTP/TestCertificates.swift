@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A certificate authority and a server certificate from it, made by openssl in a folder.
+/// A certificate authority and a server certificate that it has signed, made by openssl in a folder.
 struct TestCertificates {
     static let openssl = "/usr/bin/openssl"
     static let canBeMade = FileManager.default.isExecutableFile(atPath: openssl)
@@ -9,7 +9,7 @@ struct TestCertificates {
     let authority: String
     let server: TestTLS
 
-    /// - Parameter names: the server's names, in the form of openssl's subjectAltName.
+    /// - Parameter names: The server's names, in the form of openssl's subjectAltName.
     init(in folder: URL, names: String = "IP:127.0.0.1,DNS:feed.example") throws {
         authority = folder.appending(path: "ca.pem").path
         try Self.openssl(

@@ -2,16 +2,16 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A proxy on loopback that knows only CONNECT. All its tunnels lead to one server.
+/// A proxy on loopback that knows only CONNECT. All its tunnels end at the same server.
 final class TestTunnel: Sendable {
     private let listener: LoopbackSocket
     private let heads = Mutex<[String]>([])
 
     var port: Int { listener.port }
-    /// The heads of the requests, up to the empty line.
+    /// The heads of the requests, with their empty lines.
     var requests: [String] { heads.withLock { $0 } }
 
-    /// - Parameter server: the server's port on loopback.
+    /// - Parameter server: The server's port on loopback.
     init(to server: Int, answering answer: String = "HTTP/1.1 200 Connected\r\n\r\n") throws {
         listener = try .bound()
         listener.accepting { [self] client in

@@ -5,7 +5,7 @@ import Testing
 @testable import Feed
 
 @Suite struct TimeoutTests {
-    /// More than what the client and the sockets between would buffer.
+    /// Larger than the buffers of the client and of the sockets.
     private static let feed = [UInt8](repeating: UInt8(ascii: " "), count: 32 << 20)
     private static let options = FetchOptions.withoutWaiting().with(\.attempts, 1)
 
@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    /// The reader may wait for its database as long as it likes. Here it takes an hour for each chunk, by a clock that
-    /// otherwise stands still.
+    /// A reader may wait for its database for any time. Here it takes an hour for each chunk, by a clock that only the reader
+    /// moves.
     @Test func theReadersOwnTimeIsNotTheServersSilence() async throws {
         let clock = Mutex(ContinuousClock.now)
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
@@ -53,14 +53,14 @@ import Testing
         }
     }
 
-    /// A socket that listens and never accepts drops what does not fit its queue.
+    /// A listening socket that never accepts drops connections beyond its queue.
     @Test func aConnectionThatIsNeverMadeIsGivenUp() async throws {
         let listener = try LoopbackSocket.bound(queue: 0)
         let queue = (0..<4).map { _ in LoopbackSocket(nonBlocking: true) }
         defer { for socket in queue + [listener] { socket.close() } }
         for socket in queue { socket.connect(to: listener.port) }
         let url = "http://127.0.0.1:\(listener.port)/feed"
-        // With the client's own limit it would be the head that is late.
+        // With the client's default limit, the missing head would be reported first.
         let error = await failure {
             _ = try await FeedSource(url).contents(
                 Self.options.with(\.connectTimeout, .milliseconds(500)).with(\.headTimeout, .seconds(5)))
@@ -68,7 +68,7 @@ import Testing
         #expect(error as? FeedError == .unavailable(url: url, reason: "no connection within 0.5 seconds"))
     }
 
-    /// What listens and never accepts is connected to, and says nothing: neither in the TLS handshake nor as a proxy.
+    /// A socket that listens and never accepts can be connected to, but does not respond: neither to TLS nor as a proxy.
     @Test func aHandshakeThatNeverEndsIsGivenUp() async throws {
         let listener = try LoopbackSocket.bound()
         defer { listener.close() }
@@ -94,7 +94,7 @@ import Testing
             let fetch = Task {
                 try await FeedSource(url).contents(Self.options.with(\.connectTimeout, .seconds(600)))
             }
-            // Whenever it comes.
+            // Cancel the fetch at any moment of the handshake.
             try await Task.sleep(for: .milliseconds(100))
             fetch.cancel()
             let error = await failure { _ = try await fetch.value }
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// However much the server has sent, the reader gets it in pieces that fit a small machine.
+    /// Even if the server has sent more, the reader gets pieces that fit a small machine.
     @Test func aSlowReaderIsNotFlooded() async throws {
         try await withTemporaryFolder { folder in
             let certificates = try TestCertificates(in: folder)

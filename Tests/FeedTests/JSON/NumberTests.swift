@@ -33,7 +33,7 @@ import Testing
         #expect(read("1" + String(repeating: "0", count: 300) + "e-300").integer == 1)
     }
 
-    /// Leading zeros, and an exponent that cancels them, each beyond any sensible limit.
+    /// Leading zeros, and an exponent that cancels them. The number of either is far beyond any sensible limit.
     @Test func anExponentBehindAMillionDigitsStillCounts() {
         let number = read("0." + String(repeating: "0", count: 1_000_010) + "15e1000012")
         #expect(number.double == 15)
@@ -64,7 +64,7 @@ extension SplitMix64 {
         case 5:
             return sign
                 + "0.\(String(repeating: "0", count: below(30)))\(digits(1 + below(25)))E+\(below(40))"
-        // Halfway between two doubles, and one digit more or less.
+        // A number halfway between two doubles, followed by one to three decimals.
         case 6:
             return sign
                 + "\((UInt64(1) << 53 + UInt64(below(1 << 50))) &* 2 + 1).\(digits(below(3)))\(below(10))"
@@ -78,6 +78,6 @@ extension SplitMix64 {
 }
 
 extension String {
-    /// Swift prints `inf` and `nan`, which JSON does not know.
+    /// Swift prints `inf` and `nan`, which are not JSON.
     fileprivate var isJSONNumber: String? { hasSuffix("f") || hasSuffix("n") || hasSuffix(")") ? nil : self }
 }

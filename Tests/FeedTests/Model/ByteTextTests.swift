@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Numbers as text")
 struct ByteTextTests {
-    /// Numbers with few decimals, as feeds have them, and any others.
+    /// Numbers with few decimals, as in feeds, and random ones.
     private var numbers: [Double] {
         var random = seededRandom()
         let rounded = (0..<20_000).map { index in

@@ -4,7 +4,7 @@ import Testing
 @Suite("Dates")
 struct CivilDateTests {
     @Test(
-        "A date some months later keeps its day, or is the month's last",
+        "A date some months later keeps its day, or is the last day of its month",
         arguments: [
             ("2024-01-31", 1, "2024-02-29"), ("2023-01-31", 1, "2023-02-28"),
             ("2024-03-31", -1, "2024-02-29"),
@@ -17,7 +17,7 @@ struct CivilDateTests {
         #expect(start.adding(months: months).start == Instant(expected))
     }
 
-    @Test("A moment's date is that of UTC, also before 1970")
+    @Test("The date of a moment is in UTC, even before 1970")
     func dates() throws {
         for (text, year, month, day) in [
             ("1970-01-01", 1970, 1, 1), ("1969-12-31T23:59:59.999Z", 1969, 12, 31),

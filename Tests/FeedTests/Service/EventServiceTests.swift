@@ -5,7 +5,7 @@ import Testing
 @Suite("Event services as sources")
 struct EventServiceTests {
     @Test(
-        "A service has one name, however its URL is written; a feed and a query are none",
+        "Every spelling of a service's URL gives the same service; a feed and a query are not services",
         arguments: [
             ("usgs", "https://earthquake.usgs.gov/fdsnws/event/1/"),
             ("https://earthquake.usgs.gov/fdsnws/event/1", "https://earthquake.usgs.gov/fdsnws/event/1/"),
@@ -27,7 +27,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "A question names the beginning of time, or the USGS would look at 30 days; and no type for deletions"
+        "A query starts at the beginning of time, because the USGS defaults to 30 days; one for deletions has no type"
     )
     func urls() {
         var question = EventService.Question(updatedAfter: Instant("2026-11-24T05:30:00.123Z"))
@@ -42,13 +42,13 @@ struct EventServiceTests {
         #expect(
             EventService.usgs.countURL(of: window).hasSuffix(
                 "count?format=text&starttime=2020-01-01T00:00:00.000&endtime=2020-01-01T23:59:59.999999"))
-        // Nothing of it is secret.
+        // The URL has no secret to hide.
         #expect(
             "\(FeedSource.url(EventService.usgs.queryURL(of: question)))"
                 == EventService.usgs.queryURL(of: question))
     }
 
-    @Test("Another Quakes is followed by its changes, at /changes and nowhere else")
+    @Test("Another Quakes can be followed only at /changes")
     func changes() {
         let stream = ChangesSource(FeedSource("http://first:8080/changes"))
         #expect(stream?.host == "first")
@@ -61,7 +61,7 @@ struct EventServiceTests {
     // MARK: Counts
 
     @Test(
-        "A count is a short answer: the rest of a long one is not waited for",
+        "A count is a short answer, so the rest of a long one is not awaited",
         arguments: [(" 17\n", 17), (#"{"count": 17, "maxAllowed": 20000}"#, 17), ("many", nil), ("", nil)])
     func count(_ text: String, _ count: Int?) async throws {
         let long = Array((text + String(repeating: " ", count: 2000)).utf8)
@@ -86,7 +86,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "A deletion is named by its id, by net and code, or by a single one of its ids",
+        "A deletion is identified by its id, by net and code, or by the only one of its ids",
         arguments: [
             #"{"id":"us1","properties":{"updated":5,"status":"deleted"}}"#,
             #"{"id":null,"geometry":null,"properties":{"updated":5,"net":"us","code":"1","mag":null}}"#,
@@ -97,7 +97,7 @@ struct EventServiceTests {
         #expect(deletion == StatedDeletion(code: "us1", at: Instant(milliseconds: 5)))
     }
 
-    @Test("It is the service's of its own URL, if it has one")
+    @Test("A deletion belongs to the service in its URL, if it has one")
     func service() throws {
         let deletion = try deletion(
             #"{"id":"us1","properties":{"updated":5,"url":"https://Host.example/e","status":"deleted"}}"#)
@@ -105,7 +105,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "An unusable deletion says why",
+        "An unusable deletion is rejected with the reason",
         arguments: [
             (
                 #"{"id":null,"properties":{"updated":5,"status":"deleted","ids":null}}"#,

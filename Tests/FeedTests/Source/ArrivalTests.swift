@@ -6,12 +6,12 @@ import Testing
 
 @testable import Feed
 
-/// How far the reading of a feed is known to be.
+/// How much of a feed has been read, and of how much.
 @Suite("Arrival")
 struct ArrivalTests {
     private static let feed = bytes(of: SampleFeed(count: 2000))
 
-    @Test("Of a compressed file, the compressed bytes count, up to the file's size")
+    @Test("For a compressed file, the compressed bytes are counted, up to the file's size")
     func file() async throws {
         let compressed = gzip(Self.feed)
         let path = FileManager.default.temporaryDirectory.appending(path: "feed-\(UUID()).gz").path
@@ -24,7 +24,7 @@ struct ArrivalTests {
         #expect(compressed.count < Self.feed.count)
     }
 
-    @Test("Over HTTP the length is the Content-Length")
+    @Test("Over HTTP, the length is the Content-Length")
     func http() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             let arrivals = try await arrivals(of: .url(server.url("/feed")))
@@ -34,7 +34,7 @@ struct ArrivalTests {
         }
     }
 
-    @Test("The length of a body in chunks is unknown")
+    @Test("The length of a chunked body is unknown")
     func chunked() async throws {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
         try await TestFeedServer.run(script: [.raw("\(head)3\r\nabc\r\n0\r\n\r\n")]) { server in

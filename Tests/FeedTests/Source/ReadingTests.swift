@@ -58,7 +58,7 @@ import Testing
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "pipe").path
             #expect(mkfifo(path, 0o600) == 0)
-            // Opened for both ends, so that it does not wait.
+            // The pipe is opened for reading too, so that opening it does not wait.
             let writer = FileHandle(fileDescriptor: open(path, O_RDWR), closeOnDealloc: true)
             let thread = Thread {
                 for start in stride(from: 0, to: Self.feed.count, by: 1000) {
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// The writer comes late, or never: opening the pipe must not hold anything up.
+    /// The writer may come late, or never, so opening the pipe must not block.
     @Test func cancellationEndsTheWaitForASilentPipe() async throws {
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "pipe").path

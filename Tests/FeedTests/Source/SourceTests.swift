@@ -33,7 +33,7 @@ import Testing
         ("https://host/@user", "https://host/@user"), ("https://host:80/a@b", "https://host:80/a@b"),
         ("https://[::1]/a@b", "https://[::1]/a@b"), ("https://user:se/cret@host/a", "https://host/a"),
         ("https://user:se#cr?et@host/a", "https://host/a"),
-        // A mark that combines with what is before it.
+        // The mark combines with the character before it.
         ("https://\u{301}user:secret@host/a", "https://host/a"),
         ("https://user:secret@\u{301}host/a", "https://\u{301}host/a"),
     ])

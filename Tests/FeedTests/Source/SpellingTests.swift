@@ -6,7 +6,7 @@ import Testing
 @Suite("Spelling")
 struct SpellingTests {
     @Test(
-        "A misspelt word suggests the one that was probably meant, and any other word none",
+        "A misspelt word suggests the word that was probably meant, and any other word suggests none",
         arguments: [
             ("all_dya", "all_day"), ("al_day", "all_day"), ("all_dayy", "all_day"), ("all-hour", "all_hour"),
             ("ALL_WEEK", "all_week"), ("2.5_mont", "2.5_month"), ("nosuch", nil), ("a", nil), ("", nil),
@@ -16,7 +16,7 @@ struct SpellingTests {
         #expect(closestSpelling(of: word, among: FeedSource.summaryFeeds) == meant)
     }
 
-    @Test("Swapped neighbours are one mistake, as insertion, removal and replacement are")
+    @Test("Two swapped neighbours are one mistake, like an insertion, a removal or a replacement")
     func distances() {
         #expect(
             closestSpelling(of: "abcd", among: ["badc"]) == nil, "two mistakes are too many for four letters")
@@ -32,11 +32,11 @@ struct SpellingTests {
         let comparing = processorTime {
             #expect(closestSpelling(of: word, among: FeedSource.summaryFeeds) == nil)
         }
-        // Comparing it with each name takes hundreds of times as long.
+        // Comparing the whole word with each name would take hundreds of times as long.
         #expect(comparing < 20 * reading)
     }
 
-    /// What this thread computes in `body`, in nanoseconds, however busy the machine is.
+    /// The processor time that this thread spends in `body`, in nanoseconds, which does not depend on other processes.
     private func processorTime(_ body: () -> Void) -> Int {
         func now() -> Int {
             var time = timespec()
@@ -48,7 +48,7 @@ struct SpellingTests {
         return now() - start
     }
 
-    @Test("A missing file suggests a feed; a path that looks like none does not")
+    @Test("A missing file suggests a feed, unless it looks like a path")
     func missingFile() async {
         for (path, reason) in [
             ("all_dya", "No such file or directory; did you mean all_day?"),

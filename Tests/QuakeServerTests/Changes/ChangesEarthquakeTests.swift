@@ -5,13 +5,13 @@ import Testing
 
 @testable import QuakeServer
 
-/// A change of which rows are one earthquake reaches those who follow the rows, though no row has changed.
+/// When the rows of an earthquake change, clients that follow those rows are told, even though no row itself has changed.
 @Suite("Earthquakes in the stream of changes")
 struct ChangesEarthquakeTests {
     private let server = TestServer.shared
 
     @Test(
-        "A row that is one with others comes with its earthquake: in the snapshot, live and from the history, filtered or not"
+        "A row in an earthquake comes with that earthquake: in the snapshot, live and from the history, filtered or not"
     )
     func named() async throws {
         try await server.withDatabase { database in
@@ -30,7 +30,8 @@ struct ChangesEarthquakeTests {
                             Self.earthquakes(snapshot)["us1"] == (isFiltered ? nil : ["us1", "gfz:a us1"]))
                         #expect(Self.earthquakes(snapshot)["emsc:b"] == [])
 
-                        // A third row joins. All that are selected say so, and nothing of them has changed.
+                        // A third row joins. Every selected row comes with the new earthquake, although its own columns have not
+                        // changed.
                         try await database.group(["us1", "gfz:a", "emsc:b"], preferred: "gfz:a")
                         let end = try await database.newestToken()
                         let live = await client.events(upTo: end)
@@ -57,7 +58,7 @@ struct ChangesEarthquakeTests {
         }
     }
 
-    @Test("When an earthquake parts, its rows come without one; a deleted row comes once, as deleted")
+    @Test("When an earthquake is split, its rows come without one; a deleted row comes once, as deleted")
     func parted() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -86,7 +87,7 @@ struct ChangesEarthquakeTests {
         }
     }
 
-    /// The preferred row and the members of the earthquake that each row was last named with; empty for none.
+    /// The preferred row and the members of the earthquake that last came with each row; empty if the row came without one.
     private static func earthquakes(_ events: [StreamClient.Event]) -> [String: [String]] {
         var found: [String: [String]] = [:]
         for event in events {

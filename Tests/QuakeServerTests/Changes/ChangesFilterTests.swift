@@ -7,12 +7,12 @@ import Testing
 
 @testable import QuakeServer
 
-@Suite("The stream of changes of some events")
+@Suite("The filtered stream of changes")
 struct ChangesFilterTests {
     private let server = TestServer.shared
 
-    /// The oracle is the query with the same parameters, as of the position's token.
-    @Test("At each position a client has what the query gives, live and from the history")
+    /// The oracle is a query with the same parameters, as of the position's token.
+    @Test("At each position a client has the result of the query, live and from the history")
     func oracle() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
@@ -30,7 +30,7 @@ struct ChangesFilterTests {
                         let newest = try await database.newestToken()
                         events += await client.events(upTo: newest)
                         try await Self.check(events, filter, site)
-                        // From the history, in one pass.
+                        // These come from the history, in one pass.
                         for token in [1, newest / 2] {
                             let query = "\(filter)&after=\(token)"
                             let late = try await StreamClient.with(site, query) { await $0.pass() }
@@ -42,7 +42,6 @@ struct ChangesFilterTests {
         }
     }
 
-    /// Applies the stream pass by pass, and asks the query at each position.
     private static func check(_ events: [StreamClient.Event], _ filter: String, _ site: TestSite) async throws
     {
         var replica = StreamReplica()
@@ -55,7 +54,7 @@ struct ChangesFilterTests {
         #expect(replica.snapshots == ["first start"])
     }
 
-    /// A pass has all changes of what was or is selected, and says which is.
+    /// Checks that a pass has all changes of rows that are or were selected, and says which of them still are.
     private static func checkChanges(
         _ pass: [StreamClient.Event], after token: Int, _ filter: String, _ site: TestSite
     ) async throws {
@@ -85,7 +84,7 @@ struct ChangesFilterTests {
         return Set(lines.map { String($0.split(separator: ",", omittingEmptySubsequences: false)[11]) })
     }
 
-    /// No least value is above its greatest one: such a query is refused.
+    /// The minimum of a filter is never above its maximum, because the service refuses such a query.
     private func filter(_ random: inout SplitMix64) -> String {
         let all = [
             "minmagnitude=\(Double(random.below(30)) / 10)",

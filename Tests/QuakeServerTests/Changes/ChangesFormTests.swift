@@ -37,7 +37,7 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("Without that wish, the same comes as lines, which are those of quakes follow")
+    @Test("Without a request for Server-Sent Events, the same comes as the lines that quakes follow writes")
     func lines() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -62,7 +62,7 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("A stream can begin now, without rows, and HEAD gives its head only")
+    @Test("A stream can begin now, without rows, and HEAD gives only its head")
     func now() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -79,7 +79,7 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("Silence is filled: with a comment, or with an empty line", arguments: [true, false])
+    @Test("An idle stream gets heartbeats: a comment, or an empty line", arguments: [true, false])
     func heartbeat(events: Bool) async throws {
         try await server.withDatabase { database in
             var settings = ServerSettings.patient
@@ -96,7 +96,7 @@ struct ChangesFormTests {
     }
 
     @Test(
-        "What cannot be meant is refused in words",
+        "A request that makes no sense is refused with a reason",
         arguments: [
             ("limit=5", "limit is not for changes"), ("asof=1", "asof is not for changes"),
             ("minmagnitud=5", "unknown parameter: minmagnitud; did you mean minmagnitude?"),

@@ -13,7 +13,7 @@ struct ChangesResumeTests {
     /// client    query      follows after its position …       cut after each event; resumes after the last id it has
     /// writer          w1               w2 w3 …
     ///
-    /// The first server has the passes in memory. The second one reads them from the history.
+    /// The first server keeps the passes in memory. The second one reads them from the history.
     @Test("A client that is cut off after any event misses nothing, and gets nothing twice")
     func everyCut() async throws {
         try await server.withDatabase { database in
@@ -27,7 +27,7 @@ struct ChangesResumeTests {
                 try await writer.write(1, to: database)
                 return try await StreamClient.with(site, "after=\(start)") { client in
                     var events: [StreamClient.Event] = []
-                    // At least five passes, however slow the service is.
+                    // Write at least five passes, even if the service is slow and combines them.
                     for _ in 0..<5 {
                         try await writer.write(3, to: database)
                         events += await client.events(upTo: try await database.newestToken())
@@ -48,7 +48,7 @@ struct ChangesResumeTests {
     ) async throws {
         let newest = try await database.newestToken()
         let changes = events.filter(\.isChange)
-        // Each part of the stream that ends with a position, and all that can be cut off behind it.
+        // Resume after every position in the stream.
         for id in [start] + events.compactMap(\.id) {
             let token = try #require(Position(word: id)?.token)
             let resumed = try await StreamClient.with(site, "after=now", lastID: id) { client in
@@ -58,7 +58,7 @@ struct ChangesResumeTests {
             #expect(resumed.filter(\.isChange).map(\.place) == expected.map(\.place))
             #expect(resumed.filter(\.isSnapshot).isEmpty)
         }
-        // With a part of a pass twice, the rows are the same.
+        // When a part of a pass is applied twice, the rows are the same.
         let rows = try await StreamReplica.table(of: database)
         for cut in events.indices {
             var replica = StreamReplica()
@@ -72,7 +72,7 @@ struct ChangesResumeTests {
 
     /// client    query at p        follows after p
     /// writer    …  …  …  …  …  …  …  …  …  …
-    @Test("A query and the stream after its position are the table, whatever is written meanwhile")
+    @Test("A query and the stream after its position give the table, even while rows are being written")
     func noGap() async throws {
         try await server.withDatabase { database in
             let random = seededRandom()
@@ -108,7 +108,7 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("A token alone is a position too, in a gap as well")
+    @Test("A token without the rest of a position is accepted, even if no transaction has that token")
     func token() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())
@@ -131,7 +131,7 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("A position that no longer holds is said, and the stream begins anew")
+    @Test("The stream names a position that no longer holds, and starts with a snapshot")
     func noLongerHolds() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())
@@ -162,9 +162,9 @@ struct ChangesResumeTests {
         }
     }
 
-    /// database   stops                                  starts, has a change
-    /// client             is told, asks how the server is                     gets it
-    @Test("A live client is told once that the database is away, and the server's health says so at once")
+    /// database   stops                                  starts, gets a change
+    /// client             is told so, asks for the health                 gets the change
+    @Test("A live client is told once that the database is away, and the server's health reports it immediately")
     func away() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -184,9 +184,9 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("A restart of the database costs a live client nothing but time")
+    @Test("A restart of the database delays a live client, and has no other effect")
     func restart() async throws {
-        // Else a commit that a client has might be lost.
+        // Without this setting, a crash could lose a commit that the client already has.
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)
         #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
@@ -219,7 +219,7 @@ extension TestDatabase {
         try await query("select history.current_token() as token")[0].decode("token")
     }
 
-    /// The places of the changes between two tokens.
+    /// The places (token and ordinal) of the changes between two tokens.
     func changes(after token: Int, upTo last: Int) async throws -> [String] {
         try await query(
             "select token || '.' || ordinal as place from history.changes(\(token), 'quake', \(last))"

@@ -3,11 +3,11 @@ import QuakeServer
 import TestSupport
 import Testing
 
-@Suite("The story of an event")
+@Suite("The history of an event")
 struct EventHistoryTests {
     private let server = TestServer.shared
 
-    @Test("It has every change that the history keeps, and the event as it is")
+    @Test("Has every change that the history keeps, and the event's present row")
     func story() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -24,7 +24,7 @@ struct EventHistoryTests {
                 #expect(lines.dropLast().allSatisfy { $0["row"] == nil })
                 let row = try #require(lines.last?["row"] as? [String: Any])
                 #expect(row["magnitude"] as? Double == 6)
-                // What was overwritten, put back from the end, is the first state.
+                // Applying the overwritten values backwards gives the first state.
                 var state = row
                 for line in lines.dropLast().reversed() {
                     state.merge(line["before"] as? [String: Any] ?? [:]) { $1 }
@@ -44,7 +44,7 @@ struct EventHistoryTests {
     /// client                                     follows       gets the second change
     /// writer       makes the first change                makes the second change
     @Test(
-        "Nobody is told who made a change, if the operator wants that: in a story, from the history or live")
+        "The operator can hide who made a change: in an event's history, and in the stream, late or live")
     func hiddenAuthors() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -81,7 +81,7 @@ struct EventHistoryTests {
         }
     }
 
-    @Test("Who has just been told of a change is never told that the event is unchanged")
+    @Test("A client that was just told of a change is never told that the event is unchanged")
     func justTold() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(1).document)
@@ -93,7 +93,7 @@ struct EventHistoryTests {
                         let tag = try #require(try await site.get("/history/usc0").headers["etag"])
                         try await database.query(
                             "update quake set place = \("\(number)") where code = 'usc0'")
-                        // Heard as soon as it is sent: the pass has not ended yet.
+                        // The change arrives as soon as it is sent, before the end of its pass.
                         while let event = await client.next(), !event.isChange {}
                         #expect(try await site.get("/history/usc0", ["If-None-Match": tag]).status == 200)
                         _ = await client.pass()
@@ -103,7 +103,7 @@ struct EventHistoryTests {
         }
     }
 
-    @Test("An event that is gone has one too, and one that never was is 404")
+    @Test("A deleted event also has a history, and an unknown event is 404")
     func gone() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

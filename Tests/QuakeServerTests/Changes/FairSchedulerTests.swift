@@ -10,9 +10,9 @@ import Testing
 struct FairSchedulerTests {
     private let loop = MultiThreadedEventLoopGroup.singleton.next()
 
-    /// one    takes its turn again and again
+    /// member takes its turn again and again
     /// pipe   has bytes                                    they are read
-    @Test("Who always wants another turn does not keep the loop from its sockets")
+    @Test("A member that always wants another turn does not keep the loop from its sockets")
     func sockets() async throws {
         let pipe = Pipe()
         let arrival = Arrival()
@@ -42,7 +42,7 @@ struct FairSchedulerTests {
     }
 
     @Test(
-        "Groups take turns, and the members of each, so that a large one costs the others no more than a small one"
+        "Groups take turns, and so do the members of a group, so a large group delays others no more than a small one"
     )
     func order() async throws {
         let order = try await loop.flatSubmit { [loop] in
@@ -59,7 +59,7 @@ struct FairSchedulerTests {
     }
 }
 
-/// Notes when bytes come.
+/// Records that bytes have arrived.
 private final class Arrival: ChannelInboundHandler, Sendable {
     typealias InboundIn = ByteBuffer
 

@@ -4,11 +4,11 @@ import QuakeServer
 import TestSupport
 import Testing
 
-@Suite("What one client of the changes costs the others")
+@Suite("Fairness between clients of the changes")
 struct FairnessTests {
     private let server = TestServer.shared
 
-    /// Makes whatever asks for a distance wait until nobody holds the lock 7.
+    /// Makes queries by distance wait until the lock 7 is free.
     private static let slowDistance = """
         create or replace function report.distance_km(
             latitude_1 double precision, longitude_1 double precision,
@@ -16,10 +16,10 @@ struct FairnessTests {
         language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(7); return 0; end $$
         """
 
-    /// test          holds a lock                                                              lets go
+    /// test          holds a lock                                                              releases it
     /// four clients                ask for snapshots that wait for it                                   get them
     /// another one                                     was away for a moment, and resumes
-    @Test("Who was away for a moment never stands behind snapshots, and who waits hears something")
+    @Test("A client that resumes never waits behind snapshots, and waiting clients get heartbeats")
     func lanes() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -60,9 +60,9 @@ struct FairnessTests {
 
     /// clients    of one address ask for pasts that wait for a lock                              get them
     /// another                                                       asks for a past, too                   is second
-    /// others                                                        ask for all that is short
+    /// others                                                        ask short questions, and get their answers
     @Test(
-        "What is short, kept or about the server never stands behind costly questions, which take turns by address"
+        "Short, cached and monitoring requests never wait behind costly ones, which take turns by address"
     )
     func costly() async throws {
         try await server.withDatabase { database in
@@ -115,7 +115,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("What takes the database too long is given up, and frees its session")
+    @Test("A query that takes the database too long is cancelled, and frees its session")
     func limit() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -137,10 +137,10 @@ struct FairnessTests {
         }
     }
 
-    /// slow clients     each with its own filter; read their first position, and no more       are dropped
+    /// slow clients     each with its own filter; read the head, and no more                   are dropped
     /// quick client                                                   reads all
-    /// writer                                     writes on and on
-    @Test("Slow clients are dropped, whatever their filters, and a quick one misses nothing")
+    /// writer                                     writes until then
+    @Test("Slow clients are dropped, with any filters, and a quick client misses nothing")
     func slowFilters() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -164,9 +164,9 @@ struct FairnessTests {
         }
     }
 
-    /// slow clients    ask for the same snapshot, read its head               find it cut off
+    /// slow clients    ask for the same snapshot, read its head               some find it cut off
     /// quick client                                       asks for other snapshots, again and again
-    @Test("Snapshots that nobody reads make room for others, and are counted once for all who have the same")
+    @Test("Snapshots that clients do not read give way to others, and a shared snapshot counts only once")
     func snapshots() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(10_000).document)
@@ -174,20 +174,20 @@ struct FairnessTests {
             let room = 12 << 20
             settings.spooledBytes = room
             try await TestSite.run(of: database, settings) { site in
-                // Before it follows, it may begin the same snapshot twice.
+                // Before the server follows the changes, it may begin the same snapshot twice.
                 try await waitUntil { try await site.get("/health").status == 200 }
                 let slow = (0..<30).map { _ in LoopbackSocket() }
                 defer { for client in slow { client.close() } }
                 for client in slow {
                     #expect(await site.begin("/changes", on: client).hasPrefix("HTTP/1.1 200"))
                 }
-                // Each by itself would have taken 7 MB.
+                // Separate snapshots would take 7 MB each.
                 try await waitUntil {
                     try await site.get("/metrics").text.contains("quakes_sessions_used 0\n")
                 }
                 #expect(try await site.get("/metrics").text.contains("quakes_slow_clients_dropped_total 0\n"))
                 let held = try await spooled(site)
-                // There is no room for another one.
+                // The quota has no room for a second snapshot.
                 #expect(held > room / 2)
                 for number in 1...4 {
                     let rows = try await StreamClient.with(site, "minmagnitude=-\(number)") { client in
@@ -195,7 +195,7 @@ struct FairnessTests {
                     }
                     #expect(rows == 10_000)
                     #expect(try await site.get(dayPath).status == 200)
-                    // Who has all gives the room back soon.
+                    // A client that has read everything soon releases its room.
                     try await waitUntil { try await spooled(site) <= held }
                 }
                 #expect(
@@ -204,7 +204,7 @@ struct FairnessTests {
         }
     }
 
-    /// Clients that are live, each with its own filter. They have read the head.
+    /// Connects live clients, each with its own filter, and reads only the heads of their answers.
     private func liveClients(_ count: Int, of site: TestSite) async throws -> [LoopbackSocket] {
         let clients = (0..<count).map { _ in LoopbackSocket() }
         for (number, client) in clients.enumerated() {
@@ -217,7 +217,7 @@ struct FairnessTests {
         return clients
     }
 
-    /// The bytes that wait in files.
+    /// How many bytes wait in files.
     private func spooled(_ site: TestSite) async throws -> Int {
         let text = try await site.get("/metrics").text
         return try #require(text.firstMatch(of: /\nquakes_spooled_bytes (\d+)/).flatMap { Int($0.1) })

@@ -3,7 +3,7 @@ import SampleFeed
 import TestSupport
 import Testing
 
-@Suite("Clients that are live")
+@Suite("Live clients")
 struct LiveClientTests {
     private let server = TestServer.shared
 
@@ -39,7 +39,7 @@ struct LiveClientTests {
     /// slow client    reads its first position, and no more                      dropped      resumes
     /// other client                              reads all
     /// writer                            writes more than the server keeps
-    @Test("One that does not read is dropped, delays no other, and can resume")
+    @Test("A client that does not read is dropped, delays no other, and can resume")
     func slow() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -127,8 +127,8 @@ struct LiveClientTests {
 
     /// server's own session     fails                           looks at the table for the first time
     /// client                          takes a snapshot                 takes another one
-    /// writer                                         alters it
-    @Test("ALTER TABLE brings a fresh start, even from before the server has looked at the table")
+    /// writer                                         alters the table
+    @Test("ALTER TABLE brings a fresh start, even if the server has not looked at the table before")
     func alteredEarly() async throws {
         try await server.withRoles { roles in
             let database = roles.database
@@ -153,10 +153,10 @@ struct LiveClientTests {
         }
     }
 
-    /// writer     locks the table                                        lets go
+    /// writer     locks the table                                        releases it
     /// clients                      ask for snapshots, and wait                    get them
     @Test(
-        "However many need the history at once, each gets it in turn, and who needs the same gets it together"
+        "Any number of clients can wait for the history; each gets it in turn, and equal requests share an answer"
     )
     func turns() async throws {
         try await server.withDatabase { database in
@@ -195,7 +195,7 @@ struct LiveClientTests {
         }
     }
 
-    @Test("More than may follow are told to come back")
+    @Test("A client beyond the maximum number of streams is refused, with Retry-After")
     func full() async throws {
         try await server.withDatabase { database in
             var settings = ServerSettings.patient
@@ -207,7 +207,7 @@ struct LiveClientTests {
                     #expect(answer.status == 503)
                     #expect(answer.headers["retry-after"] == "5")
                 }
-                // There is room again once the server has noticed that the first one is gone.
+                // The server has room again once it has noticed that the first client is gone.
                 try await waitUntil {
                     try await StreamClient.with(site, "after=now") { $0.status == 200 }
                 }
@@ -215,7 +215,7 @@ struct LiveClientTests {
         }
     }
 
-    @Test("When the server ends, a stream ends properly, at a position")
+    @Test("When the server shuts down, a stream ends properly, at a position")
     func ending() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)

@@ -11,7 +11,7 @@ struct LivePassTests {
         nonce: "3f9a01c7")
 
     @Test(
-        "One address cannot have more filters applied than it may have streams, and costs nobody else theirs")
+        "One address can have as many filters applied as it may have streams, at no cost to other addresses")
     func limit() throws {
         let pass = LivePass(0, ChangeLines(), ChangedQuakes(), from: Self.position, to: Self.position)
         var asked: [String] = []
@@ -24,15 +24,15 @@ struct LivePassTests {
         let size = pass.size
         for number in 4...1000 { #expect(try selected("a\(number)", by: "192.0.2.1") == "never") }
         #expect(pass.size == size)
-        // What somebody else had applied already is for all.
+        // A filter that was applied for one address is available to all.
         #expect(try selected("b1", by: "192.0.2.2") == "soon")
         #expect(try selected("b1", by: "192.0.2.1") == "soon")
-        // Those who are not told apart speak for many.
+        // Clients behind a proxy that names no addresses have no limit: they may be many.
         for number in 1...10 { #expect(try selected("c\(number)", by: nil) == "soon") }
         #expect(asked == ["a1", "a2", "a3", "b1"] + (1...10).map { "c\($0)" })
     }
 
-    @Test("A pass that was read while nobody had a filter has the answer to none")
+    @Test("A pass that was read without filters leaves filtered clients to the history")
     func withoutQuakes() throws {
         let pass = LivePass(0, ChangeLines(), nil, from: Self.position, to: Self.position)
         let filter = ChangeFilter(key: ExactText("a"), selection: QuakeSelection())

@@ -5,13 +5,13 @@ import Subprocess
 import TestSupport
 import Testing
 
-@Suite("Asking for the changes again and again")
+@Suite("Long polling for changes")
 struct LongPollTests {
     private let server = TestServer.shared
 
     /// clients    ask after p, and wait                        all get the same
     /// writer                               commits
-    @Test("All who wait at the same position get the same bytes, which a cache may give to others")
+    @Test("All clients that wait at the same position get the same bytes, which a cache may share")
     func same() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -40,13 +40,13 @@ struct LongPollTests {
                 #expect(events.count == 2 && events[0].isChange && events[1].isPosition)
                 #expect(Position(word: answer.headers["quakes-position"] ?? "")?.json == events[1].data)
                 #expect(answer.token == 2)
-                // Who comes later gets the same, as long as nothing else has happened.
+                // A later client gets the same answer, as long as nothing else has changed.
                 #expect(try await site.get(path).text == answer.text)
             }
         }
     }
 
-    @Test("Without a change in time, the answer is the client's own position, which no cache keeps for long")
+    @Test("Without a change in time, the answer is the client's own position, and caches keep it only briefly")
     func silence() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -66,9 +66,9 @@ struct LongPollTests {
         }
     }
 
-    /// The oracle is the query with the same parameters, as of the position's token.
+    /// The oracle is a query with the same parameters, as of the position's token.
     @Test(
-        "Step by step a client has what the query gives, whatever is written meanwhile, from wherever it comes"
+        "Poll by poll, a client has the result of the query, even while rows are written, from any start"
     )
     func oracle() async throws {
         try await server.withDatabase { database in
@@ -109,8 +109,8 @@ struct LongPollTests {
 
     /// writer                     commits
     /// stream     without filter              has the pass
-    /// clients                                                ask before it, each with another filter
-    @Test("A client with a filter gets what came while nobody had one")
+    /// clients                                                ask from before the pass, each with another filter
+    @Test("A client with a filter gets changes that arrived before any client had a filter")
     func filterAfterwards() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -132,7 +132,7 @@ struct LongPollTests {
         }
     }
 
-    @Test("Last-Event-ID is for streams: what a cache keeps is the same whatever else a client sends")
+    @Test("Last-Event-ID has no effect on polls: a cacheable answer does not depend on other fields")
     func lastID() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -148,7 +148,7 @@ struct LongPollTests {
     }
 
     @Test(
-        "A position whose time is none, or that lacks a part, is wrong usage",
+        "A position with an invalid time, or with a part missing, is wrong usage",
         arguments: ["/changes?wait=0&after=", "/fdsnws/event/1/count?asof="],
         ["1_2026-13-45T99:99:99.000000Z_3f9a01c7", "1_2026-11-25T09:00:00.000000Z"])
     func noTime(path: String, beginning: String) async throws {
@@ -162,7 +162,7 @@ struct LongPollTests {
         }
     }
 
-    @Test("A position that no longer holds is said, and the answer is a fresh snapshot")
+    @Test("The answer names a position that no longer holds, and is a fresh snapshot")
     func expired() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -178,13 +178,13 @@ struct LongPollTests {
         }
     }
 
-    @Test("The reader that docs/scaling.md shows follows the changes")
+    @Test("The reader in docs/scaling.md follows the changes")
     func documented() async throws {
         let text = try String(contentsOf: projectFile("docs/scaling.md"), encoding: .utf8)
         let code = text.split(separator: "\n", omittingEmptySubsequences: false)
             .drop { $0 != "    import http.client, json, time, urllib.request" }
             .prefix { $0.isEmpty || $0.hasPrefix("    ") }.map { $0.dropFirst(4) }.joined(separator: "\n")
-        // Ends with the deletion.
+        // The reader ends with the deletion.
         let ending = """
             import sys
             def print(line, flush):
@@ -218,7 +218,7 @@ struct LongPollTests {
         }
     }
 
-    @Test("When the server ends, those who wait get their answer")
+    @Test("When the server shuts down, waiting clients get their answers")
     func ending() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -239,14 +239,13 @@ struct LongPollTests {
 }
 
 extension TestAnswer {
-    /// The lines of the body.
     var events: [StreamClient.Event] {
         text.split(separator: "\n").map { StreamClient.Event(data: String($0)) }
     }
 }
 
 extension StreamClient.Event {
-    /// The position that it says.
+    /// The position in the data, if it is one.
     var position: Position? {
         guard let store = members["store"] as? String, let token = members["token"] as? Int,
             let time = members["committed_at"] as? String, let nonce = members["nonce"] as? String

@@ -2,7 +2,7 @@ import PostgreSQL
 import SampleFeed
 import TestSupport
 
-/// Changes a few events at random: transactions of several changes, some of the same event.
+/// Makes random changes to a few events, in transactions of several changes, some of which touch the same event.
 struct RandomWriter {
     var random: SplitMix64
     private let codes = 12

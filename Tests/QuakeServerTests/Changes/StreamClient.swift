@@ -7,7 +7,7 @@ import TestSupport
 final class StreamClient: Sendable {
     private let socket: LoopbackSocket
     private let state = Mutex(State())
-    /// The head of the answer, as it came.
+    /// The head of the answer, as received.
     let head: String
 
     private struct State {
@@ -37,7 +37,6 @@ final class StreamClient: Sendable {
 
     private let isEvents: Bool
 
-    /// Connects and reads the head.
     private init(_ site: TestSite, _ target: String, _ headers: [String: String]) {
         isEvents = headers["Accept"]?.contains("event-stream") ?? false
         let fields = headers.map { "\($0.key): \($0.value)\r\n" }.joined()
@@ -69,12 +68,12 @@ final class StreamClient: Sendable {
 
     var status: Int { Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0 }
 
-    /// The next event that is not a heartbeat; nil at the end of the body. Waits as long as it takes.
+    /// The next event that is not a heartbeat; nil at the end of the body. Has no time limit.
     func next() async -> Event? {
         await onThread { self.read() }
     }
 
-    /// The events up to and with the next position. Fewer if the stream ends before.
+    /// The events up to and with the next position, or up to the end of the stream.
     func pass() async -> [Event] {
         await onThread {
             var events: [Event] = []
@@ -96,15 +95,15 @@ final class StreamClient: Sendable {
         return all
     }
 
-    /// Waits until the body ends with this, or has ended.
+    /// Waits until the body received so far ends with this text, or until the stream ends.
     func waitForText(_ end: String) async {
         await onThread { while !self.text.hasSuffix(end), self.readChunk() {} }
     }
 
-    /// Whether the body came to its proper end.
+    /// Whether the body ended with its last chunk.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-    /// All bytes of the body up to now.
+    /// The body received so far.
     var text: String { state.withLock { String(decoding: $0.body, as: UTF8.self) } }
 
     private let unreadBytes = Mutex(0)
@@ -168,13 +167,13 @@ final class StreamClient: Sendable {
     }
 }
 
-/// What a client makes of a stream, by the rules of docs/following.md.
+/// The copy that a client builds from a stream by the rules in docs/following.md.
 struct StreamReplica: Sendable, Equatable {
     /// The rows as JSON, by code.
     var rows: [String: String] = [:]
     var token = 0
     var id: String?
-    /// Places of the changes, in the order in which they came.
+    /// The places of the changes, in the order of their arrival.
     var changes: [String] = []
     var snapshots: [String] = []
 
@@ -212,7 +211,7 @@ struct StreamReplica: Sendable, Equatable {
             decoding: try JSONSerialization.data(withJSONObject: row, options: .sortedKeys), as: UTF8.self)
     }
 
-    /// The table, in the same form.
+    /// The table, in the form of `rows`.
     static func table(of database: TestDatabase) async throws -> [String: String] {
         let rows = try await database.withConnection { connection in
             try await connection.execute(script: "set timezone = 'UTC'", to: "set the time zone")

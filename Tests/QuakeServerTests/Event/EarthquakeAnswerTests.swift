@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeServer
 
-/// Earthquakes that several agencies report: `us1`, `gfz:a` and `emsc:b` are one, whose magnitude is that of `gfz:a`.
+/// Earthquakes with events of several agencies. `us1`, `gfz:a` and `emsc:b` form one, whose magnitude comes from `gfz:a`.
 @Suite("Earthquakes of several agencies in the event service")
 struct EarthquakeAnswerTests {
     private let server = TestServer.shared
@@ -45,7 +45,7 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "QuakeML has all origins and magnitudes of an earthquake, whichever of its events names it, and says which are preferred"
+        "QuakeML has all origins and magnitudes of an earthquake and the preferred ones, for each of its events"
     )
     func quakeML() async throws {
         try await withSite { _, site in
@@ -72,7 +72,7 @@ struct EarthquakeAnswerTests {
             let origins = try await site.get("/fdsnws/event/1/query?includeallorigins=true").text
             #expect(origins.components(separatedBy: "<event publicID=").count == 4)
             #expect(origins.components(separatedBy: "<origin ").count == 6)
-            // The chosen magnitude of one, the magnitude of another, and none of the third.
+            // The first earthquake has its chosen magnitude, another its only one, and the third has none.
             #expect(origins.components(separatedBy: "<magnitude ").count == 3)
             let merged = try await site.get("/fdsnws/event/1/query?merge=true&eventid=gfz:a").text
             #expect(merged.components(separatedBy: "<origin ").count == 2)
@@ -82,7 +82,7 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("In a past the origins are those of that moment")
+    @Test("A past has the origins of its time")
     func past() async throws {
         try await withSite { database, site in
             let token: Int = try await database.query("select history.current_token() as token")[0].decode(
@@ -102,7 +102,7 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("The code of an earthquake that was taken in by another leads on, also when its event is gone")
+    @Test("The code of an earthquake that was merged into another still finds it, even if its event was deleted")
     func mergedCode() async throws {
         try await withSite { database, site in
             try await database.withConnection { connection in
@@ -130,7 +130,7 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("GeoJSON says on request which earthquake an event describes together with others")
+    @Test("GeoJSON names, on request, the earthquake that an event describes with other events")
     func named() async throws {
         try await withSite { _, site in
             let answer = try await site.get("/fdsnws/event/1/query?format=geojson&includeearthquake=true")
@@ -153,7 +153,7 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "What contradicts itself is refused",
+        "A contradictory request is refused",
         arguments: [
             "query?merge=false&includeallorigins=true", "query?merge=true&includedeleted=true&format=csv",
             "query?includeallmagnitudes=true&includedeleted=only&format=csv",

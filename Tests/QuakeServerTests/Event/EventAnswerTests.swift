@@ -31,7 +31,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("CSV has the columns of the USGS, quoted where that is needed")
+    @Test("CSV has the columns of the USGS, quoted where necessary")
     func csv() async throws {
         try await server.withDatabase { database in
             try await database.importRich()
@@ -49,7 +49,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("GeoJSON decodes to the very events of the table, and says how many there are")
+    @Test("GeoJSON decodes to the events of the table, and has their number")
     func geojson() async throws {
         try await server.withDatabase { database in
             try await database.importSample(200)
@@ -69,7 +69,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("One event that is asked for by its id is a feature alone")
+    @Test("A single event requested by its id is one feature, not a collection")
     func alone() async throws {
         try await server.withDatabase { database in
             try await database.importRich()
@@ -91,7 +91,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("QuakeML from a row has the same bytes as from the event")
+    @Test("QuakeML written from a row has the same bytes as QuakeML written from the event")
     func sameXML() async throws {
         try await server.withDatabase { database in
             try await database.importRich()
@@ -101,7 +101,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("An answer of many chunks is whole")
+    @Test("An answer of many chunks is complete")
     func chunks() async throws {
         try await server.withDatabase { database in
             try await database.importSample(2000)
@@ -117,7 +117,7 @@ struct EventAnswerTests {
     }
 
     @Test(
-        "Without events, the answer is 204 or 404 as asked for; else 204 for QuakeML, and empty for the other formats"
+        "Without events, the answer is 204 or 404 as requested; by default 204 for QuakeML, and an empty document otherwise"
     )
     func empty() async throws {
         try await server.withDatabase { database in
@@ -138,7 +138,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A deleted event is a conflict, unless deleted ones are asked for")
+    @Test("A deleted event is a conflict, unless the request includes deleted events")
     func deleted() async throws {
         try await server.withDatabase { database in
             try await database.importRich()
@@ -148,12 +148,12 @@ struct EventAnswerTests {
             ) { try await database.answer("eventid=q0a") }
             let answer = try await database.answer("eventid=q0a&includedeleted=true&format=csv")
             #expect(answer.contains(",deleted,,\n"))
-            // It was there in the past.
+            // The past still has the event.
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("q0a|"))
         }
     }
 
-    @Test("An event that was renamed, even twice, is found under its old id")
+    @Test("An event that was renamed, even twice, is found by its old id")
     func renamed() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(["a", "b", "c", "d"].map { SmallFeed.feature($0) })
@@ -164,21 +164,21 @@ struct EventAnswerTests {
             let feature = try await database.answer("eventid=q0a&format=geojson")
             #expect(feature.hasPrefix("{\"type\":\"Feature\","))
             #expect(try await database.answer("eventid=q0b&format=csv").contains("q0c"))
-            // In the past it still had its old id, or its second one.
+            // The past has the event by its first id, and later by its second one.
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("\nq0a|"))
             #expect(try await database.answer("eventid=q0a&asof=2&format=text").contains("\nq0b|"))
-            // Those that do not match, and those that led nowhere.
+            // The new event does not match, or the new code does not exist.
             await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a&minmagnitude=9") }
             await #expect(
                 throws: Refusal(409, "event q0d was deleted; includedeleted=true shows it")
             ) { try await database.answer("eventid=q0d") }
-            // Two codes that name each other.
+            // Two codes name each other as their successors.
             try await database.rename("q0c", to: "q0a")
             await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a") }
         }
     }
 
-    @Test("An event that is there is not answered by another one, even if they were renamed to each other")
+    @Test("The request for an existing event never returns another one, even if they were renamed to each other")
     func renamedAndBack() async throws {
         try await server.withDatabase { database in
             let both = [SmallFeed.feature("a"), SmallFeed.feature("b")]
@@ -187,7 +187,7 @@ struct EventAnswerTests {
             let between = try await database.answer("eventid=q0a&format=text")
             #expect(between.contains("\nq0b|"))
             try await database.importFeatures(both)
-            // q0a is there, and too small; q0b is not what was asked for.
+            // q0a exists, but its magnitude is too small; the request was not for q0b.
             try await database.query("update quake set magnitude = 6 where code = 'q0b'")
             let other = try await database.answer("eventid=q0a&minmagnitude=5&format=text")
             #expect(!other.contains("q0b"))
@@ -202,12 +202,12 @@ struct EventAnswerTests {
                 }
                 #expect(try await database.answer("eventid=\(code)&format=text").contains("\n\(code)|"))
             }
-            // Where it had no event of its own, the old id still leads to the new one.
+            // At this token, the old id had no event and still leads to the new one.
             #expect(try await database.answer("eventid=q0a&asof=2&format=text") == between)
         }
     }
 
-    @Test("More events than the service gives at once are refused, but can be had with a limit and counted")
+    @Test("More events than the service's limit are refused, but can be requested with a limit, and counted")
     func tooMany() async throws {
         try await server.withDatabase { database in
             try await database.importSample(30)
@@ -223,7 +223,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A past that history does not reach is refused with the reason")
+    @Test("A past that the history does not cover is refused with a reason")
     func outOfReach() async throws {
         try await server.withDatabase { database in
             _ = await #expect(throws: Refusal(400, "asof: the newest token is 0")) {
@@ -236,7 +236,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A past that was pruned is gone")
+    @Test("A pruned past is 410")
     func pruned() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -266,7 +266,7 @@ struct EventAnswerTests {
 }
 
 extension TestDatabase {
-    /// An event that has nearly everything, and one that has nearly nothing.
+    /// An event with nearly all properties, and one with nearly none.
     fileprivate func importRich() async throws {
         let more = """
             "magType":"ml","nst":12,"gap":90.5,"dmin":0.01,"rms":0.125,"status":"reviewed","type":"quarry blast"
@@ -287,7 +287,7 @@ extension TestDatabase {
         }
     }
 
-    /// Deletes an event as settling does.
+    /// Deletes an event in the way in which settling does.
     fileprivate func rename(_ old: String, to new: String) async throws {
         try await withConnection {
             try await Deletion.delete([old], reason: "superseded by \(new)", on: $0)

@@ -2,10 +2,10 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Real clients, which know other services.
+/// Real client programs, written for other services.
 @Suite("Clients of the event service and of the feeds", .needsClients)
 struct EventClientTests {
-    @Test("ObsPy gets the same events with each of its parameters, and finds the QuakeML valid")
+    @Test("ObsPy gets the right events with each of its parameters, and finds the QuakeML valid")
     func obsPy() async throws {
         try await withSample { site in
             let said = try await Clients.run("fdsnevent.py", [site.url("")])
@@ -13,7 +13,7 @@ struct EventClientTests {
         }
     }
 
-    @Test("The function in docs/obspy.md reads more events than the service gives at once, each of them once")
+    @Test("The function in docs/obspy.md reads more events than one answer may have, each exactly once")
     func obsPyPages() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(100)
@@ -26,7 +26,7 @@ struct EventClientTests {
         }
     }
 
-    @Test("The requests of QQuake, the plugin of QGIS, get what it can read")
+    @Test("The requests of QQuake, the plugin of QGIS, get answers that it can read")
     func qquake() async throws {
         try await withSample { site in
             let said = try await Clients.run("qquake.py", [site.url("")])
@@ -35,7 +35,7 @@ struct EventClientTests {
     }
 
     @Test(
-        "Programs that know only the USGS's service get the same from this one",
+        "Programs that know only the USGS's service get the same results from this one",
         arguments: ["libcomcat", "quakefeeds", "homeassistant", "gdal"])
     func usgs(client: String) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -59,7 +59,7 @@ struct EventClientTests {
         }
     }
 
-    /// A day with all that the USGS tells of an event.
+    /// A day feed whose events have everything that the USGS publishes of them.
     private static let feed: DayFeed = {
         var feed = DayFeed()
         for number in 0..<60 {
@@ -74,7 +74,7 @@ struct EventClientTests {
         return feed
     }()
 
-    /// Serves earthquakes of all kinds, and one that is there no more.
+    /// Serves earthquakes of all kinds, and a deleted one.
     private func withSample(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(300)

@@ -7,14 +7,14 @@ import Testing
 @testable import QuakeServer
 @testable import QuakeStore
 
-/// That no parameter is forgotten. Each one is tested at three places:
+/// Checks that no parameter is forgotten. Each one is tested in three places:
 ///
-/// - `EventRequestTests`: under each of its names, it sets what it should, and a wrong value is refused in words.
-/// - `EventSelectionTests`: random requests give what an independent selection gives; or another test, named in `elsewhere`.
-/// - `EventClientTests`: ObsPy, libcomcat and QQuake send those that they know.
+/// - `EventRequestTests`: by each of its names, it has its effect, and a wrong value is refused with a reason.
+/// - `EventSelectionTests`: random requests give the same events as an independent selection; or by a test in `elsewhere`.
+/// - `EventClientTests`: ObsPy, libcomcat and QQuake send the parameters that they know.
 @Suite("The parameters of the event service")
 struct EventParameterTests {
-    /// Of fdsnws-event 1.2.
+    /// The parameters of fdsnws-event 1.2.
     static let standard = [
         "starttime", "endtime", "minlatitude", "maxlatitude", "minlongitude", "maxlongitude", "latitude",
         "longitude",
@@ -25,7 +25,7 @@ struct EventParameterTests {
         "contributor", "updatedafter", "format", "nodata",
     ]
 
-    /// What the USGS's service adds (https://earthquake.usgs.gov/fdsnws/event/1/), but for `jsonerror`.
+    /// The parameters that the USGS's service adds (https://earthquake.usgs.gov/fdsnws/event/1/), except `jsonerror`.
     static let usgs = [
         "minradiuskm", "maxradiuskm", "includedeleted", "includesuperseded", "alertlevel", "maxcdi", "maxgap",
         "maxmmi",
@@ -33,7 +33,7 @@ struct EventParameterTests {
         "reviewstatus", "callback", "kmlcolorby", "kmlanimated",
     ]
 
-    /// The parameters that do not change which events are selected, with the tests of what they do.
+    /// The parameters that do not change which events are selected, with the tests of their effects.
     static let elsewhere: [EventParameter: String] = [
         .nodata: "EventAnswerTests.empty", .includesuperseded: "EventRequestTests.mistake",
         .includeallorigins: "EventRequestTests.meaning", .includeallmagnitudes: "EventRequestTests.meaning",
@@ -42,13 +42,13 @@ struct EventParameterTests {
         .kmlcolorby: "EventClientTests.forms", .kmlanimated: "EventClientTests.forms",
     ]
 
-    @Test("Those of the standard and of the USGS are all there, and three of our own")
+    @Test("The parameters are those of the standard, those of the USGS and three additions")
     func complete() {
         let names = EventParameter.allCases.map(\.rawValue)
         #expect(Set(names) == Set(Self.standard + Self.usgs + ["asof", "merge", "includeearthquake"]))
     }
 
-    /// So many that each parameter is among them.
+    /// So many requests that they use every parameter.
     private static func requests() throws -> [RandomRequest] {
         var document: [UInt8] = []
         SampleFeed(count: 200, seed: 1).write { document.append(contentsOf: $0) }
@@ -56,7 +56,7 @@ struct EventParameterTests {
         return (0..<2000).map { RandomRequest(SplitMix64(seed: $0), quakes: quakes, tokens: [1]) }
     }
 
-    @Test("What a parameter looks at comes with each change, so that live streams can be filtered by it")
+    @Test("Each change carries the properties that parameters compare, so that live streams can be filtered by them")
     func followed() throws {
         let used = try Self.requests().reduce(into: Set<Property>()) { used, request in
             used.formUnion(try EventRequest(.query, request.query).selection.properties)
@@ -65,7 +65,7 @@ struct EventParameterTests {
         #expect(used.subtracting(PassChange.properties) == [])
     }
 
-    @Test("Each one is compared with an independent selection, or has its own test")
+    @Test("Each parameter is compared with an independent selection, or has its own test")
     func tested() throws {
         let used = try Set(Self.requests().flatMap { $0.parameters.map(\.name) })
         for parameter in EventParameter.allCases {
@@ -74,7 +74,7 @@ struct EventParameterTests {
         }
     }
 
-    @Test("Each one is told in the documentation, with its other name")
+    @Test("The documentation has each parameter and its alias")
     func documented() throws {
         let page = projectFile("docs/event-service.md")
         let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n").filter {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Requests to the event service")
 struct EventRequestTests {
-    /// What each parameter sets. The texts are what `facts` gives.
+    /// The effect of each parameter, in the words of `facts`.
     static let meanings: [(query: String, fact: String)] = [
         ("starttime=2014-04-15", "since 2014-04-15T00:00:00.000Z"),
         ("start=2014-04-15T12:22:47.1234", "since 2014-04-15T12:22:47.124Z"),
@@ -66,12 +66,12 @@ struct EventRequestTests {
         ("limit=20000&offset=3", "limit 20000 offset 2"), ("", ""), ("&", ""),
     ]
 
-    @Test("Each parameter, under each of its names, narrows what it should", arguments: meanings)
+    @Test("Each parameter, by each of its names, has its effect on the selection", arguments: meanings)
     func meaning(query: String, fact: String) throws {
         #expect(facts(try EventRequest(.query, query)) == fact)
     }
 
-    @Test("There is a test for every parameter")
+    @Test("Every parameter has a test")
     func everyParameter() {
         let pairs = Self.meanings.flatMap { $0.query.split(separator: "&") }
         let tested = Set(pairs.map { String($0.prefix(while: { $0 != "=" })) })
@@ -156,12 +156,12 @@ struct EventRequestTests {
         ("eventid=a%0Ab", "the request has a control character"),
     ]
 
-    @Test("A wrong request is refused in words", arguments: mistakes)
+    @Test("A wrong request is refused with a reason", arguments: mistakes)
     func mistake(query: String, details: String) {
         #expect(throws: Refusal(400, details)) { try EventRequest(.query, query) }
     }
 
-    @Test("A count may include deleted events in any format, and takes any limit")
+    @Test("A count can include deleted events in any format, and accepts any limit")
     func count() throws {
         let request = try EventRequest(.count, "includedeleted=only&limit=30000")
         #expect(facts(request) == "text deleted only limit 30000")
@@ -192,7 +192,7 @@ struct EventRequestTests {
                 """)
     }
 
-    /// All that a request sets, in words; what is usual is left out.
+    /// Everything that a request sets, in words; defaults are left out.
     private func facts(_ request: EventRequest) -> String {
         let selection = request.selection
         var facts: [String] = []

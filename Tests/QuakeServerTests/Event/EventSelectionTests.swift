@@ -8,9 +8,9 @@ import Testing
 
 @testable import QuakeServer
 
-@Suite("What the event service selects")
+@Suite("Selections of the event service")
 struct EventSelectionTests {
-    @Test("Random requests, of the present and the past, give the events that an independent selection gives")
+    @Test("Random requests, of the present and the past, give the same events as an independent selection")
     func oracle() async throws {
         try await TestServer.shared.withDatabase { database in
             var random = seededRandom()
@@ -35,7 +35,7 @@ struct EventSelectionTests {
         }
     }
 
-    @Test("A deleted event is as it was at last, deleted, and revised when it was deleted")
+    @Test("A deleted event has its last values, the status deleted, and the time of its deletion as its update")
     func tombstone() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -55,7 +55,7 @@ struct EventSelectionTests {
         }
     }
 
-    @Test("A text from outside stays a text, whatever is in it")
+    @Test("Text in a request is never interpreted as SQL")
     func quoting() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -71,7 +71,7 @@ struct EventSelectionTests {
     }
 }
 
-/// What a database was like at each of its tokens.
+/// The contents of a database at each of its tokens.
 private struct Past {
     var states: [Int: [Quake]] = [:]
     /// When each token was committed.
@@ -80,7 +80,7 @@ private struct Past {
     /// All versions of all events.
     var everything: [Quake] { states.keys.sorted().flatMap { states[$0] ?? [] } }
 
-    /// The events that were there before a token and no more at it, as they were at last.
+    /// The events that existed before a token but not at it, with their last values.
     func deleted(at token: Int) -> [Quake] {
         var known: [String: Quake] = [:]
         let present = Set((states[token] ?? []).map(\.code))
@@ -117,7 +117,7 @@ extension TestDatabase {
                     where code in (select code from quake order by md5(code || \("\(step)")) limit 30)
                     """)
             default:
-                // The last import may have brought an old code again: each step has its own new ones.
+                // The last import may have restored an old code, so each step makes new codes.
                 try await query(
                     """
                     update quake set code = code || 'x' || \("\(step)")

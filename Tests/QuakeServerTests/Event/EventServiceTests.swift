@@ -7,7 +7,7 @@ import Testing
 struct EventServiceTests {
     private let path = "/fdsnws/event/1"
 
-    @Test("Answers in each format, with its type and the token")
+    @Test("Answers in each format, with its media type and the token")
     func formats() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(50)
@@ -30,7 +30,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("The format may be the ending of the path, as scripts for the USGS's service write it")
+    @Test("The format can be the ending of the path, as in scripts for the USGS's service")
     func formatInPath() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(5)
@@ -57,7 +57,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Names its version, parameters, catalogues and contributors")
+    @Test("Lists its version, parameters, catalogues and contributors")
     func descriptions() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([
@@ -80,7 +80,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Refuses in the standard's form, and says 204 with no body")
+    @Test("Refuses requests in the form of the standard, and sends 204 without a body")
     func refusals() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -103,7 +103,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Refuses another method and a body in the same form, and HEAD with the same head")
+    @Test("Refuses other methods and bodies in the same form, and answers HEAD with the head of GET")
     func methods() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -120,7 +120,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("A database that is busy or away is refused in the same form, and says when to come again")
+    @Test("When the database is busy or away, the answer is a 503 in the same form, with Retry-After")
     func unavailable() async throws {
         let server = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
@@ -128,7 +128,7 @@ struct EventServiceTests {
         var settings = ServerSettings.patient
         settings.statementTime = .milliseconds(300)
         try await TestSite.run(of: database, settings) { site in
-            // An answer that was given is kept, so another one is asked for.
+            // A cached answer would not need the database, so the test asks for another one.
             try await waitUntil { try await site.get("\(path)/count?minmag=9").status == 200 }
             try await database.withConnection { connection in
                 try await connection.transaction(to: "lock the table") {
@@ -152,7 +152,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("An unchanged catalogue is a 304, a changed one is not")
+    @Test("An unchanged catalogue gives a 304, and a changed one does not")
     func conditional() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

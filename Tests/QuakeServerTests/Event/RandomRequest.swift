@@ -3,12 +3,12 @@ import Foundation
 import QuakeStore
 import SampleFeed
 
-/// A request with random parameters, and beside it what each of them means, in words of its own.
+/// A request with random parameters, and an independent implementation of each parameter.
 struct RandomRequest {
     private(set) var parameters: [(name: String, value: String)] = []
     private var conditions: [(Quake) -> Bool] = []
     private var random: SplitMix64
-    /// Where thresholds are taken from, so that events lie on them.
+    /// Thresholds are taken from these events, so that some events are exactly at a threshold.
     private let quakes: [Quake]
     private(set) var token: Int?
     private(set) var deleted = "false"
@@ -43,7 +43,7 @@ struct RandomRequest {
         parameters.shuffle(using: &self.random)
     }
 
-    /// The codes that the answer has to have, in order.
+    /// The codes that the answer must have, in order.
     func expected(present: [Quake], deleted gone: [Quake]) -> [String] {
         let all = (deleted == "only" ? [] : present) + (deleted == "false" ? [] : gone)
         let selected = all.filter { quake in conditions.allSatisfy { $0(quake) } }.sorted { one, other in
@@ -69,7 +69,7 @@ struct RandomRequest {
 
     private mutating func addTimes() {
         var ends = [quake().time, quake().time].sorted()
-        // As the standard writes them, with microseconds, to which events do not go.
+        // The standard writes times with microseconds; events have only milliseconds.
         let more = random.chance(1, in: 2) ? "500" : ""
         func text(_ time: Instant) -> String { "\(time)".dropLast() + more }
         if random.chance(2, in: 3) {
@@ -195,13 +195,13 @@ struct RandomRequest {
         add("offset", "\(offset)")
     }
 
-    /// Without an exponent, and a whole number without a point.
+    /// A number without an exponent; a whole number has no decimal point.
     private static func decimal(_ number: Double) -> String {
         let text = number == number.rounded() ? "\(Int(number))" : "\(number)"
         return text.contains("e") ? "0" : text
     }
 
-    /// Between two directions from the middle of the earth, in degrees. The store uses the haversine formula.
+    /// The angle between two points as seen from the centre of the earth, in degrees. The store uses the haversine formula.
     private static func angle(
         _ latitude1: Double, _ longitude1: Double, _ latitude2: Double, _ longitude2: Double
     )

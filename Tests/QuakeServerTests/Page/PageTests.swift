@@ -12,9 +12,9 @@ struct PageTests {
         return (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?.sorted() ?? []
     }()
 
-    /// In parts, so that browsers work side by side.
+    /// Runs in parts, so that several browsers work in parallel.
     @Test(
-        "Does in a real browser what it promises",
+        "Keeps its promises in a real browser",
         .enabled(if: Chromium.axe != nil, "Chromium or axe-core is not here, and cannot be installed"),
         arguments: 1...4)
     func browser(part: Int) async throws {
@@ -33,7 +33,7 @@ struct PageTests {
         }
     }
 
-    @Test("Consists of files that are compressed, known again, and allowed to take nothing from elsewhere")
+    @Test("Has files that are compressed, have tags, and may load nothing from other sites")
     func files() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -70,7 +70,7 @@ struct PageTests {
     }
 
     @Test(
-        "Its files are at addresses of their version, which never change; of another version, they are checked"
+        "Files at addresses with the present version never change; those with another version are revalidated"
     )
     func versions() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -99,7 +99,7 @@ struct PageTests {
         }
     }
 
-    @Test("A link to an event is shared with its magnitude, its place and its time, whatever they hold")
+    @Test("A shared link to an event has its magnitude, place and time, with any characters in them")
     func cards() async throws {
         try await TestServer.shared.withDatabase { database in
             _ = try await database.query(
@@ -133,7 +133,7 @@ struct PageTests {
         }
     }
 
-    @Test("What is shared has a picture, under the server's whole address where that is known")
+    @Test("A shared link has a picture, at the server's full address if that is known")
     func picture() async throws {
         var settings = ServerSettings.patient
         try await TestServer.shared.withDatabase { [settings] database in
@@ -159,7 +159,7 @@ struct PageTests {
         }
     }
 
-    @Test("Which periods are held is told to everybody, also where nothing else has changed")
+    @Test("The periods that the catalogue holds are served to all clients")
     func coverage() async throws {
         try await TestServer.shared.withDatabase { database in
             _ = try await database.query(
@@ -182,7 +182,7 @@ struct PageTests {
         }
     }
 
-    @Test("The agencies are told with the terms of their data, and each network is somebody's")
+    @Test("The agencies are served with the terms of their data and their networks")
     func agencies() async throws {
         struct Told: Decodable {
             let name: String
@@ -206,7 +206,7 @@ struct PageTests {
         }
     }
 
-    @Test("Other sites may show it in a frame at /embed, and nowhere else")
+    @Test("Other sites can show the page in a frame only at /embed")
     func frames() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -219,7 +219,7 @@ struct PageTests {
         }
     }
 
-    @Test("Asks for each of its modules at once, and holds no script or style in its markup")
+    @Test("Preloads each of its modules, and has no script or style in its markup")
     func markup() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in

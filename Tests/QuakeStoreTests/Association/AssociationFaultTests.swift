@@ -11,7 +11,7 @@ import Testing
 struct AssociationFaultTests {
     let server = TestServer.shared
 
-    /// Follows while a sequence of events is written, and waits until the groups have come as far as the table.
+    /// Writes a sequence of events while associators follow, waits until the groups are as new as the table, and checks them.
     private func follow(
         _ database: TestDatabase, steps: Int, associators: Int = 1, seed: UInt64,
         _ interfere: (Int, inout SplitMix64) async throws -> Void
@@ -53,9 +53,9 @@ struct AssociationFaultTests {
         }
     }
 
-    /// associator: begins a pass ── its session is killed, before, within or after the commit ── reconnects ── does it again
-    /// writers:       commit ───────────────────────────── commit
-    @Test("Killed at any moment, it ends at what a rebuild gives", arguments: rounds(2, of: 20))
+    /// associator: begins a pass ── its session is killed before, during or after its commit ── reconnects ── repeats the pass
+    /// writers:               commit ─────────────────────────────────── commit
+    @Test("An associator that is killed at any moment ends with the result of a rebuild", arguments: rounds(2, of: 20))
     func killed(_ number: Int) async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 60, seed: printedSeed() &+ UInt64(number)) { _, random in
@@ -66,14 +66,14 @@ struct AssociationFaultTests {
         }
     }
 
-    @Test("Several at once do no harm, and end at what a rebuild gives")
+    @Test("Several associators at once end with the result of a rebuild")
     func severalAtOnce() async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 60, associators: 3, seed: printedSeed()) { _, _ in }
         }
     }
 
-    @Test("A table that is rewritten, pruned and grouped again meanwhile ends at what a rebuild gives")
+    @Test("A table that is rewritten, pruned and regrouped meanwhile ends with the result of a rebuild")
     func altered() async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 40, seed: printedSeed()) { step, _ in
@@ -91,9 +91,9 @@ struct AssociationFaultTests {
         }
     }
 
-    /// associator: locks quake ── waits ───────────────────── reads
-    /// alter:      rewrites quake                  commits
-    @Test("While the table is being rewritten, a pass waits, and takes no table for an empty one")
+    /// associator:                  asks for a lock on quake ── waits ───────── reads
+    /// alter:      rewrites quake ──────────────────────────────────── commits
+    @Test("A pass waits while the table is being rewritten, and never mistakes it for empty")
     func rewriting() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -109,7 +109,7 @@ struct AssociationFaultTests {
         }
     }
 
-    @Test("Of two passes at once, one waits for the other, and finds nothing to do")
+    @Test("A pass waits until another session has released the lock of the association")
     func waiting() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -127,7 +127,7 @@ struct AssociationFaultTests {
         }
     }
 
-    @Test("A login needs the writer's role and the reader's, and no more; the error names the missing one")
+    @Test("Association needs the writer's role and the reader's role, and no others")
     func roles() async throws {
         try await server.withRoles { roles in
             try await roles.database.execute(

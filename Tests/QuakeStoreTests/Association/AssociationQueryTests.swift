@@ -5,11 +5,11 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("Questions about the association")
+@Suite("Queries about the association")
 struct AssociationQueryTests {
     let server = TestServer.shared
 
-    @Test("A second agency is noticed; networks of one catalogue are one agency")
+    @Test("A second agency is noticed; networks of one catalogue count as one agency")
     func agencies() async throws {
         try await server.withAssociatedTable { table in
             func areSeveral() async throws -> Bool {
@@ -25,7 +25,7 @@ struct AssociationQueryTests {
     }
 
     @Test(
-        "Why an event is in its earthquake: which pairs were looked at, what they cost, what became of them")
+        "An explanation lists the compared pairs, their costs and their outcomes")
     func why() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(
@@ -46,7 +46,7 @@ struct AssociationQueryTests {
         }
     }
 
-    @Test("What would fit another earthquake nearly as well is doubtful")
+    @Test("A row that fits another earthquake nearly as well is doubtful")
     func doubtful() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(
@@ -60,8 +60,8 @@ struct AssociationQueryTests {
         }
     }
 
-    /// EMSC repeats one agency's solution after the other under one id: each change ties two agencies to each other.
-    @Test("The scatter is fitted on what the history ties together, and the result is a parameters file")
+    /// EMSC copies one agency's solution and later another agency's under the same code, so each change links the two agencies.
+    @Test("The scatter is fitted on pairs that the history links, and the result is a parameters file")
     func fit() async throws {
         try await server.withAssociatedTable { table in
             for number in 0..<40 {
@@ -69,7 +69,7 @@ struct AssociationQueryTests {
                 row.auth = "GFZ"
                 try await table.execute(row.statement)
                 row.auth = "WEL"
-                // 4 s apart at the median, and about 20 km.
+                // The median difference is 4 s and about 20 km.
                 row.seconds += Double(number % 9)
                 row.latitude += Double(number % 5) * 0.09
                 row.magnitude = 4 + Double(number % 7) * 0.1
@@ -88,7 +88,7 @@ struct AssociationQueryTests {
     }
 
     @Test(
-        "The reports have one row for each earthquake, also while its preferred solution has gone and nothing associates"
+        "The reports have one row for each earthquake, even if its preferred solution was deleted and no pass has run"
     )
     func reports() async throws {
         try await server.withAssociatedTable { table in

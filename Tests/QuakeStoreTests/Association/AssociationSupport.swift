@@ -7,7 +7,7 @@ import TestSupport
 @testable import Association
 @testable import QuakeStore
 
-/// The tables, and what they should hold.
+/// The tables of the association, and their expected content.
 struct AssociatedTable {
     let connection: Connection
     var logger = Logger.quiet
@@ -33,7 +33,7 @@ struct AssociatedTable {
         }
     }
 
-    /// What the two tables hold; with a token, what they held then, by their history.
+    /// The earthquakes in the two tables; with a token, the earthquakes at that token, read from the history.
     func earthquakes(asOf token: Int? = nil) async throws -> [Earthquake] {
         let codes = try await connection.query(
             """
@@ -81,7 +81,7 @@ struct AssociatedTable {
             """
     }
 
-    /// What the function makes of all rows at once.
+    /// The earthquakes that the association makes of all rows at once.
     func expected(_ parameters: Parameters = .shipped) async throws -> [Earthquake] {
         let association = Association(parameters, overrides: try await Overrides.all(on: connection))
         return association.earthquakes(of: try await solutions()).earthquakes.filter { $0.members.count > 1 }
@@ -92,12 +92,12 @@ struct AssociatedTable {
         return try await Neighbourhood.Request.times([all]).rows(on: connection)
     }
 
-    /// The codes of each earthquake of several rows.
+    /// The codes of each earthquake.
     func groups() async throws -> Set<Set<String>> {
         Set(try await earthquakes().map { Set($0.members.map(\.code)) })
     }
 
-    /// The reason of each change of a table, with the operation and the key, in order.
+    /// Each change of a table as operation, key and reason, in order.
     func reasons(of table: String) async throws -> [String] {
         try await connection.query(
             """
@@ -117,7 +117,7 @@ extension TestServer {
     }
 }
 
-/// A row to write: the columns that association looks at.
+/// A row to write, with the columns that association reads.
 struct ReportedEvent: Hashable {
     var code: String
     var net: String
@@ -140,7 +140,7 @@ struct ReportedEvent: Hashable {
         self.net = net ?? String(code.prefix { $0 != ":" })
     }
 
-    /// Inserts it, or makes the row like this.
+    /// Inserts the row, or updates it to these values.
     var statement: String {
         func number(_ value: Double?) -> String { value.map { "\($0)" } ?? "null" }
         func time(_ seconds: Double) -> String {
@@ -162,7 +162,7 @@ struct ReportedEvent: Hashable {
     }
 }
 
-/// Agencies that report, revise and withdraw the earthquakes of a dense sequence, and a person who has a word.
+/// Agencies that report, revise and withdraw the earthquakes of a dense sequence, and a person who adds overrides.
 struct ReportedSequence {
     private static let networks = ["us", "ci", "emsc", "gfz", "ingv"]
     private static let places = [(36.0, -117.0), (36.4, -117.3), (-17, 179.9), (-17.1, -179.9)]
@@ -173,7 +173,7 @@ struct ReportedSequence {
     init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
     private mutating func normal() -> Double {
-        // Close enough to a normal distribution.
+        // The sum is close enough to a normal distribution.
         (0..<12).reduce(-6) { sum, _ in sum + random.unit() }
     }
 
@@ -250,7 +250,7 @@ struct ReportedSequence {
         return "delete from quake where code = '\(event.code)';"
     }
 
-    /// ComCat prefers another network's solution.
+    /// ComCat prefers another network's solution, so the event gets another code.
     private mutating func moveID() -> String {
         guard var event = one(), event.net == "us" || event.net == "ci" else { return "" }
         let old = event.code

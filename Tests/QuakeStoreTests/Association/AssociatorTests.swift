@@ -6,13 +6,13 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("Which rows are one earthquake, as the tables have it")
+@Suite("Grouping of the rows in the tables")
 struct AssociatorTests {
     let server = TestServer.shared
 
-    /// Each step is a transaction; passes come where they come.
+    /// Each step is one transaction. Passes run after random steps.
     @Test(
-        "After any changes in any order, the tables are what a rebuild makes of the rows, now and at every moment",
+        "After any changes in any order, the tables equal a rebuild of the rows, now and at every earlier pass",
         arguments: rounds(4, of: 200))
     func anyChanges(_ number: Int) async throws {
         try await server.withAssociatedTable { table in
@@ -40,9 +40,9 @@ struct AssociatorTests {
         }
     }
 
-    /// The same rows at the end, by other ways: other orders, versions in between, rows that go again.
+    /// Every run ends with the same rows, but they arrive in another order, with other versions and deleted rows in between.
     @Test(
-        "In whatever order rows arrive, the tables are the same to the last bit",
+        "Rows that arrive in any order give tables that are equal to the last bit",
         arguments: rounds(3, of: 200))
     func arrival(_ number: Int) async throws {
         try await server.withAssociatedTable { table in
@@ -71,7 +71,7 @@ struct AssociatorTests {
         }
     }
 
-    @Test("A pass touches what a change touches, and a pass without changes writes nothing")
+    @Test("A pass writes only what a change affects, and a pass without changes writes nothing")
     func onlyWhatChanged() async throws {
         try await server.withAssociatedTable { table in
             for number in 0..<20 {
@@ -89,12 +89,12 @@ struct AssociatorTests {
             try await table.execute(ReportedEvent("gfz:7", seconds: 4202).statement)
             let outcome = try await table.associate()
             #expect(outcome.rebuilt == nil)
-            // Both members: how far they are apart has changed. The earthquake is the same.
+            // Both members are written, because the difference between them has changed. The earthquake has not.
             #expect(outcome.written == 2)
         }
     }
 
-    @Test("A merge, a split, a new preferred solution and a withdrawal are changes with their reasons")
+    @Test("Joins, splits, new preferred solutions and withdrawals are recorded with their reasons")
     func reasons() async throws {
         try await server.withAssociatedTable { table in
             try await table.associate()
@@ -106,7 +106,7 @@ struct AssociatorTests {
             try await table.associate()
             try await table.execute(emsc.statement)
             try await table.associate()
-            // Inside California, ci would be authoritative; us is not.
+            // The rows are in California, where ci is authoritative and us is not.
             gfz.status = "reviewed"
             try await table.execute(gfz.statement)
             try await table.associate()
@@ -129,7 +129,7 @@ struct AssociatorTests {
     }
 
     @Test(
-        "A position that no longer holds, an altered table and other parameters make all groups again, and the result is that of a rebuild"
+        "An invalid position or an altered table causes a rebuild of all groups"
     )
     func rebuilds() async throws {
         try await server.withAssociatedTable { table in
@@ -168,7 +168,7 @@ struct AssociatorTests {
         }
     }
 
-    @Test("More changes than are taken one by one make all groups again, in the memory of a few")
+    @Test("Too many changes to follow one by one cause a rebuild of all groups")
     func manyChanges() async throws {
         try await server.withAssociatedTable { table in
             try await table.associate()
@@ -183,14 +183,14 @@ struct AssociatorTests {
             let outcome = try await table.associate()
             #expect(outcome.rebuilt == "many rows have changed")
             #expect(outcome.written == 26_000 * 3)
-            // Its own changes are not many changes.
+            // The rows that the last pass wrote do not count as changes.
             try await table.execute("update quake set magnitude = 4.1 where code = 'gfz:1'")
             let next = try await table.associate()
             #expect(next.rebuilt == nil && next.written == 2)
         }
     }
 
-    @Test("Other parameters are used from then on, until those that quakes comes with are asked for again")
+    @Test("New parameters are used until the shipped ones are restored")
     func parameters() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(
@@ -216,7 +216,7 @@ struct AssociatorTests {
     // MARK: Bad input
 
     @Test(
-        "Rows of any agency and with any values are grouped: no magnitude, no depth, ±12, the years 1 and 9999"
+        "Rows with any agency and any values are grouped: no magnitude, no depth, ±12, the years 1 and 9999"
     )
     func extremes() async throws {
         try await server.withAssociatedTable { table in
@@ -238,7 +238,7 @@ struct AssociatorTests {
                     """)
             }
             try await table.associate()
-            // A row without a magnitude fits one of 4 and one of 12, but these two do not fit each other.
+            // The row without a magnitude fits magnitude 4 as well as 12, but these two magnitudes do not fit each other.
             #expect(
                 try await table.groups() == [
                     ["us1", "gfz:1"], ["emsc:1", "who:1"], ["us90", "emsc:90"], ["us91", "emsc:91"],
@@ -250,7 +250,7 @@ struct AssociatorTests {
         }
     }
 
-    @Test("Ten thousand events of one agency within a minute, beside two of another, are grouped")
+    @Test("Ten thousand events of one agency within a minute are grouped with two events of another")
     func swarm() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(

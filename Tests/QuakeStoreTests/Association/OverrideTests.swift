@@ -5,7 +5,7 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("A person's word about earthquakes")
+@Suite("Overrides by a person")
 struct OverrideTests {
     let server = TestServer.shared
 
@@ -14,7 +14,7 @@ struct OverrideTests {
         return try await table.associate().findings
     }
 
-    @Test("same joins, different parts, prefer chooses, and each can be taken back")
+    @Test("`same` joins, `different` separates, `preferred` chooses, and each can be taken back")
     func verdicts() async throws {
         try await server.withAssociatedTable { table in
             var far = ReportedEvent("emsc:1", seconds: 30)
@@ -47,7 +47,7 @@ struct OverrideTests {
         }
     }
 
-    @Test("The last word about two events holds, whichever is named first")
+    @Test("The last verdict about two events counts, in either order of their codes")
     func lastWord() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)
@@ -60,7 +60,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "Words that contradict each other, name events that don't exist or join what is far apart are followed as far as possible, with a warning"
+        "Overrides that are contradictory, name missing events or join distant rows are followed where possible, with a warning"
     )
     func warnings() async throws {
         try await server.withAssociatedTable { table in
@@ -86,16 +86,16 @@ struct OverrideTests {
             let missing = try await say(.same("us1", "gone:1"), table)
             #expect(missing.contains(.missing("gone:1")))
             #expect(try await table.earthquakes() == table.expected())
-            // A rebuild says the same.
+            // A rebuild reports the same finding.
             #expect(try await table.associate(rebuilds: true).findings.contains(.missing("gone:1")))
-            // What is named may come later.
+            // The missing event may arrive later.
             try await table.execute(ReportedEvent("gone:1", seconds: 9000).statement)
             try await table.associate()
             #expect(try await table.groups().contains { $0.isSuperset(of: ["us1", "gone:1"]) })
         }
     }
 
-    @Test("A word that is written in SQL counts like any other; one that says nothing is refused")
+    @Test("An override that is written in SQL counts like any other; one without meaning is refused")
     func inSQL() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)

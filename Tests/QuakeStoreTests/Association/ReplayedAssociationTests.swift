@@ -7,12 +7,12 @@ import Testing
 
 @testable import QuakeStore
 
-/// Hourly snapshots of a real day feed are the USGS's; three made-up agencies report the same earthquakes, revise them with it, and
-/// withdraw some of those that it withdraws.
+/// Replays hourly snapshots of a real day feed of the USGS. Three made-up agencies report the same earthquakes, revise them when
+/// the USGS does, and withdraw some of those that the USGS withdraws.
 @Suite("Association of a replayed feed", .needsRealFeeds)
 struct ReplayedAssociationTests {
     @Test(
-        "Killed at random, it ends at what a rebuild gives, and the tables of past moments are those of these moments' rows"
+        "Killed at random, an associator keeps the tables equal to a rebuild, now and at every past moment"
     )
     func replay() async throws {
         let hours = rounds(12, of: 119)

@@ -9,10 +9,10 @@ import Testing
 
 @testable import QuakeStore
 
-/// Each test has its own server, because what is done here affects every connection of a server.
+/// A test whose fault affects every connection of a server has its own server.
 @Suite("Following through faults")
 struct FollowFaultTests {
-    @Test("Killed backends cost nothing but a new connection", arguments: 1...3)
+    @Test("Killed backends cost only a new connection", arguments: 1...3)
     func killedBackends(_ round: Int) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -34,9 +34,9 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("Fifty followers need no more than fifty connections")
+    @Test("Fifty followers need at most fifty connections")
     func fiftyFollowers() async throws {
-        // Three of them are reserved for superusers, so two connections for each would be too many.
+        // Three connections are reserved for superusers, so two connections for each follower would be too many.
         try await withServer(["max_connections": "60"]) { server, database in
             let options = try database.options()
             let views = (0..<50).map { _ in MemoryView() }
@@ -55,9 +55,9 @@ struct FollowFaultTests {
         }
     }
 
-    /// follower: begins a pass ─────────────────────── ends it ── hears ── reads the rest
-    /// writer:                   commits, and notifies
-    @Test("What is notified during a pass is heard after it, over the same connection")
+    /// follower: begins a pass ─────────────────────── ends it ── is notified ── reads the rest
+    /// writer:                   commits and notifies
+    @Test("A notification that is sent during a pass is received after it, over the same connection")
     func notifiedDuringPass() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -81,7 +81,7 @@ struct FollowFaultTests {
         "Following continues after a restart of the server, clean or not",
         arguments: [SIGINT, SIGQUIT])
     func restarted(_ signal: Int32) async throws {
-        // Else a commit that the view has might be lost.
+        // With synchronous_commit off, a commit that the view has might be lost.
         try await withServer(["synchronous_commit": "on"]) { server, database in
             let view = MemoryView()
             try await database.following(view) {
@@ -98,9 +98,9 @@ struct FollowFaultTests {
         }
     }
 
-    /// follower: waits for notifications ───────────── probe ── no answer: reconnects ── catches up
-    /// path:                          swallows packets
-    /// server:                                  change
+    /// follower: waits for notifications ───────────────── probes ── no answer: reconnects ── catches up
+    /// network:                       swallows packets
+    /// server:                                  commits a change
     @Test("The probe notices a network path that swallows packets")
     func swallowedPackets() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -124,7 +124,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A server that has trouble is asked again", arguments: ["58030", "XX000", "53100"])
+    @Test("A follower retries after errors that show a server in trouble", arguments: ["58030", "XX000", "53100"])
     func trouble(_ sqlState: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -141,7 +141,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("What a new connection would not help against ends following; a server asks on all the same")
+    @Test("An error that a new connection can't fix ends following, unless the follower is persistent")
     func hopeless() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -171,8 +171,8 @@ struct FollowFaultTests {
         "A reader notices a crash that lost transactions it had seen, even when their tokens are used again"
     )
     func lostTransactions() async throws {
-        // Nobody but the WAL writer writes the log of a commit, and that one is stopped, and killed with the commit
-        // still in memory.
+        // Only the WAL writer writes the log of a commit. The test stops that process, and kills it while the commit is still in
+        // memory.
         let settings = ["autovacuum": "off", "bgwriter_lru_maxpages": "0"]
         try await withServer(settings) { server, database in
             let view = MemoryView()
@@ -189,14 +189,14 @@ struct FollowFaultTests {
                 let starts = view.now.starts.count
                 for _ in 0..<again { try await database.setMagnitude(-1) }
 
-                // The view compares itself with the table.
+                // At each pass, the view compares itself with the table.
                 try await database.catchUp(view)
                 #expect(view.now.starts.count == starts + 1)
             }
         }
     }
 
-    @Test("Following continues on a database restored from a dump, as far as the histories agree")
+    @Test("On a database restored from a dump, following continues as far as the histories agree")
     func dumpAndRestore() async throws {
         try await withServer { server, database in
             let (early, late) = (MemoryView(), MemoryView())
@@ -208,7 +208,7 @@ struct FollowFaultTests {
 
             try await TestServer.shared.withEmptyDatabase { restored in
                 try await TestServer.shared.restore(dump, into: restored)
-                // Here, the token that `late` has belongs to a different transaction.
+                // In this database, the token of `late` belongs to a different transaction.
                 try await restored.setMagnitude(4)
 
                 try await restored.catchUp(early)
@@ -238,11 +238,11 @@ struct FollowFaultTests {
                     #expect(view.now.changes == ["2.1"])
 
                     try await standby.promote()
-                    // From now on it listens, and would poll only once an hour.
+                    // From now on the follower listens, and would poll only once an hour.
                     try await waitUntil { log.lines.contains("debug: listening for changes") }
                     try await copy.setMagnitude(3)
                     try await copy.waitForCatchUp(of: view)
-                    // It can report now, which the standby had refused.
+                    // The follower can now report its position, which the standby had refused.
                     try await waitUntil {
                         try await !copy.query("select from history.reader where name = 'on a standby'")
                             .isEmpty
@@ -253,11 +253,11 @@ struct FollowFaultTests {
         }
     }
 
-    /// follower:  reads many rows ── reads on: cancelled ── reads again, over the same connection
+    /// follower: reads many rows ── continues: is cancelled ── reads again, over the same connection
     /// primary:                    locks the table
-    @Test("A pass that a standby's replay has cancelled is repeated over the same connection")
+    @Test("A pass that a standby's replay cancels is repeated over the same connection")
     func replayConflict() async throws {
-        // Replaying a vacuum's work would cancel the reader too.
+        // Replaying the work of a vacuum would cancel the reader, too.
         try await withServer(["autovacuum": "off"]) { server, primary in
             try await primary.importSample(20_000)
             let settings = ["max_standby_streaming_delay": "0"]
@@ -269,15 +269,15 @@ struct FollowFaultTests {
                 try await copy.following(view, poll: poll, logger: log.logger) {
                     try await waitUntil { view.isReading }
                     try await primary.execute("begin; lock table quake in access exclusive mode; commit")
-                    // A session that waits for its client to take rows is cancelled when it goes on; one that is still
-                    // at work is cancelled at once, and replay goes on.
+                    // A session that waits for its client to take rows is cancelled once it continues. A session that is still
+                    // working is cancelled at once, and replay continues.
                     try await standby.catchUp(
                         or: "exists (select from pg_locks where mode = 'AccessExclusiveLock')")
                     view.release()
                     try await waitUntil { view.position() != nil }
                 }
                 #expect(log.lines.contains { $0.contains("conflict with recovery") })
-                // PostgreSQL 15 also ends the session if replay asks again just while the statement is being cancelled.
+                // PostgreSQL 15 also ends the session if replay asks again while the statement is being cancelled.
                 let isEnded = log.lines.contains { $0.contains("server: terminating connection") }
                 #expect(isEnded || !log.lines.contains { $0.contains("reconnecting") }, "\(log.lines)")
             }
@@ -285,9 +285,9 @@ struct FollowFaultTests {
     }
 
     /// primary:  commits 2, 3
-    /// standby:  has 1 ─────────────────────────────────── replays on: 3
-    /// follower: has 3 of the primary ─ comes here, waits ──────────── goes on
-    @Test("A reader that comes to a standby behind its own position waits for it, and starts nothing anew")
+    /// standby:  is at 1 ──────────────────────────────────────────── replays 2, 3
+    /// follower: is at 3 of the primary ── connects to the standby, waits ──────── continues
+    @Test("A reader that is ahead of a standby waits for it, and does not start over")
     func standbyBehind() async throws {
         try await withServer { server, primary in
             try await withStandby(of: server.cluster) { standby in
@@ -310,7 +310,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A follower that is started while the server is away waits for it")
+    @Test("A follower that is started while the server is down waits for it")
     func startedTooEarly() async throws {
         try await withServer { server, database in
             let (view, log) = (MemoryView(), RecordedLog())
@@ -324,7 +324,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A follower says once that the server is away, and once that it is there again")
+    @Test("A follower reports only once that the server is down")
     func saidOnce() async throws {
         let port = try ClosingPort()
         let (view, log) = (MemoryView(), RecordedLog())
@@ -338,9 +338,9 @@ struct FollowFaultTests {
         #expect(log.lines.count { $0.hasPrefix("warning: ") } == 1, "\(log.lines)")
     }
 
-    /// follower: waits for notifications ── asks: no answer ── asks again and again ── goes on
-    /// server:                            stands still, and its kernel takes connections
-    @Test("A server that stands still while a follower waits is noticed")
+    /// follower: waits for notifications ── probes: no answer ── probes again and again ── continues
+    /// server:                            is frozen, but its kernel accepts connections
+    @Test("A follower notices that the server has frozen")
     func frozenServer() async throws {
         try await withServer { server, database in
             let (view, log) = (MemoryView(), RecordedLog())
@@ -380,7 +380,7 @@ struct FollowFaultTests {
         }
     }
 
-    /// A server whose database holds one earthquake.
+    /// Runs `body` with a server whose database holds one earthquake.
     private func withServer(
         _ settings: [String: String] = [:],
         _ body: (TemporaryServer, TestDatabase) async throws -> Void
@@ -394,7 +394,7 @@ struct FollowFaultTests {
 }
 
 extension TestDatabase {
-    /// Has every check of a position fail.
+    /// Makes every check of a position fail with this SQLSTATE.
     fileprivate func breakChecks(_ sqlState: String) async throws {
         try await query("alter function history.check(uuid, bigint, timestamptz, text) rename to kept")
         try await query(
@@ -427,7 +427,7 @@ extension TestDatabase {
         return pid_t(try row.decode("pid", as: Int.self))
     }
 
-    /// Waits until the server, which notices that its WAL writer was killed, is there with another one.
+    /// Waits until the server has noticed that its WAL writer was killed, and has restarted with another one.
     fileprivate func waitForRestart(without old: pid_t) async throws {
         try await waitUntil {
             do {
@@ -442,7 +442,7 @@ extension TestDatabase {
 }
 
 extension TemporaryServer {
-    /// A dump of its database, made by pg_dump.
+    /// A dump of the server's database, made by pg_dump.
     fileprivate func dump() async throws -> String {
         let result = try await Subprocess.run(
             .path(.init(try await cluster.program("pg_dump"))), arguments: [url],
@@ -462,8 +462,8 @@ extension TestServer {
     }
 }
 
-/// A view that stops at the first row of its first pass until it is released. It reads each pass with one statement, as
-/// views do: a session that is idle in a transaction is not cancelled but ended.
+/// A view that stops at the first row of its first pass until it is released. Like other views, it reads each pass with one
+/// statement, because a session that is idle in a transaction is not cancelled but ended.
 private final class HeldView: ReaderView {
     private struct State {
         var isReading = false

@@ -6,13 +6,12 @@ import Testing
 
 @testable import QuakeStore
 
-/// Writers that collide on `quake`, and followers of the real engine, each of which compares itself with the table after
-/// every pass.
+/// Writers that collide on `quake`, and followers of the real engine. After every pass, each view compares itself with the table.
 ///
-/// `QUAKES_STRESS_SECONDS=60 swift test --filter FollowStress` runs it longer.
+/// `QUAKES_STRESS_SECONDS=60 swift test --filter FollowStress` runs the test for longer.
 @Suite("Following under stress")
 struct FollowStressTests {
-    @Test("After every pass, followers hold a real state, miss nothing, and have each change once")
+    @Test("After every pass, followers hold a state that existed, and have each change exactly once")
     func writersAndFollowers() async throws {
         try await TestServer.shared.withDatabase { database in
             let views = (0..<3).map { _ in MemoryView() }
@@ -33,7 +32,7 @@ struct FollowStressTests {
             let history = try await database.query("select token, ordinal from history.changes(0, 'quake')")
                 .map { "\(try $0.decode("token", as: Int.self)).\(try $0.decode("ordinal", as: Int.self))" }
             for view in views {
-                // The snapshot included everything before it.
+                // The first snapshot included all changes before it.
                 #expect(view.now.changes == history.suffix(view.now.changes.count))
                 #expect(view.now.changes.count > 200)
                 #expect(view.now.starts == [.first])

@@ -8,8 +8,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// A view in memory that takes each pass both ways, row by row and line by line, and compares what it then holds with the
-/// table of the same snapshot.
+/// A view in memory that reads each pass in both ways, row by row and line by line, and then compares its content with the table
+/// in the same snapshot.
 final class MemoryView: ReaderView {
     struct State: Sendable {
         var position: Position?
@@ -85,7 +85,7 @@ final class MemoryView: ReaderView {
         return (rows.withLock { $0 }, position)
     }
 
-    /// The codes that exist after all lines, and the places of the lines.
+    /// The codes that exist after all lines, and the `token.ordinal` of each change.
     private static func lines(
         of pass: Pass, onto codes: Set<String>
     ) async throws -> (codes: Set<String>, changes: [String]) {
@@ -120,7 +120,7 @@ extension ViewValue {
 }
 
 extension TestDatabase {
-    /// Follows into `view` while `body` runs; a lost connection is made anew without much waiting.
+    /// Follows into `view` while `body` runs. After a lost connection, it reconnects with little delay.
     func following(
         _ view: some ReaderView, name: String? = nil, poll: PollInterval = PollInterval(),
         logger: Logger = .quiet, _ body: () async throws -> Void
@@ -147,12 +147,12 @@ extension TestDatabase {
         try await Follower(try options(), view: view, name: name, logger: logger).catchUp()
     }
 
-    /// A transaction that sets the magnitude of every earthquake.
+    /// Sets the magnitude of every earthquake, in one transaction.
     func setMagnitude(_ magnitude: Double) async throws {
         try await query("update quake set magnitude = \(magnitude)")
     }
 
-    /// Waits until the view's position is that of the database.
+    /// Waits until the view has the database's current token.
     func waitForCatchUp(of view: MemoryView) async throws {
         let token: Int = try await query("select history.current_token() as token")[0].decode("token")
         try await waitUntil { view.now.position?.token == token }

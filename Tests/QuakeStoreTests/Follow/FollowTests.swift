@@ -36,7 +36,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A row that was inserted and deleted again, or deleted and brought back, is right")
+    @Test("A row that was inserted and deleted, or deleted and inserted again, ends in the right state")
     func backAndForth() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -69,7 +69,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A lost notification costs a poll interval, not a change")
+    @Test("After a lost notification, a change arrives with the next poll")
     func lostNotification() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -115,9 +115,9 @@ struct FollowTests {
         }
     }
 
-    // MARK: Positions that no longer hold
+    // MARK: Positions that are no longer valid
 
-    @Test("A position that no longer holds is answered with a snapshot", arguments: Loss.allCases)
+    @Test("A reader whose position is no longer valid gets a fresh snapshot", arguments: Loss.allCases)
     func freshStart(_ loss: Loss) async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -140,7 +140,7 @@ struct FollowTests {
         }
     }
 
-    /// What happens while a reader at token 2 is away.
+    /// An event that happens while a reader at token 2 is away.
     enum Loss: CaseIterable {
         case pruned, otherStore, future, otherTransaction, otherNonce, altered
 
@@ -182,8 +182,8 @@ struct FollowTests {
         }
     }
 
-    /// view:     first pass ──────────── ends   second pass ─ snapshot ─ waits ──────── reads
-    /// another:     changes rows ─ waits ─ locks the table, rewrites it ────────── commits
+    /// view:    first pass ─────────────── ends   second pass ── snapshot ── waits ────────── reads
+    /// another:    changes rows ── waits ── locks the table, rewrites it ────────────── commits
     @Test(
         "A table that is rewritten while a pass waits for it is read again, and never mistaken for empty",
         arguments: [true, false])
@@ -200,7 +200,7 @@ struct FollowTests {
                         try await database.withConnection { connection in
                             try await connection.execute(
                                 script: "begin; \(alteration.statement)", to: "alter")
-                            // The second pass waits for it.
+                            // The second pass waits for the lock.
                             try await waitUntil { try await database.blockedSessions() == 1 }
                             try await connection.execute(script: "commit", to: "alter")
                         }
@@ -219,9 +219,9 @@ struct FollowTests {
         }
     }
 
-    /// A server that may not spill much cannot sort a long history as a whole.
+    /// A server with little space for temporary files cannot sort a long history as a whole.
     @Test(
-        "A stream catches up stretch by stretch: every change once, in order, and at the end the table's rows"
+        "A long history arrives in stretches: every change once, in order, and at the end the table's rows"
     )
     func stretches() async throws {
         try await server.withDatabase { database in
@@ -289,7 +289,7 @@ struct FollowTests {
     }
 
     @Test(
-        "A column whose type changes while a follower listens arrives anew with a fresh snapshot, as it is then"
+        "A column whose type changes while a follower listens arrives with its new type in a fresh snapshot"
     )
     func typeChanged() async throws {
         try await server.withDatabase { database in
@@ -313,9 +313,9 @@ struct FollowTests {
         }
     }
 
-    /// reader: pass begins ─ rows ─────────── lines ─ ends     next pass: fresh snapshot? no: it stands at the horizon
-    /// prune:                     all history
-    @Test("History that is pruned during a pass is still there for that pass")
+    /// reader: pass begins ── rows ─────────────────── lines ── ends   next pass: no fresh snapshot: it is at the horizon
+    /// prune:                        deletes all history
+    @Test("History that is pruned during a pass is still visible to that pass")
     func prunedDuringPass() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -333,9 +333,9 @@ struct FollowTests {
         }
     }
 
-    // MARK: Names
+    // MARK: Named readers
 
-    @Test("A named reader's lag is known, and prune keeps what it needs for a day, unless told otherwise")
+    @Test("A named reader's lag is known, and pruning keeps the history that it needs for a day")
     func named() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -363,7 +363,7 @@ struct FollowTests {
         }
     }
 
-    @Test("Pruning keeps all history younger than the limit, and keeps no more for a reader than allowed")
+    @Test("Pruning keeps history younger than the limit, and keeps older history for readers up to their limit")
     func pruneLimits() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -383,7 +383,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A reader that may not report follows all the same, and logs the consequences")
+    @Test("A reader that may not report still follows, and logs the consequences")
     func withoutPermission() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -398,7 +398,7 @@ struct FollowTests {
 }
 
 extension TestDatabase {
-    /// Removes the notification from the commit.
+    /// Removes the notification from the function that runs at a commit.
     fileprivate func withoutNotifications() async throws {
         let source: String = try await query(
             "select pg_get_functiondef('history.commit'::regproc) as source")[0].decode("source")

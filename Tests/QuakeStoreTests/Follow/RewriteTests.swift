@@ -6,13 +6,13 @@ import Testing
 
 @testable import QuakeStore
 
-/// Each reader asks while another session rewrites the table, and waits for its commit. A snapshot from before the commit
-/// would see no row (https://www.postgresql.org/docs/current/mvcc-caveats.html).
-@Suite("A table that is rewritten is never mistaken for an empty one")
+/// In these tests, a reader queries while another session rewrites the table, and waits for that session's commit. A snapshot
+/// from before the commit would see no rows (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+@Suite("A table that is being rewritten is never mistaken for an empty one")
 struct RewriteTests {
     let server = TestServer.shared
 
-    @Test("A list has all events, of now and of any past")
+    @Test("A list of the present or of a past moment has all events")
     func list() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(["a", "b"].map { SmallFeed.feature($0) })
@@ -28,7 +28,7 @@ struct RewriteTests {
         }
     }
 
-    @Test("A report has all events, also for a login that reads nothing else")
+    @Test("A report has all events, even for a login that can read nothing else")
     func report() async throws {
         try await server.withRoles { roles in
             let database = roles.database
@@ -49,7 +49,7 @@ struct RewriteTests {
         }
     }
 
-    @Test("History shows what an insert was, though the table is being rewritten")
+    @Test("History shows the values of an insert while the table is being rewritten")
     func history() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a", magnitude: "4.5")])
@@ -71,7 +71,7 @@ struct RewriteTests {
     // MARK: The contract for readers in any language
 
     @Test(
-        "A reader whose snapshot is older than the rewrite is told to begin anew, instead of getting no rows",
+        "A reader whose snapshot is older than the rewrite gets an error instead of no rows",
         arguments: ["history.changes(0, 'quake')", "history.changed_keys(0, 'quake')"])
     func oldSnapshot(_ function: String) async throws {
         try await server.withDatabase { database in
@@ -111,7 +111,7 @@ struct RewriteTests {
         }
     }
 
-    @Test("What reads nothing from the table keeps nobody from altering it, once it has ended")
+    @Test("A query that has ended does not block an alteration of the table")
     func released() async throws {
         try await server.withDatabase { database in
             try await database.withConnection { connection in
@@ -123,7 +123,7 @@ struct RewriteTests {
 
     // MARK: The shape
 
-    @Test("The shape of a table changes with whatever may change its rows unrecorded, and with nothing else")
+    @Test("The shape of a table changes with alterations that may change rows unrecorded, and only with those")
     func shape() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -9,7 +9,7 @@ import Testing
 struct ChangePagesTests {
     let server = TestServer.shared
 
-    @Test("Every selection and limit gives what the whole history, undone from its end, gives")
+    @Test("Every selection and limit gives the same changes as undoing the whole history from its end")
     func equalsTheWhole() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
@@ -32,7 +32,7 @@ struct ChangePagesTests {
                 }
                 var expected = matching
                 if let limit = selection.limit {
-                    // After a token, the transaction that reaches the limit is whole.
+                    // With `after`, the transaction that reaches the limit is returned as a whole.
                     let last = limit == 0 ? 0 : matching.dropFirst(limit - 1).first?.token ?? .max
                     expected = Array(
                         selection.after == nil
@@ -45,7 +45,7 @@ struct ChangePagesTests {
         }
     }
 
-    @Test("A table beside the earthquakes that is tracked, too, adds nothing and hides nothing")
+    @Test("A second tracked table adds nothing to the history of earthquakes and hides nothing")
     func otherTable() async throws {
         try await server.withDatabase { database in
             try await database.query("create table note (id text primary key)")
@@ -65,7 +65,7 @@ struct ChangePagesTests {
     }
 
     @Test(
-        "history.changes up to a token tells of these changes only, the last of each key with its present row"
+        "history.changes up to a token returns only changes up to it, and the last change of each key with its present row"
     )
     func upTo() async throws {
         try await server.withDatabase { database in
@@ -85,7 +85,7 @@ struct ChangePagesTests {
     }
 }
 
-/// What a change says.
+/// The content of a change.
 private struct Told: Equatable {
     let token: Int
     let author: String
@@ -99,7 +99,7 @@ private struct Told: Equatable {
 }
 
 extension TestDatabase {
-    /// Some hundred transactions by two authors, among them a large one.
+    /// Writes one large transaction, and 150 small ones by two authors.
     fileprivate func write(_ random: inout SplitMix64) async throws {
         try await importFeatures((0..<1500).map { SmallFeed.feature("c\($0)", place: "at \($0)") })
         for step in 1...150 {
@@ -121,7 +121,7 @@ extension TestDatabase {
         }
     }
 
-    /// The history by an independent oracle: the present rows, with one change after the other undone.
+    /// The history according to an independent oracle: it takes the present rows and undoes one change after the other.
     fileprivate func undone() async throws -> [Told] {
         var rows: [String: [String: String]] = [:]
         for row in try await query(

@@ -3,12 +3,12 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// A server's clock that was ahead, and was set right: from then on, commits carry the time of the jump.
+/// Covers a server whose clock was ahead and was then corrected. From then on, commit times continue from the time of the jump.
 @Suite("The history's clock")
 struct ClockTests {
     let server = TestServer.shared
 
-    @Test("After a jump of the clock, history is as old as the first pruning that saw it")
+    @Test("After a jump of the clock, the age of history counts from the first pruning that saw it")
     func jumpAhead() async throws {
         try await server.withDatabase { database in
             try await database.change()
@@ -25,7 +25,7 @@ struct ClockTests {
             try await database.pass(days: 29)
             #expect(try await database.prune("30 days") == [0, 0, 3])
             try await database.pass(days: 2)
-            // Tokens 1 to 3 are 31 days old. Token 4 came later; nothing says when.
+            // Tokens 1 to 3 are 31 days old. Token 4 came later, but nothing records when.
             #expect(try await database.prune("30 days") == [3, 3, 3])
             #expect(try await database.prune("30 days") == [0, 3, 4])
             try await database.pass(days: 31)
@@ -38,10 +38,10 @@ struct ClockTests {
         }
     }
 
-    /// original: change, change                          change
-    /// copy:                    restored from a backup                       change, with the same token and time
+    /// original: change, change ──────────────────────────── change
+    /// copy:                      restored from a backup ─────────────── change with the same token and time
     @Test(
-        "A restored copy is never taken for the original, even if the clock was ahead once",
+        "A restored copy is never mistaken for the original, even if the clock was ahead once",
         arguments: [false, true])
     func restoredCopy(isPruned: Bool) async throws {
         try await server.withDatabase { original in
@@ -69,7 +69,7 @@ struct ClockTests {
         }
     }
 
-    @Test("Each commit has its own time, later than the one before, even after a jump of the clock")
+    @Test("Each commit has a later time than the one before, even after a jump of the clock")
     func growing() async throws {
         try await server.withDatabase { database in
             try await database.jumpAhead()
@@ -96,12 +96,12 @@ struct ClockTests {
         }
     }
 
-    @Test("While the clock is right, history is as old as its commits, whatever an earlier pruning saw")
+    @Test("While the clock is right, history is as old as its commits, despite what an earlier pruning noted")
     func right() async throws {
         try await server.withDatabase { database in
             try await database.change()
             #expect(try await database.prune("30 days") == [0, 0, nil])
-            // That pruning ran while the clock was behind.
+            // These values are those of a pruning that ran while the clock was behind.
             try await database.query("update history.store set seen_token = 1, seen_at = '2000-01-01'")
             #expect(try await database.prune("30 days") == [0, 0, 1])
             try await database.pass(days: 31)
@@ -109,7 +109,7 @@ struct ClockTests {
         }
     }
 
-    @Test("A dead reader's lag is seen, even if the clock was ahead once", arguments: [false, true])
+    @Test("A dead reader's lag is reported, even if the clock was ahead once", arguments: [false, true])
     func deadReader(diedAhead: Bool) async throws {
         try await server.withDatabase { database in
             try await database.change()
@@ -134,7 +134,7 @@ struct ClockTests {
         }
     }
 
-    @Test("A reader that was last seen in the future keeps nothing", arguments: [true, false])
+    @Test("A reader that was last seen in the future does not keep history from being pruned", arguments: [true, false])
     func reader(_ isAhead: Bool) async throws {
         try await server.withDatabase { database in
             try await database.change()
@@ -157,14 +157,14 @@ extension TestDatabase {
             """)
     }
 
-    /// What a commit leaves behind while the server's clock is a year ahead.
+    /// Sets the history's clock to the value that a commit leaves while the server's clock is a year ahead.
     fileprivate func jumpAhead() async throws {
         try await query(
             "select setval('history.clock', (extract(epoch from now() + interval '365 days') * 1000000)::bigint)"
         )
     }
 
-    /// Moves into the past what was noted in the past.
+    /// Moves the times that are in the past further back, as if these days had passed.
     fileprivate func pass(days: Int) async throws {
         try await query("update history.store set seen_at = seen_at - \(days) * interval '1 day'")
         try await query(
@@ -172,7 +172,7 @@ extension TestDatabase {
         )
     }
 
-    /// How many transactions were pruned, the horizon, and the token up to which the pruning noted that it saw them.
+    /// Prunes, and returns how many transactions were pruned, the horizon, and the newest token that a pruning has seen.
     fileprivate func prune(_ keep: String) async throws -> [Int?] {
         let pruned = try await query("select transactions from history.prune(\(keep)::interval)")[0]
         let store = try await query("select pruned_token, seen_token from history.store")[0]

@@ -4,18 +4,18 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// Any login can set history.transaction to anything, at any time. The history must not care.
+/// Any login can set the setting history.transaction to any value at any time. The history must stay correct.
 @Suite("Forged history")
 struct ForgedHistoryTests {
     let server = TestServer.shared
 
     @Test(
-        "Whatever a writer sets, its history is what it is without that",
+        "A writer's history is the same with and without forged settings",
         arguments: [Roles.Purpose.writer, .owner], 1...4 as ClosedRange<UInt64>)
     func forgedAtRandom(_ purpose: Roles.Purpose, seed: UInt64) async throws {
         func history(forging: Bool) async throws -> [String] {
             try await server.withRoles { roles in
-                // Somebody else's transaction, whose row a forger would like to have.
+                // This transaction belongs to another user. A forger would like to get its row.
                 try await roles.login(.owner).execute(Script.insert("victim", 1))
                 let others = try await roles.database.kept(to: 1)
                 var script = Script(seed: seed, isForging: forging)
@@ -64,7 +64,7 @@ struct ForgedHistoryTests {
     }
 
     @Test(
-        "The setting gives nothing to a login that may not write", arguments: [Roles.Purpose.reader, .report])
+        "The setting gives no rights to a login that may not write", arguments: [Roles.Purpose.reader, .report])
     func readers(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).execute(Script.insert("a", 1))
@@ -84,9 +84,9 @@ struct ForgedHistoryTests {
         }
     }
 
-    /// forger: begins                                               points at the other's open row, changes, commits
-    /// other:         changes, stays open ───────────────────────────────────────────────────────────────── commits
-    @Test("Another's open transaction is out of reach")
+    /// other:  begins, changes, stays open ──────────────────────────────────────────────────────────── commits
+    /// forger:                                     begins, points at the other's open row, changes, commits
+    @Test("A forger can't reach another session's open transaction")
     func openTransaction() async throws {
         try await server.withRoles { roles in
             try await roles.login(.owner).execute(Script.insert("a", 1) + ";" + Script.insert("b", 1))
@@ -112,7 +112,7 @@ struct ForgedHistoryTests {
         }
     }
 
-    @Test("Temporary tables and settings of the session can't stand in for what the history reads")
+    @Test("Temporary tables and session settings can't replace what the history reads")
     func surroundings() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).execute(
@@ -134,8 +134,8 @@ struct ForgedHistoryTests {
     }
 }
 
-/// Random transactions on a few rows, with savepoints and updates that change nothing, and between the statements, if asked
-/// for, everything that a login can do to the setting. The same seed makes the same changes, forged or not.
+/// Random transactions on a few rows, with savepoints and updates that change nothing. If `isForging`, they alternate with
+/// statements that manipulate the setting in every possible way. The same seed makes the same changes, forged or not.
 private struct Script {
     private var random: SplitMix64
     private var forger: SplitMix64
@@ -173,7 +173,7 @@ private struct Script {
         step += 1
         let code = "k\(random.below(3))"
         switch random.below(10) {
-        // Draws the token. What follows belongs to it.
+        // This draws the token. Later statements belong to the same transaction.
         case 9: return "set constraints all immediate"
         case 0: return "update public.quake set sig = sig"
         case 1: return "delete from public.quake where code = '\(code)'"
@@ -189,7 +189,7 @@ private struct Script {
         }
     }
 
-    /// What a login can do to the setting.
+    /// A statement with which a login manipulates the setting.
     private mutating func forgery() -> String {
         let isLocal = forger.below(4) == 0 ? "false" : "true"
         func set(_ value: String) -> String {
@@ -201,19 +201,20 @@ private struct Script {
             set("''"), set("'nonsense'"), "reset history.transaction", set("null"),
             // The victim's row, as it is and as it was, with and without this transaction's xid.
             set("'1 (0,1)'"), set("'1 (0,2)'"), set("'1 ' || pg_current_xact_id() || ' (0,2) 0'"),
-            // Another id, another place, and a count in this transaction's own value.
+            // This transaction's value with another id, another place or another count.
             set("regexp_replace(\(hint), '^[0-9]+', '1')"),
             set("regexp_replace(\(hint), '[(].*[)]', '(0,1)')"),
             set("\(hint) || ' 0'"), set("regexp_replace(\(hint), '[0-9]+$', '0')"),
             set("'999999999999999999 (999999999,9999)'"), set("'99999999999999999999 (9999999999,99999)'"),
             set("'1 (0,99999999) 0'"), set("'1 (0,1) 99999999999999999999'"),
-            // Another number of changes, statements that never began, places beyond the end, and what only the trigger says.
+            // Another number of changes, statements that never began, places beyond the end, and text that only the trigger
+            // writes.
             set("regexp_replace(\(hint), '[)] [0-9]+', ') 0')"),
             set("regexp_replace(\(hint), '[)] [0-9]+', ') 7')"),
             set("\(hint) || ' ' || 'public.quake'::regclass::oid || 'U:0:0'"),
             set("\(hint) || ' ' || 'public.quake'::regclass::oid || 'I:999999999999999999:1'"),
             set("\(hint) || ' 1D:0:0 2U:3:2 x'"), set("'(0,1)'"),
-            // A value of this transaction, or of an earlier one of the session, that was right once.
+            // A value that was right once, in this transaction or in an earlier one of the session.
             "select set_config('my.hint', \(hint), false)",
             set("coalesce(current_setting('my.hint', true), '')"),
         ]
@@ -225,8 +226,8 @@ extension TestDatabase {
     /// The history of `quake`, such as `2.1 a update {"sig": 1}`.
     fileprivate func allChanges() async throws -> [String] { try await changes(of: "quake") }
 
-    /// The changes of each row in each transaction, in order. Those of other rows may come before or after them, if somebody
-    /// forges the order of the own transaction.
+    /// The changes of each row in each transaction, in order. They are sorted by row, because a forger can change the order of
+    /// rows within the forger's transaction.
     fileprivate func changesByRow() async throws -> [String] {
         try await query(
             """
@@ -237,7 +238,7 @@ extension TestDatabase {
         ).map { try $0.decode("text") }
     }
 
-    /// All that is kept of the transactions up to a token.
+    /// Everything that is kept of the transactions up to a token.
     fileprivate func kept(to token: Int) async throws -> [String] {
         try await query(
             """
@@ -248,7 +249,7 @@ extension TestDatabase {
         ).map { try $0.decode("text") }
     }
 
-    /// What is never true of a history: empty.
+    /// Violations of rules that hold for every history; empty if there are none.
     fileprivate func faults() async throws -> [String] {
         try await query(
             """

@@ -6,12 +6,13 @@ import Testing
 
 @testable import QuakeStore
 
-/// Counted in rows and index entries that the server reads, which say at any speed how a question grows with the history.
-@Suite("What a question to a long history costs")
+/// Counts the rows and index entries that the server reads. These counts show how the cost of a query grows with the history,
+/// independently of the machine's speed.
+@Suite("The cost of queries on a long history")
 struct HistoryCostTests {
     let server = TestServer.shared
 
-    @Test("What became of one event is read by its own changes, each a few times")
+    @Test("The history of one event is read from the event's changes, each read only a few times")
     func oneEvent() async throws {
         try await server.withLongHistory { database in
             for (isTable, limit) in [(false, nil), (true, nil), (true, 20)] {
@@ -46,11 +47,11 @@ struct HistoryCostTests {
         }
     }
 
-    @Test("A listing reads the changes of an event once for a page, not once for each of them")
+    @Test("A listing reads the changes of an event once per page, not once per change")
     func listing() async throws {
         try await server.withLongHistory { database in
             var selection = ChangeSelection()
-            // In what is left, one change in ten is the hot event's.
+            // After token 2, one change in ten belongs to the event `hot`.
             selection.after = 2
             let read = try await database.entriesRead { connection in
                 try await selection.forEach(on: connection) { _ in }
@@ -60,7 +61,7 @@ struct HistoryCostTests {
     }
 
     @Test(
-        "One event in the past, by a token or a time, and whether it was deleted, is read by its own changes")
+        "Reading one past event, by a token or a time, and whether it was deleted, needs only its own changes")
     func past() async throws {
         try await server.withLongHistory { database in
             let moment = try await database.query(
@@ -102,7 +103,7 @@ struct HistoryCostTests {
         }
     }
 
-    @Test("How far readers are behind costs the same however far that is")
+    @Test("Reading the lag of readers costs the same, however far behind they are")
     func lag() async throws {
         try await server.withLongHistory { database in
             try await database.query(
@@ -118,8 +119,8 @@ struct HistoryCostTests {
 }
 
 extension TestServer {
-    /// A history of 20,000 inserts, 1,000 events that were renamed, and 3,000 transactions that each revise one event. One
-    /// in ten of these revises the event `hot`. The planner has seen none of it.
+    /// Runs `body` with a history of 20,000 inserts, 1,000 events that were renamed, and 3,000 transactions that each revise one
+    /// event. One in ten of these transactions revises the event `hot`. The planner has no statistics about these rows.
     fileprivate func withLongHistory(_ body: (TestDatabase) async throws -> Void) async throws {
         try await withDatabase { database in
             for table in ["quake", "history.change", "history.transaction"] {
@@ -157,10 +158,10 @@ extension TestServer {
 }
 
 extension TestDatabase {
-    /// How many rows of scanned tables, and entries of indexes, the server reads for `body`.
+    /// How many table rows and index entries the server reads while `body` runs.
     fileprivate func entriesRead(_ body: (Connection) async throws -> Void) async throws -> Int {
         func count() async throws -> Int {
-            // A session leaves its counts when it ends.
+            // A session reports its counts when it ends.
             try await waitUntil {
                 try await query(
                     """

@@ -4,13 +4,13 @@ import Testing
 
 /// Eight writers that collide, and a reader by token.
 ///
-/// `QUAKES_STRESS_SECONDS=60 swift test --filter HistoryStress` runs it longer.
+/// `QUAKES_STRESS_SECONDS=60 swift test --filter HistoryStress` runs the test for longer.
 @Suite("History under stress")
 struct HistoryStressTests {
     let server = TestServer.shared
 
     @Test(
-        "A reader by token misses nothing, doubles nothing, and always holds a state that was",
+        "A reader by token misses nothing, doubles nothing, and always holds a state that existed",
         arguments: rounds(2, of: 5))
     func writersAndReader(number: Int) async throws {
         try await server.withDatabase { database in

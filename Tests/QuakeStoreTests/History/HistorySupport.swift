@@ -3,7 +3,7 @@ import PostgreSQL
 import TestSupport
 
 extension TestServer {
-    /// A database with a second tracked table, which has nothing to do with earthquakes.
+    /// Runs `body` with a database that has a second tracked table, which is unrelated to earthquakes.
     func withNotes(_ body: (TestDatabase) async throws -> Void) async throws {
         try await withDatabase { database in
             try await database.execute(
@@ -15,13 +15,13 @@ extension TestServer {
 }
 
 extension TestDatabase {
-    /// Another tracked table, with its own channel.
+    /// Creates another tracked table, with a separate channel.
     func addMemo() async throws {
         try await execute("create table memo (key text primary key, number double precision)")
         try await execute("select history.track('memo', 'key', 'memo_changes')")
     }
 
-    /// What a session that listens to all three channels hears of `body`, such as `note_changes 1`.
+    /// The notifications that a session on all three channels receives while `body` runs, such as `note_changes 1`.
     func notifications(_ body: () async throws -> Void) async throws -> [String] {
         let listener = Process()
         let (input, output) = (Pipe(), Pipe())
@@ -50,7 +50,7 @@ extension TestDatabase {
         try await query("select history.current_token() as token")[0].decode("token")
     }
 
-    /// Such as `2.1 b update {"number": 2}`: token, ordinal, key, operation, before.
+    /// The changes of a table, such as `2.1 b update {"number": 2}`: token, ordinal, key, operation, before.
     func changes(of table: String = "note") async throws -> [String] {
         try await query("select * from history.changes(0, \(table))").map { row in
             let place = try "\(row.decode("token", as: Int.self)).\(row.decode("ordinal", as: Int.self))"

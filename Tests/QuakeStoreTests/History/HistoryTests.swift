@@ -50,7 +50,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A transaction gets one token, whatever it rolls back in between")
+    @Test("A transaction gets one token, no matter what it rolls back")
     func savepoints() async throws {
         try await server.withNotes { database in
             try await database.execute(
@@ -121,7 +121,7 @@ struct HistoryTests {
     /// early:  begins, changes: number 1 ─────────────────────────── commits: token 2
     /// late:                              changes: number 2, token 1
     /// reader:                                                 looks                  looks
-    @Test("A reader by number loses what began earlier and was committed later; a reader by token has it")
+    @Test("A reader by number misses a transaction that began early and was committed late; a reader by token gets it")
     func numberOrToken() async throws {
         try await server.withNotes { database in
             var (number, byNumber) = (0, [String]())
@@ -157,7 +157,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A writer's session settings do not blur what is kept")
+    @Test("A writer's session settings do not change the recorded values")
     func hostileSettings() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1234567.1234567, 'x')")
@@ -172,7 +172,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("TRUNCATE of a tracked table is refused with a hint, and what can't be tracked is refused")
+    @Test("TRUNCATE of a tracked table is refused, and so is tracking an unsuitable table")
     func refusals() async throws {
         try await server.withNotes { database in
             await #expect(throws: PostgresError.self) { try await database.execute("truncate note") }
@@ -225,7 +225,7 @@ struct HistoryTests {
     /// one:   changes both tables |                         | commits
     /// other:                     | changes both, other rows |        | commits
     @Test(
-        "SERIALIZABLE writers of several tables don't fail each other, even where scanning the history is cheap",
+        "SERIALIZABLE writers of several tables don't make each other fail, even if scanning the history is cheap",
         arguments: [0, 3])
     func serializable(_ transactions: Int) async throws {
         try await server.withNotes { database in
@@ -253,9 +253,9 @@ struct HistoryTests {
         }
     }
 
-    /// reader: a statement begins ──── waits for lock 7 ──────── reads ─ ends
-    /// writer:            holds lock 7, commits a change, lets go
-    @Test("A statement sees one snapshot of the history, whatever is committed while it runs")
+    /// reader: a statement begins ──── waits for lock 7 ──────────── reads ─ ends
+    /// writer:            holds lock 7, commits a change, releases it
+    @Test("A statement sees one snapshot of the history, even if changes are committed while it runs")
     func snapshot() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1, 'x')")
@@ -280,7 +280,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A position holds only with the same store, transaction, time and nonce")
+    @Test("A position is valid only with the same store, token, commit time and nonce")
     func check() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1, null)")
@@ -335,7 +335,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A table whose changes were rolled back, or changed nothing, is not notified")
+    @Test("A table whose changes were rolled back or changed nothing gets no notification")
     func unchangedTables() async throws {
         try await server.withNotes { database in
             try await database.addMemo()
@@ -356,7 +356,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("What was committed carries no channels any more")
+    @Test("A committed transaction no longer carries channels")
     func channelsAreCleared() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1, null)")
@@ -366,8 +366,8 @@ struct HistoryTests {
         }
     }
 
-    /// In Turkish, the small letter of I has no dot.
-    @Test("Operations and hosts have the same names in each locale")
+    /// In Turkish, the lower-case letter of I has no dot.
+    @Test("Operations and hosts have the same names in every locale")
     func turkish() async throws {
         try await server.withDatabase(icuLocale: "tr") { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -2,13 +2,13 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-/// Statements that a user's triggers, rules of foreign keys and functions run within other statements.
+/// Covers statements that a user's triggers, foreign keys and functions run within other statements.
 @Suite("Nested statements")
 struct NestedStatementTests {
     let server = TestServer.shared
 
     @Test(
-        "The history has the order in which things happened, whatever a user's triggers do",
+        "The history records changes in the order in which they happened, despite a user's triggers",
         arguments: Case.all)
     func order(_ example: Case) async throws {
         try await server.withNotes { database in
@@ -33,7 +33,7 @@ struct NestedStatementTests {
 
     /// The oracle is a copy of the tables after each transaction.
     @Test(
-        "Random programs of nested triggers: history leads back to every state that the tables had",
+        "After random programs of nested triggers, the history leads back to every state that the tables had",
         arguments: rounds(3, of: 12))
     func random(_ number: Int) async throws {
         let seed = number > 1 ? UInt64(number) : printedSeed()
@@ -49,7 +49,7 @@ struct NestedStatementTests {
     /// writer: changes, SET CONSTRAINTS ALL IMMEDIATE draws the token, changes                          commits
     /// other:                                                          changes, waits for the lock ─────────── commits
     @Test(
-        "A transaction has one token for all it does, even if that was drawn early and the setting is lost",
+        "A transaction has one token for all its changes, even if it was drawn early and the setting is lost",
         arguments: [
             "select 1", "set local history.transaction = ''", "set local history.transaction = '1 (0,1) 0'",
         ])
@@ -103,7 +103,7 @@ struct NestedStatementTests {
     }
 
     @Test(
-        "However many deferred triggers fire each other at the commit, no token shows half of it",
+        "All changes of a chain of deferred triggers at the commit have the same token",
         arguments: 1...4)
     func hops(_ hops: Int) async throws {
         try await server.withNotes { database in
@@ -133,7 +133,7 @@ struct NestedStatementTests {
         }
     }
 
-    @Test("What deferred triggers change at the commit has the transaction's own token")
+    @Test("Changes that deferred triggers make at the commit have the transaction's token")
     func deferred() async throws {
         try await server.withNotes { database in
             try await database.execute(
@@ -152,7 +152,7 @@ struct NestedStatementTests {
         }
     }
 
-    @Test("SERIALIZABLE writers with triggers lose nothing: those that fail each other can be repeated")
+    @Test("SERIALIZABLE writers with triggers lose nothing: a writer that fails because of another can retry")
     func serializable() async throws {
         try await server.withNotes { database in
             try await database.execute(
@@ -191,7 +191,7 @@ struct NestedStatementTests {
 }
 
 extension NestedStatementTests {
-    /// A trigger, statements, and what the history has to say of them.
+    /// A trigger, statements, and the changes that the history must record.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         var before = ""

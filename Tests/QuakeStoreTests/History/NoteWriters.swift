@@ -8,7 +8,7 @@ import TestSupport
 /// Some are SERIALIZABLE, and some have hostile settings or forge the setting that the history uses. All of them hold
 /// transactions open, use savepoints and roll back at random.
 final class NoteWriters: Sendable {
-    /// For the readers: whether they have seen enough after one more look.
+    /// Tells the readers to look once more and then stop.
     let areDone = Done()
 
     private let database: TestDatabase
@@ -27,7 +27,7 @@ final class NoteWriters: Sendable {
         }
     }
 
-    /// Has `count` of them write side by side until there are 300 transactions.
+    /// Lets `count` writers write concurrently until there are 300 transactions.
     func write(_ count: Int) async throws {
         try await database.writeSideBySide(count) { writer, isDone in
             try await self.write(writer, until: isDone)
@@ -70,9 +70,8 @@ final class NoteWriters: Sendable {
 }
 
 extension TestDatabase {
-    /// Lets `count` writers work side by side for some seconds, and for up to ten times as long until that is enough:
-    /// on a busy machine, next to nothing may happen in a few seconds. QUAKES_STRESS_SECONDS overrides the test's
-    /// duration.
+    /// Lets `count` writers work concurrently until `isEnough` returns true, and at least for the number of seconds in
+    /// QUAKES_STRESS_SECONDS, if it is set.
     func writeSideBySide(
         _ count: Int,
         _ write: @escaping @Sendable (_ writer: Int, _ isDone: Done) async throws -> Void,
@@ -91,8 +90,9 @@ extension TestDatabase {
         }
     }
 
-    /// Runs transactions of one to `steps` steps, one after the other, until a deadline. One in six is rolled back. One
-    /// that collides with another writer is given up: it ends with a retryable error or with the SQLSTATE `collision`.
+    /// Runs transactions of one to `steps` steps, one after the other, until `isDone` is set. One transaction in six is rolled
+    /// back. A transaction that collides with another writer is given up: it ends with a retryable error or with the SQLSTATE
+    /// `collision`.
     func writeAtRandom(
         _ isolation: Connection.Isolation, upTo steps: Int, until isDone: Done,
         _ random: inout SplitMix64, collision: String? = nil,

@@ -7,12 +7,12 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("The past")
+@Suite("Reading the past")
 struct PastTests {
     let server = TestServer.shared
 
     @Test(
-        "After any history, the table as of each token is what it was at that token",
+        "After any history, the table as of a token is the table as it was at that token",
         arguments: rounds(1, of: 4), [false, true])
     func asOfEveryToken(number: Int, hasTriggers: Bool) async throws {
         try await server.withDatabase { database in
@@ -38,7 +38,8 @@ struct PastTests {
         }
     }
 
-    /// A row is changed after it was inserted, and after it was changed, and now and then inserted anew or put back.
+    /// These triggers change a row after it was inserted or changed. Sometimes they delete a row to make room for a new one, or
+    /// put back a deleted one.
     private static let triggers = """
         create function touch() returns trigger language plpgsql as $$
         begin update quake set sig = coalesce(sig, 0) + 1 where code = new.code; return null; end $$;
@@ -59,7 +60,8 @@ struct PastTests {
     func asOfTime() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
-            // Times are whole milliseconds: the first import must be in an earlier one, the second in a later one.
+            // Times have whole milliseconds, so the first import must be in an earlier millisecond, and the second in a later
+            // one.
             let imported = Instant.now
             try await waitUntil { Instant.now > imported }
             let between = Instant.now
@@ -70,9 +72,9 @@ struct PastTests {
         }
     }
 
-    /// Three transactions within a millisecond, the first at its very beginning.
+    /// Three transactions are within the same millisecond, and the first is exactly at its beginning.
     @Test(
-        "A time as exact as committed_at selects its transaction; one that is cut, the last of its millisecond"
+        "A time as exact as committed_at selects its transaction; a time cut to milliseconds selects the last of them"
     )
     func asOfExactTime() async throws {
         try await server.withDatabase { database in
@@ -82,7 +84,7 @@ struct PastTests {
                 update history.transaction
                 set committed_at = date_trunc('second', now()) + interval '1 hour' + (token - 1) * interval '10 microseconds'
                 """)
-            // Twice what the service and psql print, which leave out trailing zeros; and what a program cuts.
+            // `printed` leaves out trailing zeros, as psql does, and `exact` has all six digits.
             let transactions = try await database.query(
                 """
                 select token, to_json(committed_at) #>> '{}' as printed,
@@ -104,7 +106,7 @@ struct PastTests {
             let told = try await database.story().map(\.committedAt.description)
             #expect(try told == transactions.map { try $0.decode("exact") })
 
-            // Where nothing was committed at its beginning, a millisecond means its end.
+            // If nothing was committed at the very beginning of a millisecond, a time in milliseconds means the end of it.
             try await database.with("-csession_replication_role=replica").query(
                 "update history.transaction set committed_at = committed_at + interval '1 microsecond'")
             let exact: String = try transactions[0].decode("exact")
@@ -112,7 +114,7 @@ struct PastTests {
         }
     }
 
-    @Test("A time selects the last token before it, whatever gaps there are, and whatever was pruned")
+    @Test("A time selects the last token before it, even if tokens have gaps or were pruned")
     func everyTime() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
@@ -149,7 +151,7 @@ struct PastTests {
         }
     }
 
-    @Test("The past has every digit, whatever the database's extra_float_digits")
+    @Test("The past has every digit, regardless of the session's extra_float_digits")
     func everyDigit() async throws {
         try await server.withDatabase { database in
             let digits = "4.123456789012345"
@@ -173,7 +175,7 @@ struct PastTests {
         }
     }
 
-    @Test("The past can be read after a column of the user's own has changed its type")
+    @Test("The past can be read after a column that the user added has changed its type")
     func ownColumn() async throws {
         try await server.withDatabase { database in
             try await database.execute("alter table quake add column note text")
@@ -202,7 +204,7 @@ struct PastTests {
         }
     }
 
-    @Test("Changes after a token that was pruned are an error with the horizon, never a part of them")
+    @Test("Changes after a token that was pruned are an error with the horizon, never a partial list")
     func prunedChanges() async throws {
         try await server.withDatabase { database in
             try await database.changeThrice()
@@ -228,7 +230,7 @@ struct PastTests {
     /// reader: reads the horizon ──── waits for history.change ───────────────────────── reads the changes
     /// prune:                         holds history.change, prunes all history, commits
     @Test(
-        "A pruning that commits while the past is read takes nothing away from it", arguments: [true, false])
+        "A pruning that commits while the past is being read does not change the result", arguments: [true, false])
     func prunedMeanwhile(_ readsTable: Bool) async throws {
         try await server.withDatabase { database in
             try await database.changeThrice()
@@ -281,7 +283,7 @@ struct PastTests {
         }
     }
 
-    @Test("Deleting an unknown code deletes none of the others")
+    @Test("A deletion that names an unknown code deletes nothing")
     func deleteUnknown() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -336,7 +338,7 @@ extension TestDatabase {
         }
     }
 
-    /// Tokens 1 to 3.
+    /// Makes three changes, which have the tokens 1 to 3.
     fileprivate func changeThrice() async throws {
         try await importFeatures([SmallFeed.feature("a")])
         for magnitude in [2.0, 3.0] { try await query("update quake set magnitude = \(magnitude)") }

@@ -7,7 +7,7 @@ import Testing
 struct PruneTests {
     let server = TestServer.shared
 
-    /// Five months of two sources, one run a month; the days are how long ago.
+    /// Runs of three sources in the last five months. The last number is how many days ago a run started.
     private static let past = """
         insert into import.run (source, outcome, started, finished)
         select source, outcome, now() - make_interval(days => days),
@@ -27,7 +27,7 @@ struct PruneTests {
         try await database.query("select id from import.run order by id").map { try $0.decode("id") }
     }
 
-    @Test("Old runs and rejects go; what freshness needs, what has not ended, and what a reject names stay")
+    @Test("Old runs and rejects are deleted, except unfinished runs and those that freshness or a reject needs")
     func old() async throws {
         try await server.withDatabase { database in
             try await database.execute(Self.past)
@@ -39,7 +39,8 @@ struct PruneTests {
                 try await Pruning(keep: .zero, keepAtMost: nil).run(on: $0)
             }
 
-            // 2 is named by a reject, 3 and 9 were the last successes, 5, 9 and 10 the last of all, and 7 still runs.
+            // A reject names run 2. Runs 3 and 9 are the last successes, 5, 9 and 10 are the last runs of a source, and 7 still
+            // runs.
             #expect(try await runs(database) == [2, 3, 5, 7, 9, 10])
             #expect(outcome.runs == 4 && outcome.rejects == 1)
             #expect(try await database.query("select from import.reject").count == 1)
@@ -50,7 +51,7 @@ struct PruneTests {
         }
     }
 
-    @Test("Nothing is younger than no time at all, and nothing older than a year")
+    @Test("A limit of a year deletes no run, and a limit of zero deletes every run that is not needed")
     func ages() async throws {
         try await server.withDatabase { database in
             try await database.execute(Self.past)
@@ -82,7 +83,7 @@ struct PruneTests {
         }
     }
 
-    @Test("Only the owner prunes runs")
+    @Test("The owner's role can prune runs")
     func roles() async throws {
         try await server.withRoles { roles in
             try await roles.database.execute(Self.past)
@@ -98,7 +99,7 @@ struct PruneTests {
 struct HistoryPruneTests {
     let server = TestServer.shared
 
-    @Test("A step ends once it has enough changes, and a transaction is never divided")
+    @Test("A pruning step ends once it has enough changes, and never divides a transaction")
     func steps() async throws {
         try await server.withNotes { database in
             for changes in [3, 2, 4, 9, 1, 1] {
@@ -115,13 +116,13 @@ struct HistoryPruneTests {
     }
 
     @Test(
-        "A step reads what it deletes, and not the whole history, whatever the planner believes",
+        "A pruning step reads only what it deletes, and not the whole history, even with misleading statistics",
         .enabled("this server comes without auto_explain") {
             try await TestServer.shared.hasLibrary("auto_explain")
         })
     func plan() async throws {
         try await server.withNotes { database in
-            // All the planner knows is a history of one long transaction: to it, a sequential scan looks better.
+            // The planner's statistics are of a history with one long transaction, for which a sequential scan looks better.
             try await database.execute("insert into note select n from generate_series(1, 5000) as n")
             try await database.execute("analyze")
             for _ in 1...5 { try await database.execute("update note set number = 1 where key = '7'") }

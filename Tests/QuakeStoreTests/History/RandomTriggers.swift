@@ -2,7 +2,7 @@ import PostgreSQL
 import TestSupport
 
 /// Random triggers on three small tables that refer to each other, and random statements on these tables, at top level and
-/// within each other. The same seed makes the same triggers and statements.
+/// nested. The same seed makes the same triggers and statements.
 extension TestDatabase {
     func runNestedStatements(seed: UInt64, transactions: Int) async throws {
         try await execute(Self.tables)
@@ -11,8 +11,8 @@ extension TestDatabase {
         try await execute("call run(\(Double(seed % 100_003) / 100_003), \(transactions))")
     }
 
-    /// Takes the history back, change by change, from the tables as they are. Empty unless something contradicts what is
-    /// known: a change that can't have led to what came after it, or a state that was another.
+    /// Undoes the history change by change, starting from the present tables, and returns the contradictions: a change that can't
+    /// have led to the state after it, or a state that differs from the copy taken at that token.
     func contradictions() async throws -> [String] {
         if try await query("select from pg_proc where proname = 'contradictions'").isEmpty {
             try await execute(Self.oracle)
@@ -20,7 +20,7 @@ extension TestDatabase {
         return try await query("select text from contradictions() as text").map { try $0.decode("text") }
     }
 
-    /// Two tracked tables and one that is not. `past` keeps copies of the tracked ones.
+    /// Two tracked tables and one that is not tracked. `past` keeps copies of the tracked ones.
     private static let tables = """
         create table note (key text primary key, number int, text text,
                            up text references note on update cascade on delete cascade);

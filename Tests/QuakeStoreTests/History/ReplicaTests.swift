@@ -4,7 +4,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Reporting from another server than the one that imports, as docs/reporting.md describes.
+/// Covers reports on another server than the one that imports, as docs/reporting.md describes.
 @Suite("Reporting from a replica")
 struct ReplicaTests {
     @Test("A login with the report role can read every report on a hot standby")
@@ -51,13 +51,13 @@ struct ReplicaTests {
             create publication report for table public.quake, import.run, import.feed, import.coverage, history.store,
                 history.transaction, history.change, history.reader
             """)
-        // The replica has its own store, which the replicated one replaces.
+        // The replica's row in history.store is deleted, because the replicated row takes its place.
         try await there.execute("delete from history.store")
         let url = primary.url.replacing(/.*host=([^&]*)&port=([^&]*)&user=(.*)/) { match in
             "host=\(match.output.1.replacing("%2F", with: "/")) port=\(match.output.2) user=\(match.output.3) dbname=quakes"
         }
         try await there.execute("create subscription report connection '\(url)' publication report")
-        // Changes during the copying of the tables, and after it.
+        // These changes happen while the tables are being copied, and after that.
         try await here.importSample(300, revised: 0.2)
         try await waitUntil {
             try await there.query("select from pg_subscription_rel where srsubstate <> 'r'").isEmpty
@@ -73,7 +73,7 @@ struct ReplicaTests {
             "monthly_gutenberg_richter", "import_run", "coverage",
         ]
         try await waitUntil {
-            // The reader's report is the last transaction.
+            // The reader's report is replicated last.
             try await !there.query("select from report.reader_lag").isEmpty
         }
         for report in reports {

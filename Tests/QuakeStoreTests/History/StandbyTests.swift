@@ -4,12 +4,12 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Replication replays the primary's commits in their order.
+/// Covers replication, which replays the primary's commits in their order.
 ///
-/// `QUAKES_STRESS_SECONDS=60 swift test --filter StandbyTests` runs it longer.
+/// `QUAKES_STRESS_SECONDS=60 swift test --filter StandbyTests` runs the tests for longer.
 @Suite("History on a hot standby")
 struct StandbyTests {
-    @Test("On a hot standby, the visible tokens are a prefix at every moment, and each transaction is whole")
+    @Test("On a hot standby, no token appears after a greater one, and each transaction is complete")
     func prefix() async throws {
         try await withPrimary { server, primary in
             let writers = try await NoteWriters(primary)
@@ -33,7 +33,7 @@ struct StandbyTests {
     ///                                                   sees id 2; by number it would now never look for id 1
     ///     commit, token 2
     ///                                                   sees id 1: after token 1 comes token 2
-    @Test("On a hot standby a reader by token has what began earlier and was committed later")
+    @Test("On a hot standby, a reader by token gets a transaction that began early and was committed late")
     func overtaken() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
@@ -57,7 +57,7 @@ struct StandbyTests {
         }
     }
 
-    @Test("A promoted standby continues from the tokens it has, and reports those it never had as diverged")
+    @Test("A promoted standby continues from its tokens, and reports tokens that it never had as diverged")
     func promoted() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
@@ -84,10 +84,10 @@ struct StandbyTests {
         }
     }
 
-    /// A separate server for one test, with a migrated database: a standby copies the whole server.
+    /// Runs `body` with a migrated database on a separate server, because a standby copies the whole server.
     private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws {
-        // Sends each commit at once. Otherwise commits would arrive together, several times a second, and hide their
-        // order.
+        // With this setting, each commit is sent at once. Otherwise commits would arrive together, several times a second, and
+        // hide their order.
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
@@ -102,8 +102,7 @@ struct StandbyTests {
         let changes: Int
     }
 
-    /// Reads until the writers are done, in one snapshot each time, and counts the snapshots that brought something
-    /// new.
+    /// Reads until the writers are done, each time in a new snapshot, and returns the transactions in the order of their arrival.
     private func read(
         _ standby: TestDatabase, beside writers: NoteWriters
     ) async throws -> [Transaction] {
@@ -114,7 +113,7 @@ struct StandbyTests {
                 isLast = writers.areDone.isSet
                 try await connection.transaction(.repeatableReadOnly, to: "read") {
                     let last = seen.last?.token ?? 0
-                    // A token that appears after a greater one was seen would be counted here.
+                    // This would count a token that appears after a greater one was seen.
                     let passed: Int = try await connection.query(
                         "select count(*) as passed from history.transaction where token <= \(last)",
                         to: "read")[0].decode("passed")

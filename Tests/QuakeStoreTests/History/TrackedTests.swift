@@ -4,12 +4,12 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Which tables are under history, and who says so.
+/// Covers which tables are tracked, and who may track them.
 @Suite("Tracked tables")
 struct TrackedTests {
     let server = TestServer.shared
 
-    @Test("A login's own table with a trigger named like the history's says nothing in anybody's stream")
+    @Test("A login's own table with forged history triggers adds nothing to another reader's stream")
     func forgedTrigger() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importFeatures([SmallFeed.feature("a")])
@@ -25,7 +25,7 @@ struct TrackedTests {
                 create trigger history_key before update of code on forged.quake
                 for each statement when (false) execute function forged.record('quake', 'code', 'quake_changes')
                 """)
-            // The forger's table is the older one now.
+            // From now on, the forger's table is older than the real triggers.
             try await roles.login(.owner).execute(
                 """
                 drop trigger history_begin on quake; drop trigger history_insert on quake;
@@ -44,7 +44,7 @@ struct TrackedTests {
     }
 
     @Test(
-        "From the migration on, nobody else may attach the history's functions to a table",
+        "After the migration, only the owner can attach the history's functions to a table",
         arguments: [
             """
             create trigger history_insert after insert on mine.note referencing new table as new_rows
@@ -65,7 +65,7 @@ struct TrackedTests {
         }
     }
 
-    @Test("A table of another owner is not tracked, and one that gets another owner is no longer")
+    @Test("A table of another owner can't be tracked, and a tracked table that changes its owner no longer is")
     func owner() async throws {
         try await server.withRole { role, database in
             try await database.execute(
@@ -82,7 +82,7 @@ struct TrackedTests {
             #expect(try await database.changes() == ["1.1 a insert -"])
             try await database.execute("alter table note owner to \(role)")
 
-            // Better refused than unrecorded.
+            // A refused write is better than an unrecorded one.
             await #expect {
                 try await database.execute("set role \(role); insert into note values ('b')")
             } throws: { ($0 as? PostgresError)?.message.contains("is none") == true }
@@ -92,7 +92,7 @@ struct TrackedTests {
         }
     }
 
-    @Test("Two tables never share a name in the history, also after one was renamed")
+    @Test("Two tables never share a name in the history, even after one was renamed")
     func sameName() async throws {
         try await server.withNotes { database in
             try await database.execute(
@@ -134,7 +134,7 @@ struct TrackedTests {
     }
 
     @Test(
-        "A table's name may hold what its trigger's arguments are told apart by",
+        "A table's name may contain the characters that separate the arguments of a trigger",
         arguments: [#"back\000slash"#, "Ümläut", "quo'te", #"dou"ble"#, "do.t"])
     func oddNames(_ name: String) async throws {
         try await server.withDatabase { database in
@@ -151,7 +151,7 @@ struct TrackedTests {
 }
 
 extension TestServer {
-    /// A database, and a role that owns nothing.
+    /// Runs `body` with a database and a role that owns nothing.
     fileprivate func withRole(_ body: (_ role: String, _ database: TestDatabase) async throws -> Void)
         async throws
     {

@@ -21,7 +21,7 @@ struct AgencyImportTests {
         "\(id)|\(time)|36.047|68.87|10.0|GFZ|mb|\(magnitude)|Hindu Kush"
     }
 
-    /// As SeisComP makes them.
+    /// An event id of the form that SeisComP uses.
     static func id(_ number: Int) -> String {
         "gfz2026aa" + String(UnicodeScalar(97 + number / 26)!) + String(UnicodeScalar(97 + number % 26)!)
     }
@@ -44,7 +44,7 @@ struct AgencyImportTests {
     }
 
     @Test(
-        "A row that cannot be imported is kept as it stands, with its line and its place, and the others are imported"
+        "A row that can't be imported is kept with its bytes, line and offset, and the others are imported"
     )
     func rejects() async throws {
         try await server.withDatabase { database in
@@ -66,7 +66,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("A document that was imported before changes nothing")
+    @Test("Importing the same document again changes nothing")
     func again() async throws {
         try await server.withDatabase { database in
             for document in [
@@ -82,7 +82,7 @@ struct AgencyImportTests {
         }
     }
 
-    /// Text does not say when an event was revised, and its origin time moves either way.
+    /// The text format has no time of revision, and an origin time may move in either direction.
     @Test(
         "Of two versions without a time of revision, the one imported last counts, however its origin moved")
     func undated() async throws {
@@ -98,7 +98,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("A version that says when it was revised goes before one that does not, in either order")
+    @Test("A version with a time of revision takes precedence over one without, in either order")
     func datedAndUndated() async throws {
         let dated = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:40:00Z")
         let undated = Self.text(Self.row("gfz2026aaaa", time: "2026-10-01T01:29:20", magnitude: "5.1"))
@@ -116,10 +116,10 @@ struct AgencyImportTests {
         }
     }
 
-    // MARK: Who is gone
+    // MARK: Deleted events
 
     @Test(
-        "A document that lists an event as not existing deletes it, and is no event and no reject",
+        "An event that a document lists as not existing is deleted, and is neither imported nor rejected",
         arguments: [1, 3])
     func notExisting(lanes: Int) async throws {
         try await server.withDatabase { database in
@@ -144,7 +144,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("An event of an agency whose service nobody knows can be gone, too; another service's stays")
+    @Test("An event of an agency with an unknown service can be deleted, but not an event of another service")
     func unknownService() async throws {
         try await server.withDatabase { database in
             let rows = [Self.row("xyz2026aaaa"), Self.row("xyz2026bbbb")].map {
@@ -162,7 +162,7 @@ struct AgencyImportTests {
     }
 
     @Test(
-        "A withdrawal that says when it was made takes no later version",
+        "A withdrawal with a time does not delete a later version",
         arguments: ["01:40", "01:50", "02:00"])
     func datedWithdrawal(time: String) async throws {
         try await server.withDatabase { database in
@@ -176,7 +176,7 @@ struct AgencyImportTests {
     }
 
     @Test(
-        "If a document lists too many as not existing, none goes, unless by force; and with never, none at all"
+        "A document that lists too many events as not existing deletes them only with force, and none with never"
     )
     func brake() async throws {
         try await server.withDatabase { database in
@@ -217,7 +217,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("Focal mechanisms are a report")
+    @Test("A report lists focal mechanisms, and leaves out values that are not valid numbers")
     func mechanisms() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(
@@ -228,7 +228,7 @@ struct AgencyImportTests {
             #expect(try row.decode("strike1_deg") == 10.0)
             #expect(try row.decodeIfPresent("dip1_deg", as: Double.self) == nil)
             #expect(try row.decode("scalar_moment_nm") == 9.6e17)
-            // Any writer may put anything there.
+            // Any writer may put any value there.
             try await database.query(
                 """
                 update quake set extra = '{"focal_mechanism": {"strike1": "north", "dip1": 1e400, "dip2": -1e-400, "rake1": 5, "clvd": 0}}'
@@ -241,7 +241,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("What Quakes wrote as QuakeML, another Quakes reads as the same rows")
+    @Test("QuakeML that Quakes has written is imported as the same rows by another instance")
     func roundTrip() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(

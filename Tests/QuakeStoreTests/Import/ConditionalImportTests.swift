@@ -9,7 +9,7 @@ import Testing
 struct ConditionalImportTests {
     let server = TestServer.shared
 
-    @Test("An unchanged feed makes no run, no token and no notification; only the time of the check changes")
+    @Test("An unchanged feed makes no run and no token; only the time of the check changes")
     func notModified() async throws {
         try await withFeed { database, feed, current in
             #expect(try await database.run(feed).counts.inserted == 1)
@@ -45,7 +45,7 @@ struct ConditionalImportTests {
         }
     }
 
-    @Test("What was not imported successfully is never hidden behind an unchanged feed")
+    @Test("A feed that was not imported successfully is not treated as unchanged")
     func failedRun() async throws {
         try await withFeed { database, feed, current in
             let whole = current.value.withLock { $0.document }
@@ -54,13 +54,13 @@ struct ConditionalImportTests {
             #expect(broken.failure != nil)
             #expect(try await database.count("import.feed") == 0)
 
-            // The same ETag as the broken document.
+            // This document has the same ETag as the broken one.
             current.value.withLock { $0.document = whole }
             #expect(try await database.run(feed).counts.inserted == 1)
         }
     }
 
-    @Test("A feed whose brake held does not count as imported")
+    @Test("A feed whose deletions the brake held back does not count as imported")
     func braked() async throws {
         try await withFeed { database, feed, current in
             func document(_ minute: Int, _ codes: ClosedRange<Int>) -> String {
@@ -76,7 +76,7 @@ struct ConditionalImportTests {
         }
     }
 
-    @Test("What was not settled is not hidden behind an unchanged feed", arguments: ["never", "unreadable"])
+    @Test("A feed that was not settled is not treated as unchanged", arguments: ["never", "unreadable"])
     func unsettled(_ reason: String) async throws {
         try await withFeed { database, feed, current in
             let events = (1...40).map { Event("us\($0)") }
@@ -91,7 +91,7 @@ struct ConditionalImportTests {
                 #expect(try await database.run(feed, .never).failure == nil)
             } else {
                 #expect(try await database.run(feed).failure == nil)
-                // The server has mended the document, and not its tag.
+                // The server has repaired the document, but kept its ETag.
                 current.value.withLock { $0.document = Feed("all_day", at: 120, Array(events[..<30])).json }
             }
 
@@ -104,7 +104,7 @@ struct ConditionalImportTests {
     }
 
     @Test(
-        "What a person deletes comes back, although the feed has not changed and settled documents are newer")
+        "An event that a person deletes comes back, even if the feed is unchanged and settled documents are newer")
     func deleted() async throws {
         try await withFeed { database, feed, current in
             let events = (1...8).map { Event("us\($0)") }
@@ -130,7 +130,7 @@ struct ConditionalImportTests {
     ///                              imports the feed, which has us1 as the table still does
     /// commits
     ///                              imports the feed again
-    @Test("What a person deletes comes back, however long that takes to be committed")
+    @Test("An event that a person deletes comes back, even if the deletion is committed late")
     func deletedMeanwhile() async throws {
         try await withFeed { database, feed, current in
             let events = (1...8).map { Event("us\($0)") }
@@ -149,7 +149,7 @@ struct ConditionalImportTests {
         }
     }
 
-    @Test("What a person deletes stays away if a later document has not got it")
+    @Test("An event that a person deletes stays away if a later document lacks it")
     func deletedForGood() async throws {
         try await server.withDatabase { database in
             let events = (1...8).map { Event("us\($0)") }
@@ -169,7 +169,7 @@ struct ConditionalImportTests {
         var document: String
     }
 
-    /// A server that answers with 304 whenever it may.
+    /// Runs `body` with a feed server that answers 304 to requests with the current ETag.
     private func withFeed(
         _ body: (TestDatabase, String, Shared) async throws -> Void
     ) async throws {

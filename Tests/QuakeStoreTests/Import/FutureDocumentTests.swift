@@ -10,7 +10,7 @@ struct FutureDocumentTests {
     private let now = Int(Date().timeIntervalSince1970) / 60
     private var events: [Event] { (1...8).map { Event("us\($0)", time: now - 60, updated: now - 60) } }
 
-    @Test("It is imported, settles nothing and says so, and those after it count as if it had not been")
+    @Test("A document from the future is imported, but settles nothing, and has no effect on later documents")
     func settlesNothing() async throws {
         try await server.withDatabase { database in
             try await database.settle(Feed("all_day", at: now - 30, events))
@@ -44,12 +44,12 @@ struct FutureDocumentTests {
             )
             #expect(genuine.warning == nil)
             #expect(genuine.counts.inserted == 1 && genuine.counts.stale == 0)
-            // us1, which it lacks, and ci2, unless that was revised too recently.
+            // us1 is missing because the document lacks it. ci2 is missing, too, unless it was revised too recently.
             #expect(try await database.codes().subtracting(["ci2"]) == Set((2...9).map { "us\($0)" }))
         }
     }
 
-    @Test("A clock that is a few minutes fast is believed")
+    @Test("A clock that is a few minutes fast is accepted")
     func fastClock() async throws {
         try await server.withDatabase { database in
             try await database.settle(Feed("all_day", at: now - 30, events))
@@ -59,7 +59,7 @@ struct FutureDocumentTests {
         }
     }
 
-    @Test("It leaves no trace of its time, and is fetched again")
+    @Test("The time of a document from the future is not kept, and the document is fetched again")
     func isFetchedAgain() async throws {
         try await server.withDatabase { database in
             let document = Feed("all_day", at: now + 23 * 60, events).json
@@ -80,7 +80,7 @@ struct FutureDocumentTests {
     }
 
     @Test(
-        "Long documents from the future are believed neither by batches nor at their end", arguments: [1, 2])
+        "Long documents from the future settle nothing, neither in a batch nor at the end", arguments: [1, 2])
     func long(batchSize: Int) async throws {
         try await server.withDatabase { database in
             try await database.settle(Feed("all_day", at: now - 30, events))

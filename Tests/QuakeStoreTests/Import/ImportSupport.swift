@@ -6,7 +6,7 @@ import QuakeStore
 import TestSupport
 
 extension TestDatabase {
-    /// One column of every earthquake, by code.
+    /// The values of one column, by the code of the earthquake.
     func column(_ name: String) async throws -> [String: String?] {
         let rows = try await query("select code, \(unescaped: name)::text as value from quake")
         return try Dictionary(
@@ -19,7 +19,7 @@ extension TestDatabase {
 }
 
 extension TestDatabase {
-    /// Makes the server refuse rows; an error of class 22 is that of a value out of range.
+    /// Makes the server refuse rows that satisfy the condition. The SQLSTATE class 22 stands for a value out of range.
     func refusing(_ condition: String, sqlState: String) async throws {
         try await withConnection { connection in
             try await connection.execute(
@@ -36,14 +36,14 @@ extension TestDatabase {
 }
 
 extension ImportSummary {
-    /// inserted, updated, unchanged, stale, rejected: short enough to compare.
+    /// The numbers of inserted, updated, unchanged, stale and rejected features, in a short form for comparisons.
     var figures: [Int] {
         [counts.inserted, counts.updated, counts.unchanged, counts.stale, counts.rejected]
     }
 }
 
 extension TestDatabase {
-    /// Forgets all events and documents.
+    /// Deletes all events and everything that is known about documents.
     func forgetAll() async throws {
         for table in ["quake", "import.settled", "import.withdrawn", "import.deleted"] {
             try await query("delete from \(unescaped: table)")
@@ -51,7 +51,7 @@ extension TestDatabase {
     }
 }
 
-/// Hands out the elements in order to workers that each take the next as soon as they are ready.
+/// Runs `body` for the elements in order, on at most `workers` elements at a time.
 func sideBySide<Element: Sendable>(
     _ workers: Int, _ elements: [Element], _ body: @escaping @Sendable (Element) async throws -> Void
 ) async throws {
@@ -77,7 +77,7 @@ extension Array {
 }
 
 extension [String: String] {
-    /// What only one of the two has, or both in other words.
+    /// The keys that only one of the two has, or whose values differ.
     func differences(from other: Self) -> [String] {
         Set(keys).union(other.keys).sorted().filter { self[$0] != other[$0] }
             .map { "\($0): \(self[$0] ?? "absent") instead of \(other[$0] ?? "absent")" }

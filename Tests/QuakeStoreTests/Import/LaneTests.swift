@@ -9,7 +9,7 @@ import Testing
 struct LaneTests {
     let server = TestServer.shared
 
-    @Test("A long document is imported over one connection per lane, and each code over only one")
+    @Test("A long document is imported over one connection per lane, and each code over only one of them")
     func sideBySide() async throws {
         try await server.withDatabase { database in
             try await database.noteBackends()
@@ -30,7 +30,7 @@ struct LaneTests {
         }
     }
 
-    @Test("A document goes on with fewer lanes if the server has no room for all", arguments: [1, 2])
+    @Test("A document continues with fewer lanes if the server has no connections left", arguments: [1, 2])
     func noRoom(connections: Int) async throws {
         try await server.withRoles { roles in
             let writer = roles.login(.writer)
@@ -68,7 +68,7 @@ struct LaneTests {
         }
     }
 
-    @Test("A document that settles uses only one connection, and settles", arguments: [1, 4])
+    @Test("A document that settles uses only one connection", arguments: [1, 4])
     func settles(batchSize: Int) async throws {
         try await server.withDatabase { database in
             let url = "\"url\":\"https://example.org/event\""
@@ -96,7 +96,7 @@ struct LaneTests {
     @Test("A batch that was wrongly expected to be new is merged like any other", arguments: [1, 3])
     func notNewAfterAll(lanes: Int) async throws {
         try await server.withDatabase { database in
-            // The last of the 200 events already exist: one is older, one equal, one newer.
+            // Three of the last events already exist: one is older, one is equal, one is newer.
             try await database.importFeatures([
                 SmallFeed.feature("c197", updated: 500, place: "old"), SmallFeed.feature("c198"),
                 SmallFeed.feature("c199", updated: 2000, place: "new"),
@@ -141,7 +141,7 @@ struct LaneTests {
         }
     }
 
-    @Test("The run's tokens span what all lanes did")
+    @Test("A run's tokens span the transactions of all lanes")
     func tokens() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(
@@ -159,7 +159,7 @@ struct LaneTests {
         }
     }
 
-    @Test("Rejects of all lanes are kept and counted, including those of the server")
+    @Test("Rejects of all lanes are kept and counted, including those that the server refused")
     func rejects() async throws {
         try await server.withDatabase { database in
             try await database.refusing("new.place = 'forbidden'", sqlState: "22000")
@@ -212,10 +212,10 @@ struct LaneTests {
         }
     }
 
-    /// source:  writes two batches ─────────────── writes nothing more, and stays open
-    /// reading:   hands over the second batch, has the lane's other one, and waits for the source
-    /// lane:                                   fails at c30: the run ends
-    @Test("A failure in one lane ends the run even if the source keeps it waiting")
+    /// source:  writes two batches ─────────────────────────────── writes nothing more, and stays open
+    /// reader:    hands the second batch to the lane ── waits for the source
+    /// lane:                                               fails at c30: the run ends
+    @Test("A failure in one lane ends the run even if the reader is waiting for the source")
     func failureWhileWaiting() async throws {
         try await server.withDatabase { database in
             try await database.refusing("new.code = 'q0c30'", sqlState: "P0001")
@@ -230,7 +230,7 @@ struct LaneTests {
                 close(writer)
                 unlink(path)
             }
-            // All of it fits into the pipe.
+            // The whole beginning fits into the pipe.
             try #require(write(writer, Array(beginning.utf8), beginning.utf8.count) == beginning.utf8.count)
 
             let summary = try await database.importFile(path, options)
@@ -240,11 +240,11 @@ struct LaneTests {
         }
     }
 
-    @Test("A lane that loses its connection fails the run, which is recorded over the first connection")
+    @Test("If a lane loses its connection, the run fails, which is recorded over the first connection")
     func lostLane() async throws {
         try await server.withDatabase { database in
             try await database.withBlockedLanes { run in
-                // One that has waited too long asks again, and does not wait in between.
+                // A session that has waited too long for the lock asks again, and between the two requests it does not wait.
                 try await waitUntil {
                     try await database.query(
                         """

@@ -10,7 +10,7 @@ import Testing
 struct MergeTests {
     let server = TestServer.shared
 
-    @Test("An event that occurs in two networks under one raw code gives two rows")
+    @Test("A code that occurs in two networks gives two rows")
     func rawCodesRepeat() async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFeatures([
@@ -23,7 +23,7 @@ struct MergeTests {
         }
     }
 
-    @Test("Of one id twice in a feed the newest stays, whether in one batch or two", arguments: [1, 20_000])
+    @Test("If an id occurs twice in a feed, the newest version stays, in one batch or two", arguments: [1, 20_000])
     func newestOfADocument(batchSize: Int) async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFeatures(
@@ -37,7 +37,7 @@ struct MergeTests {
         }
     }
 
-    @Test("Among equals the last of the document stays, whether in one batch or two", arguments: [1, 20_000])
+    @Test("Of equally new versions, the last one in the document stays, in one batch or two", arguments: [1, 20_000])
     func lastAmongEquals(batchSize: Int) async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFeatures(
@@ -64,7 +64,7 @@ struct MergeTests {
         }
     }
 
-    @Test("The same feed again moves no row, whatever columns it fills")
+    @Test("Importing the same feed again rewrites no row")
     func unchangedRowsStay() async throws {
         try await server.withDatabase { database in
             try await importSample(SampleFeed(count: 500), into: database)
@@ -77,9 +77,9 @@ struct MergeTests {
         }
     }
 
-    @Test("An unchanged feed writes next to no WAL")
+    @Test("An unchanged feed writes almost no WAL")
     func unchangedWritesNoWAL() async throws {
-        // Its own server: WAL is counted for the whole server.
+        // The test has its own server, because WAL is counted for the whole server.
         let server = try await TemporaryServer.start(settings: ["autovacuum": "off"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
@@ -99,7 +99,7 @@ struct MergeTests {
     }
 
     @Test(
-        "A table that was vacuumed while it was empty is looked up by its key, not read again for each feature"
+        "Even after a vacuum of the empty table, features are looked up by key and not by scanning the table"
     )
     func plannedForAnEmptyTable() async throws {
         try await server.withDatabase { database in
@@ -120,7 +120,7 @@ struct MergeTests {
         }
     }
 
-    @Test("A revised feed updates what was revised, and only that")
+    @Test("A revised feed updates only the rows that were revised")
     func revisions() async throws {
         try await server.withDatabase { database in
             try await importSample(SampleFeed(count: 1000), into: database)
@@ -132,7 +132,7 @@ struct MergeTests {
         }
     }
 
-    @Test("A change in any single column is found, also one that was made by hand", arguments: editable)
+    @Test("A change in any single column is noticed, even if it was made by hand", arguments: editable)
     func everyColumnCounts(column: String, value: String) async throws {
         try await server.withDatabase { database in
             let feature = SmallFeed.feature("a", more: "\"ids\":\",q0a,\",\"felt\":3,\"new\":{\"x\":1}")
@@ -154,7 +154,7 @@ struct MergeTests {
         ("latitude", "1"), ("depth", "null"), ("extra", "'{\"new\":{\"x\":2}}'"),
     ]
 
-    @Test("imported_at tells when a row first came in, whatever comes later")
+    @Test("imported_at stays the time of a row's first import")
     func importedAtStays() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -167,7 +167,7 @@ struct MergeTests {
     }
 
     @Test(
-        "Random documents in random batches over random lanes end where a dictionary ends",
+        "Random documents in random batches and lanes end with the same content as a dictionary",
         arguments: rounds(2, of: 5))
     func importEqualsModel(number: Int) async throws {
         try await server.withDatabase { database in
@@ -192,7 +192,7 @@ struct MergeTests {
         }
     }
 
-    @Test("Four workers on overlapping feeds at once lose and double nothing")
+    @Test("Four concurrent workers on overlapping feeds lose nothing and double nothing")
     func concurrentWorkers() async throws {
         var random = seededRandom()
         try await server.withDatabase { database in

@@ -41,7 +41,7 @@ struct RealFeedTests {
 }
 
 extension TestDatabase {
-    /// Every row of `quake` as a JSON object made by the server, by code.
+    /// Every row of `quake` by code, decoded from a JSON object that the server made.
     fileprivate func rows() async throws -> [String: OracleRow] {
         let rows = try await query(
             """
@@ -60,7 +60,7 @@ extension TestDatabase {
     }
 }
 
-/// The feed as Foundation's decoder reads it.
+/// The feed, decoded by Foundation.
 private struct OracleDocument: Decodable {
     let features: [OracleFeature]
 }
@@ -77,7 +77,7 @@ private struct OracleFeature: Decodable {
     let properties: Properties
     let geometry: Geometry
 
-    /// The row that this feature must become.
+    /// The row that must be stored for this feature.
     var row: OracleRow {
         func list(_ text: String?) -> [String]? { text?.split(separator: ",").map(String.init) }
         let (p, coordinates) = (properties, geometry.coordinates)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("What cannot be imported")
+@Suite("Features that can't be imported")
 struct RejectTests {
     let server = TestServer.shared
 
@@ -50,7 +50,7 @@ struct RejectTests {
         }
     }
 
-    @Test("A large reject is cut to 64 KiB, and says so")
+    @Test("A large reject is cut to 64 KiB and marked as cut")
     func largeReject() async throws {
         try await server.withDatabase { database in
             let large = SmallFeed.feature("b", place: String(repeating: "x", count: 2_000_000))
@@ -102,7 +102,7 @@ struct RejectTests {
         }
     }
 
-    @Test("A document whose features were all rejected never passes")
+    @Test("A document whose features are all rejected fails under any limit")
     func allRejected() async throws {
         try await server.withDatabase { database in
             var options = Importer.Options()
@@ -116,7 +116,7 @@ struct RejectTests {
     }
 
     @Test(
-        "How many rejects are allowed",
+        "A limit decides how many rejects are allowed",
         arguments: [
             (RejectLimit.standard, 10, 20, true), (.standard, 11, 20, false), (.standard, 100, 10_000, true),
             (.standard, 101, 10_000, false), (.count(0), 1, 9, false), (.count(1), 1, 9, true),

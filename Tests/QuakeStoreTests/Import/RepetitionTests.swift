@@ -6,7 +6,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("Writing beside others")
+@Suite("Retries after conflicts with other transactions")
 struct RepetitionTests {
     let server = TestServer.shared
 
@@ -16,9 +16,9 @@ struct RepetitionTests {
         "history.store",
     ]
 
-    /// Each table refuses the first write, as if a deadlock, a serialisation failure or a lock had ended it.
+    /// The first write to the table fails like one that a deadlock, a serialization failure or a lock has ended.
     @Test(
-        "Whatever writes to a table is repeated once it was ended for the sake of another", arguments: written
+        "Every write to a table is retried after a conflict with another transaction", arguments: written
     )
     func everyWrite(table: String) async throws {
         for sqlState in ["40P01", "40001", "55P03"] {
@@ -83,7 +83,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test("A migration and the roles are repeated, too", arguments: ["40P01", "40001", "55P03"])
+    @Test("Migrations and the creation of roles are retried, too", arguments: ["40P01", "40001", "55P03"])
     func migration(sqlState: String) async throws {
         try await server.withRoles { roles in
             for purpose in ["migrate", "roles"] {
@@ -120,8 +120,8 @@ struct RepetitionTests {
         }
     }
 
-    /// SERIALIZABLE workers would fail each other over pages of small tables that they share.
-    @Test("Twenty imports at once all succeed where SERIALIZABLE is the default")
+    /// SERIALIZABLE workers would conflict with each other on shared pages of small tables.
+    @Test("Twenty concurrent imports all succeed where SERIALIZABLE is the default")
     func serializable() async throws {
         try await server.withDatabase { database in
             let database = database.with("-cdefault_transaction_isolation=serializable")
@@ -143,7 +143,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test("A hot standby can be read where SERIALIZABLE, which it cannot be, is the default")
+    @Test("A hot standby, which can't be SERIALIZABLE, can be read where that is the default")
     func serializableStandby() async throws {
         let primary = try await TemporaryServer.start()
         let database = TestDatabase(url: primary.url)
@@ -158,7 +158,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test("A lasting failure is thrown after five attempts, and in an open transaction at once")
+    @Test("A lasting failure is thrown after five attempts, but at once in an open transaction")
     func lasting() async throws {
         try await server.withDatabase { database in
             try await database.failingOnce("40P01", times: 1000)
@@ -187,11 +187,11 @@ struct RepetitionTests {
 
     // MARK: The search for refused values
 
-    @Test("A deadlock while a refused value is searched repeats the search")
+    @Test("A deadlock during the search for a refused value repeats the search")
     func deadlockInSearch() async throws {
         try await server.withDatabase { database in
             try await database.refusing("new.place = 'forbidden'", sqlState: "22000")
-            // The first statement is the merge, the second the search.
+            // The first statement is the merge, and the second is the search.
             try await database.failingOnce("40P01", at: 2)
             try await database.execute(
                 "create trigger fail before insert on quake for each statement execute function fail_once()")
@@ -204,7 +204,7 @@ struct RepetitionTests {
         }
     }
 
-    /// Halving takes two transactions for each of them, at the least.
+    /// A search by halving would take at least two transactions for each refused value.
     @Test("Thousands of refused values are found in a few transactions, and kept as rejects")
     func manyRefused() async throws {
         try await server.withDatabase { database in
@@ -224,7 +224,7 @@ struct RepetitionTests {
     }
 
     @Test(
-        "Refused versions of one event are found in a few transactions, and the newest sound one is imported")
+        "Refused versions of one event are found in a few transactions, and the newest valid one is imported")
     func refusedVersions() async throws {
         try await server.withDatabase { database in
             try await database.execute("alter table quake add check (place <> 'forbidden')")
@@ -242,7 +242,7 @@ struct RepetitionTests {
     }
 
     @Test(
-        "What a constraint refuses is rejected alone, also where all features are new",
+        "A feature that a constraint refuses is rejected alone, even if all features are new",
         arguments: [1, 3, 20_000])
     func constrained(batchSize: Int) async throws {
         try await server.withDatabase { database in
@@ -268,8 +268,8 @@ struct RepetitionTests {
 }
 
 extension TestDatabase {
-    /// Makes a function for triggers that fails at one of its calls, or at several from there on. A sequence counts them: it
-    /// counts on although the transaction is rolled back.
+    /// Creates a trigger function that fails at call number `call`, and at `times` calls in total. A sequence counts the calls,
+    /// because it continues to count after a rollback.
     fileprivate func failingOnce(_ sqlState: String, at call: Int = 1, times: Int = 1) async throws {
         try await execute(
             """
@@ -286,14 +286,14 @@ extension TestDatabase {
             """)
     }
 
-    /// How often that function was called.
+    /// How often the function was called.
     fileprivate func failures() async throws -> Int {
         try await query(
             "select case when is_called then last_value else 0 end as calls from public.failures")[0]
             .decode("calls")
     }
 
-    /// How many transactions have ended, those of sessions that have ended included.
+    /// How many transactions have ended, including those of sessions that have ended.
     fileprivate func transactions() async throws -> Int {
         try await waitUntil {
             try await query(

@@ -20,7 +20,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("Worker and server compute the same number for the corners of every kind of value")
+    @Test("Worker and server compute the same number for extreme values of every kind")
     func corners() async throws {
         let texts = [
             "", "a", "twelve bytes", "Ångström \u{1F30B}", "\\u00e5 \\n \\\\ \\\"",
@@ -81,9 +81,9 @@ struct RowFingerprintTests {
         }
     }
 
-    // MARK: What the server is sent
+    // MARK: Rows that are sent
 
-    @Test("A document without news makes no temporary table, however long it is", arguments: [1, 3])
+    @Test("A document without news creates no temporary table, however long it is", arguments: [1, 3])
     func nothingSent(lanes: Int) async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document((0..<200).map { SmallFeed.feature("c\($0)") })
@@ -92,7 +92,7 @@ struct RowFingerprintTests {
             options.lanes = lanes
             options.retraction = .never
             try await database.importDocument(document, options)
-            // A column that somebody else has added does not matter.
+            // A column that a user has added does not matter.
             try await database.query("alter table quake add column note text default 'a note'")
             try await database.refuseTables()
 
@@ -108,7 +108,7 @@ struct RowFingerprintTests {
         arguments: [1, 3])
     func someSent(lanes: Int) async throws {
         try await server.withDatabase { database in
-            // Too large for the memory of a batch.
+            // The titles make the features too large for the memory of a batch.
             let more = "\"title\":\"\(String(repeating: "title ", count: 500))\""
             func feature(_ index: Int, updated: Int = 1000, place: String = "somewhere") -> String {
                 SmallFeed.feature("c\(index)", updated: updated, place: place, more: more)
@@ -134,7 +134,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("An edit by hand of any column is noticed, and undone", arguments: Property.allCases)
+    @Test("An edit by hand in any column is noticed and undone", arguments: Property.allCases)
     func editedByHand(property: Property) async throws {
         let value =
             switch property.kind {
@@ -142,7 +142,7 @@ struct RowFingerprintTests {
             case .number: "\(property.column) + 0.5"
             case .integer: "coalesce(\(property.column), 0) + 1"
             case .flag: "not coalesce(\(property.column), false)"
-            // To the server's own hash of a time, both are the same times as before: it folds 64 bits into 32.
+            // Both edits leave the server's hash of the time unchanged, because it folds 64 bits into 32.
             case .time where property == .updated: "updated - interval '4294967295 microseconds'"
             case .time: "\(property.column) + interval '4294967297 microseconds'"
             case .list: "array['edited']"
@@ -163,7 +163,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("Properties that are not declared are compared, too")
+    @Test("Undeclared properties are compared, too")
     func extra() async throws {
         try await server.withDatabase { database in
             func features(_ value: Int) -> [String] {
@@ -179,7 +179,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("A server that computes other numbers is sent every row")
+    @Test("A server that computes different numbers is sent every row")
     func otherNumbers() async throws {
         try await server.withDatabase { database in
             try await database.query(

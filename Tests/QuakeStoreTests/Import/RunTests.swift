@@ -30,7 +30,7 @@ struct RunTests {
         }
     }
 
-    @Test("A document that turns out to be broken within its first batch leaves only the failed run")
+    @Test("A document that is broken within its first batch leaves only the failed run")
     func brokenWithinABatch() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -90,7 +90,7 @@ struct RunTests {
         }
     }
 
-    @Test("A second run of a source is turned away while the first one is still running")
+    @Test("A second run of a source is refused while the first one is still running")
     func oneRunPerSource() async throws {
         try await server.withDatabase { database in
             try await withPipe { path in
@@ -129,7 +129,7 @@ struct RunTests {
     }
 
     @Test(
-        "When the server drops the worker mid-import, the batch is gone, and the next run closes the run")
+        "If the server ends the worker's session mid-import, the batch is lost, and the next run closes the dead run")
     func droppedByTheServer() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document((0..<20).map { SmallFeed.feature("c\($0)") })
@@ -169,11 +169,11 @@ struct RunTests {
         }
     }
 
-    /// other:  locks b                         waits for a ─────────────── has it, commits
-    /// worker:          locks a, waits for 8 ────────────── waits for b: is the victim, repeats
-    /// third:  holds 8                                   lets go
-    ///                                                   holds 9, which the repeated batch waits for,     lets go
-    @Test("A deadlock with another writer repeats the batch")
+    /// other:  locks b                         waits for a ─────────────── gets it, commits
+    /// worker:          locks a, waits for 8 ────────────── waits for b: is the victim, retries
+    /// third:  holds 8                                   releases 8
+    ///                                                   holds 9, which the retried batch waits for,      releases 9
+    @Test("After a deadlock with another writer, the batch is retried")
     func deadlock() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -219,9 +219,9 @@ struct RunTests {
         }
     }
 
-    /// worker    imports ─ commits, waits for a standby
-    /// server                                              ends its session, which has temporary tables to drop
-    @Test("A batch is confirmed only once a standby has it, and a session that ends waits for none")
+    /// worker:   imports ── commits, waits for a standby
+    /// server:                                              ends the session, which has temporary tables to drop
+    @Test("A batch is confirmed only once a standby has it, but the end of a session waits for no standby")
     func lostStandbys() async throws {
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)
@@ -282,7 +282,7 @@ struct RunTests {
 }
 
 extension TestDatabase {
-    /// How many there were; a session's count arrives when it has ended.
+    /// How many deadlocks there were. A session's count arrives when the session has ended.
     fileprivate func deadlocks() async throws -> Int {
         func count() async throws -> Int {
             try await query("select deadlocks from pg_stat_database where datname = current_database()")[0]

@@ -6,12 +6,12 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("What is told")
+@Suite("Decisions of the notifier")
 struct NotifierTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("What exists at the first start is not told; what comes, grows, shrinks and goes then is, once")
+    @Test("Earthquakes that exist at the first start are not told; later changes are told once")
     func once() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -62,8 +62,8 @@ struct NotifierTests {
         }
     }
 
-    /// Position, ledger and messages are one transaction.
-    @Test("A decision that fails leaves nothing, and is made again")
+    /// The position, the ledger and the messages are written in one transaction.
+    @Test("A decision that fails leaves nothing behind, and is made again")
     func failure() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -86,7 +86,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("If the history was pruned meanwhile, nothing is missed and nothing is told twice")
+    @Test("If the history was pruned in between, nothing is missed and nothing is told twice")
     func pruned() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -111,7 +111,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A table that was altered tells nothing, unless a row that matters has changed")
+    @Test("A table that was altered tells nothing, unless a row has changed by enough")
     func altered() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -119,7 +119,7 @@ struct NotifierTests {
             try await database.notify(rules, receivers)
             try await database.shake("b", 5)
             try await database.notify(rules, receivers)
-            // As ALTER may change rows: without a change in the history.
+            // ALTER TABLE may change rows like this: without a change in the history.
             func alter(_ column: String, adding magnitude: Double) async throws {
                 try await database.execute(
                     """
@@ -136,7 +136,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A restored backup tells again what came after it, under the same ids, and nothing else")
+    @Test("A restored backup tells again only what came after it, under the same ids")
     func restored() async throws {
         try await server.withDatabase { database in
             let (receivers, again) = (Receivers(), Receivers())
@@ -171,7 +171,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("After five messages, a receiver waits for a digest, which comes when it is due")
+    @Test("After five messages, a receiver waits for a digest, which arrives when it is due")
     func digest() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -191,7 +191,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("What is remembered goes after its time: what was seen, what was told, what was delivered")
+    @Test("Rows about what was seen, told and delivered are deleted after their time")
     func forgotten() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -213,7 +213,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("Nulls and line ends that SQL has written are told as unknown, or not at all")
+    @Test("Nulls and line breaks that were written in SQL are told as unknown, or not at all")
     func strangeValues() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -231,7 +231,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A notifier's login is enough to tell, and a reader's to see how deliveries stand")
+    @Test("A notifier's login can notify, and the logins of readers and writers can see the state of deliveries")
     func roles() async throws {
         try await server.withRoles { roles in
             let (notifier, receivers) = (roles.login(.notifier), Receivers())
@@ -249,7 +249,7 @@ struct NotifierTests {
                 }
                 #expect(status.receivers.map(\.name) == ["me"])
             }
-            // So `quakes status` and pruning know of it.
+            // The notifier is a named reader, so `quakes status` and pruning know about it.
             let readers = try await roles.database.query("select name, login from history.reader")
             #expect(try readers.map { try $0.decode("name", as: String.self) } == [NotifyService.readerName])
         }

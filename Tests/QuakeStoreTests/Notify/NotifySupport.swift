@@ -9,7 +9,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// What receivers got, and how they answer.
+/// Records the messages that receivers get, and decides whether deliveries fail.
 final class Receivers: Sendable {
     private struct State {
         var got: [Message] = []
@@ -19,15 +19,15 @@ final class Receivers: Sendable {
 
     private let state = Mutex(State())
 
-    /// What was taken, in order.
+    /// The messages that were delivered, in order.
     var got: [Message] { state.withLock { $0.got } }
     /// The receiver of each attempt, successful or not.
     var attempts: [String] { state.withLock { $0.attempts } }
 
-    /// `kind code` of everything that was taken.
+    /// `kind code` of every earthquake in the delivered messages.
     var told: [String] { got.flatMap { $0.earthquakes.map { "\($0.kind.word) \($0.code)" } } }
 
-    /// From now on, the receiver fails; nil if it works.
+    /// From now on, deliveries to the receiver fail in this way, or succeed if `failure` is nil.
     func answer(_ receiver: String, _ failure: DeliveryFailure?) {
         state.withLock { $0.failures[receiver] = failure }
     }
@@ -42,7 +42,7 @@ final class Receivers: Sendable {
 }
 
 extension Rules {
-    /// One rule to each of these receivers: everything from this magnitude on.
+    /// One rule that tells these receivers every earthquake from this magnitude on.
     static func from(_ magnitude: Double, to receivers: String..., age: Duration = .seconds(6 * 3600))
         -> Rules
     {
@@ -65,12 +65,12 @@ extension TestDatabase {
             deliver: { try receivers.deliver($0, $1) })
     }
 
-    /// Decides what there is, and makes the attempts that are due.
+    /// Decides on the changes so far, and makes the attempts that are due.
     func notify(_ rules: Rules, _ receivers: Receivers) async throws {
         _ = try await notifyService(rules, receivers).runOnce()
     }
 
-    /// Tells while `body` runs.
+    /// Runs the notifier while `body` runs.
     func notifying(
         _ rules: Rules, _ receivers: Receivers, logger: Logger = .quiet, _ body: () async throws -> Void
     ) async throws {
@@ -90,7 +90,7 @@ extension TestDatabase {
         await #expect(throws: CancellationError.self) { try await running.value }
     }
 
-    /// Writes an earthquake that has happened a minute ago.
+    /// Writes an earthquake that happened a minute ago.
     func shake(_ code: String, _ magnitude: Double, ids: [String] = []) async throws {
         try await query(
             """
@@ -100,7 +100,7 @@ extension TestDatabase {
             """)
     }
 
-    /// From now on, what is told is decided as if it were so much later.
+    /// From now on, decisions are made as if the time were later by `ahead`.
     func setClock(ahead: Duration) async throws {
         try await query(
             """

@@ -11,7 +11,7 @@ import Testing
 struct OutboxTests {
     private let server = TestServer.shared
 
-    @Test("A message that fails is attempted again under the same id, and says since when and why it fails")
+    @Test("A message that fails is attempted again under the same id, and its status has the reason and the start")
     func again() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -39,7 +39,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("After ten attempts a message is given up, and kept")
+    @Test("After ten attempts, a message is given up and kept")
     func givenUp() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -63,7 +63,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("Messages about one earthquake keep their order; those about others do not wait for them")
+    @Test("Messages about one earthquake keep their order, and messages about others do not wait for them")
     func order() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -72,7 +72,7 @@ struct OutboxTests {
             try await database.shake("a", 5)
             try await database.notify(rules, receivers)
             receivers.answer("me", nil)
-            // The first message waits for its next attempt, and with it the correction.
+            // The first message waits for its next attempt, and the correction waits with it.
             try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 hour'")
             try await database.shake("a", 6)
             try await database.shake("b", 5)
@@ -85,7 +85,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("A receiver that fails costs few attempts, however much waits for it, and holds up no other")
+    @Test("A receiver that fails costs few attempts, however many messages wait, and delays no other receiver")
     func rests() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "away", "me"))
@@ -98,7 +98,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("A receiver that wants nothing any more gets nothing, until the rules change")
+    @Test("A receiver that refuses all further messages gets none until the rules change")
     func gone() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -126,7 +126,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("What waits for a receiver that the rules no longer name is given up, and said")
+    @Test("Messages for a receiver that the rules no longer name are given up with that reason")
     func unknown() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -142,7 +142,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("What waits since three days for a receiver that still fails is given up at once")
+    @Test("Messages that are older than three days are given up at once if their receiver still fails")
     func patience() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -162,12 +162,12 @@ struct OutboxTests {
     }
 }
 
-@Suite("A notifier that runs")
+@Suite("A running notifier")
 struct NotifyServiceTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("It hears a commit, and survives the loss of all its connections without telling anything twice")
+    @Test("A notifier receives commits, and makes no decision twice after losing all its connections")
     func connections() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -178,14 +178,14 @@ struct NotifyServiceTests {
                     try await waitUntil { receivers.told.contains("new q\(number)") }
                 }
             }
-            // A delivery that could not be noted is repeated, a decision is not.
+            // A delivery that could not be recorded is repeated, but a decision is not.
             #expect(Set(receivers.told) == Set((1...5).map { "new q\($0)" }))
             #expect(Set(receivers.got.map(\.id)).count == 5)
             #expect(try await database.query("select from notify.outbox").count == 5)
         }
     }
 
-    @Test("There is only one for each database")
+    @Test("Only one notifier can run for each database")
     func single() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -201,7 +201,7 @@ struct NotifyServiceTests {
 
     /// one:   decides ────────── decides (refused, reads again)
     /// other:           decides
-    @Test("A notifier that another one has overtaken decides nothing from what it remembers")
+    @Test("A notifier that another one has overtaken reads its state again before it decides")
     func overtaken() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -216,7 +216,7 @@ struct NotifyServiceTests {
         }
     }
 
-    @Test("A pass of many rows tells what it should, and holds no more than the young ones")
+    @Test("A pass of many rows tells the right number of earthquakes, and remembers only the recent rows")
     func large() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()

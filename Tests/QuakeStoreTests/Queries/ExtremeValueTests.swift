@@ -5,12 +5,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the table takes, every reader can read.
+/// Every value that the table accepts can be read by every reader.
 @Suite("Extreme values")
 struct ExtremeValueTests {
     let server = TestServer.shared
 
-    /// Every combination of the least, the greatest and no value of what the table takes.
+    /// Combines the smallest, the greatest and the missing values that the table accepts.
     private static let corners: Query = """
         insert into quake (code, net, net_code, magnitude, time, updated, imported_at, longitude, latitude, depth, cdi, mmi,
                            dmin, rms, gap, felt, sig, nst, tz, ids, sources, types, place, status)
@@ -27,7 +27,7 @@ struct ExtremeValueTests {
              as rest (longitude, latitude, depth, number, whole, list, place)
         """
 
-    @Test("Every view and function of the schema answers whatever values the table takes")
+    @Test("Every view and function of the schema works with every value that the table accepts")
     func extremes() async throws {
         try await server.withDatabase { database in
             try await database.query(Self.corners)
@@ -40,7 +40,7 @@ struct ExtremeValueTests {
             #expect(views.count >= 14)
             for view in views {
                 let name: String = try view.decode("name")
-                // As text, so that every column is computed.
+                // The row is converted to text, so that every column is computed.
                 let rows = try await database.query(
                     "select count(view::text) as count from \(unescaped: name) as view")
                 #expect(try rows[0].decode("count", as: Int.self) >= 0, "\(name)")
@@ -60,9 +60,9 @@ struct ExtremeValueTests {
         }
     }
 
-    /// One of them would break status, the metrics and the reports for everybody.
+    /// One such value would break status, the metrics and the reports for everyone.
     @Test(
-        "What the worker keeps about its work has no infinite time, no NaN and no absurd count",
+        "The worker's tables accept no infinite time, no NaN and no absurd count",
         arguments: [
             "import.run (source, started) values ('s', 'infinity')",
             "import.run (source, finished) values ('s', '-infinity')",
@@ -116,10 +116,10 @@ struct ExtremeValueTests {
         }
     }
 
-    @Test("A feature that a constraint of the table refuses is found in its batch, and rejected alone")
+    @Test("A feature that a constraint of the table refuses is found in its batch and rejected alone")
     func refused() async throws {
         try await server.withDatabase { database in
-            // A rule that the decoder does not know.
+            // The decoder does not know this constraint.
             try await database.query("alter table quake add constraint quake_own check (code <> 'q0c')")
             let summary = try await database.importFeatures(
                 ["a", "b", "c", "d", "e"].map { SmallFeed.feature($0) })

@@ -9,7 +9,7 @@ import Testing
 struct ForgettingTests {
     let server = TestServer.shared
 
-    @Test("Its runs, validators and backfill go; earthquakes, history, rejects and other sources stay")
+    @Test("A source's runs, validators and backfill are deleted; earthquakes, history, rejects and other sources stay")
     func forgotten() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([
@@ -36,11 +36,11 @@ struct ForgettingTests {
                 #expect(try await database.count("import.feed") == 1)
                 #expect(try await database.count("quake") == 1)
                 #expect(try await database.count("history.change") == 1)
-                // The reject's own run stays for its sake.
+                // The run that the reject belongs to stays.
                 #expect(try await database.query("select * from report.reject").count == before)
                 #expect(try await database.query("select from import.run where forgotten").count == 1)
 
-                // What comes back is new.
+                // A later import of the same source counts as new.
                 try await database.importFile(path)
                 #expect(try await database.query("select from import.last_run").count == 2)
                 #expect(try await database.query("select from report.import_run").count == 2)
@@ -48,7 +48,7 @@ struct ForgettingTests {
         }
     }
 
-    @Test("A backfill is a source too")
+    @Test("A backfill can be forgotten like a source")
     func backfill() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -62,7 +62,7 @@ struct ForgettingTests {
         }
     }
 
-    @Test("It is refused while a run of the source goes on, and nothing is forgotten")
+    @Test("A source with a running import can't be forgotten, and nothing is deleted")
     func busy() async throws {
         try await server.withDatabase { database in
             for name in ["https://host/a", "-"] {
@@ -77,7 +77,7 @@ struct ForgettingTests {
         }
     }
 
-    @Test("A source that was never imported is an error")
+    @Test("Forgetting a source that was never imported is an error")
     func unknown() async throws {
         try await server.withDatabase { database in
             let error = await #expect(throws: UnknownSource.self) { try await database.forget("all_day") }

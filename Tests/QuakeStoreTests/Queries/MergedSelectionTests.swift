@@ -6,12 +6,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Earthquakes that several agencies report, each once")
+@Suite("Selecting earthquakes of several agencies, merged")
 struct MergedSelectionTests {
     let server = TestServer.shared
 
     @Test(
-        "One row for each earthquake: the preferred solution, with the magnitude chosen apart, and its agencies"
+        "Each earthquake has one row: the preferred solution, with the chosen magnitude and all agencies"
     )
     func merged() async throws {
         try await server.withDatabase { database in
@@ -36,7 +36,7 @@ struct MergedSelectionTests {
         }
     }
 
-    @Test("Where nothing was associated, each row is an earthquake, in the same form")
+    @Test("Without an association, each row is listed as an earthquake, in the same form")
     func nothingAssociated() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -47,7 +47,7 @@ struct MergedSelectionTests {
     }
 
     @Test(
-        "Filters look at the earthquake: at its own magnitude, at any agency that reports it, at the code of any of its rows",
+        "Filters apply to the earthquake's magnitude, to any agency that reports it, and to the code of any of its rows",
         arguments: [
             ("magnitude", ["us1"]), ("small", ["us2"]), ("gfz", ["us1"]), ("emsc", ["us1", "emsc:c"]),
             ("code", ["us1"]), ("codes", ["us1", "us2"]), ("place", []), ("contributor", ["us1"]),
@@ -75,7 +75,7 @@ struct MergedSelectionTests {
     }
 
     @Test(
-        "If the preferred row was deleted and nothing has associated since, the first of the others stands in"
+        "If the preferred row was deleted and no pass has run since, the first of the other rows takes its place"
     )
     func deletedPreferred() async throws {
         try await server.withDatabase { database in
@@ -88,8 +88,9 @@ struct MergedSelectionTests {
         }
     }
 
-    /// Rows are grouped, parted and revised at random. At each token the earthquakes are noted, and compared with the past later.
-    @Test("The past has the earthquakes that there were, which are those of report.earthquake")
+    /// Rows are grouped, separated and revised at random. The earthquakes are recorded at each token, and later compared with the
+    /// past.
+    @Test("The past has the earthquakes of that time, and they are the same as in report.earthquake")
     func past() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
@@ -144,7 +145,7 @@ struct MergedSelectionTests {
                         $0.code = code
                     }
                     let expected = earthquakes.filter { $0.group.members.contains(code) }
-                    // Nothing has associated since a row was deleted, so its code leads to what is left of its earthquake.
+                    // No pass has run since a row was deleted, so the row's code leads to the rest of its earthquake.
                     #expect(one == expected || expected.isEmpty && one.count <= 1, "\(code) at \(token)")
                 }
             }
@@ -167,7 +168,7 @@ extension TestDatabase {
             try await selection.forEachGrouped(on: connection) { quake, group in
                 found.withLock { $0.append(Listed(quake: quake, group: group)) }
             }
-            // What is counted is what is listed, and what is listed without its agencies is the same.
+            // The count is that of the list, and the list without agencies has the same earthquakes.
             let plain = Mutex<[Quake]>([])
             let count = try await selection.read(on: connection) { selected in
                 try await selected.forEachQuake { quake in plain.withLock { $0.append(quake) } }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Moments in SQL")
 struct MomentTests {
     @Test(
-        "A moment comes back unchanged, bound or as a literal, and the server means the same",
+        "A moment comes back unchanged, bound or as a literal, and the server understands the same moment",
         arguments: [
             0, 1, -1, 946_684_799_999, 946_684_800_000, 1_700_000_000_123, -62_135_596_800_000,
             253_402_300_799_999,
@@ -35,7 +35,7 @@ struct MomentTests {
         }
     }
 
-    @Test("The server refuses a moment beyond what it can hold", arguments: [Int64.min, .max, .max / 1000])
+    @Test("The server refuses a moment outside its range", arguments: [Int64.min, .max, .max / 1000])
     func beyond(_ milliseconds: Int64) async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let error = await #expect(throws: PostgresError.self) {
@@ -45,7 +45,7 @@ struct MomentTests {
         }
     }
 
-    @Test("Infinity is no moment")
+    @Test("Infinity can't be decoded as a moment")
     func infinite() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             let row = try await database.query(

@@ -11,7 +11,7 @@ import Testing
 struct SourceStatusTests {
     let server = TestServer.shared
 
-    @Test("Sources have short labels, and no two the same")
+    @Test("The labels of sources are short and all different")
     func labels() {
         let long = "https://feeds.example.org/a/very/long/path/to/the/earthquakes"
         let names = [
@@ -29,7 +29,7 @@ struct SourceStatusTests {
             ])
     }
 
-    @Test("Labels of names that differ anywhere are different")
+    @Test("Names that differ anywhere have different labels")
     func distinctLabels() {
         var random = seededRandom()
         let words = [
@@ -48,7 +48,7 @@ struct SourceStatusTests {
     }
 
     @Test(
-        "A monitor expects what a daemon imports, and URLs that ever worked: no file, and no typo",
+        "Sources of a daemon and URLs that once succeeded are monitored, but files and misspelt URLs are not",
         arguments: [
             ("https://host/a", "done", nil, true), ("https://host/a", "failed", nil, false),
             ("https://host/a", "failed", "1 minute", true), ("file", "done", nil, false),
@@ -82,7 +82,7 @@ struct SourceStatusTests {
         }
     }
 
-    @Test("A run of a daemon records its interval")
+    @Test("A daemon's run records its interval")
     func interval() async throws {
         try await server.withDatabase { database in
             var options = Importer.Options()
@@ -95,7 +95,7 @@ struct SourceStatusTests {
         }
     }
 
-    @Test("A feed shows when its newest document was made, beside when it was last checked")
+    @Test("A feed shows when its newest document was made, besides when it was last checked")
     func documentAge() async throws {
         try await server.withDatabase { database in
             let made = Instant(milliseconds: Instant.now.milliseconds - 600_000)
@@ -117,7 +117,7 @@ struct SourceStatusTests {
     }
 
     @Test(
-        "A source is found by its name, its short name or its label; another one is an error with a suggestion"
+        "A source is found by its name, its short name or its label; any other name is an error with a suggestion"
     )
     func named() async throws {
         try await server.withDatabase { database in
@@ -144,7 +144,7 @@ struct SourceStatusTests {
     }
 
     @Test(
-        "A small table is counted, a large one is estimated; the newest event is the one with the latest origin"
+        "A small table is counted and a large one is estimated; the newest event is the one with the latest origin"
     )
     func catalogue() async throws {
         try await server.withDatabase { database in

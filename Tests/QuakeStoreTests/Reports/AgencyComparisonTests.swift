@@ -5,11 +5,11 @@ import Testing
 
 @testable import Feed
 
-@Suite("Agencies side by side")
+@Suite("Comparing agencies")
 struct AgencyComparisonTests {
     let server = TestServer.shared
 
-    /// Rows of a report, as texts with blanks between.
+    /// The rows of a report as text, with blanks between the columns.
     private func rows(_ database: TestDatabase, _ columns: String, _ source: String) async throws -> [String]
     {
         try await database.query(
@@ -30,7 +30,7 @@ struct AgencyComparisonTests {
         try await database.withConnection { _ = try await Associator(logger: .quiet).associate(on: $0) }
     }
 
-    @Test("Events of one earthquake are a pair, with what the agencies differ in")
+    @Test("Two agencies' events of one earthquake are a pair, with the differences between them")
     func pair() async throws {
         try await server.withDatabase { database in
             try await insert(
@@ -74,8 +74,8 @@ struct AgencyComparisonTests {
         }
     }
 
-    /// With a wrong plan, each event is compared with each: 10,000,000,000 pairs.
-    @Test("Compares 100,000 events of each of two agencies, with statistics and without")
+    /// A wrong plan would compare each event with every other: 10,000,000,000 pairs.
+    @Test("100,000 events of each of two agencies can be compared, with statistics and without")
     func many() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -99,7 +99,7 @@ struct AgencyComparisonTests {
         }
     }
 
-    @Test("SQL and Swift know the same agencies of networks")
+    @Test("SQL and Swift assign networks to the same agencies")
     func agencies() async throws {
         try await server.withDatabase { database in
             let networks = Agency.networksOfComCat.union(Agency.known.map(\.name)).union(["q0", "iscx"])
@@ -107,7 +107,7 @@ struct AgencyComparisonTests {
             for network in networks {
                 let known: String = try await database.query("select report.agency(\(network)) as name")[0]
                     .decode("name")
-                // What is in ComCat is the USGS's.
+                // Networks in ComCat belong to the USGS.
                 let agency = Agency.known.first { $0.networks.contains(network) }
                 #expect(known == agency?.name ?? network, "\(network)")
             }

@@ -3,12 +3,12 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Reports that count take an agency, and may count each earthquake once.
-@Suite("Counting events, or earthquakes once")
+/// Reports that count events accept an agency, and can count each earthquake once.
+@Suite("Counting events, or counting each earthquake once")
 struct CountedReportTests {
     let server = TestServer.shared
 
-    /// Each counting report as an expression that sums up what it counts.
+    /// Each counting report, as an expression that adds up the counts.
     private static let reports = [
         "sum(earthquakes) from report.daily_activity(", "sum(earthquakes) from report.daily_energy(",
         "count(*) from report.largest_event(", "sum(earthquakes) from report.monthly_magnitude_frequency(",
@@ -16,7 +16,7 @@ struct CountedReportTests {
         "sum(earthquakes) from report.gutenberg_richter(completeness => 0, ",
     ]
 
-    @Test("Each counts what an agency reports, and with merge each earthquake once", arguments: reports)
+    @Test("A report counts what an agency reports, and with merge it counts each earthquake once", arguments: reports)
     func counts(report: String) async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -38,7 +38,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("A fit per month is that of the earthquakes of its month")
+    @Test("A monthly fit is made from the earthquakes of its month")
     func monthlyFit() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -50,7 +50,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("A merged report has the earthquake's magnitude, which may be another agency's than its place")
+    @Test("A merged report shows the earthquake's magnitude, even if another agency gives the place")
     func magnitude() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -65,7 +65,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("Aftershocks of an earthquake are found by any of its events, and counted once")
+    @Test("Aftershocks are found by any code of the mainshock, and with merge they are counted once")
     func aftershocks() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -92,7 +92,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("Without merge the planner drops what merging takes: a view reads the table alone")
+    @Test("Without merge, the planner drops the merging, and a view reads only the table quake")
     func plan() async throws {
         try await server.withDatabase { database in
             for view in ["daily_activity", "daily_energy", "monthly_magnitude_frequency", "largest_event"] {

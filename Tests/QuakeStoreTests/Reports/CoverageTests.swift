@@ -8,7 +8,8 @@ import Testing
 struct CoverageTests {
     let server = TestServer.shared
 
-    /// A document of a summary feed, made at this time, with an event that lies in no window. Without any it would not be settled.
+    /// A document of a summary feed that was made at this time. Its only event lies outside of every window; without any event,
+    /// the document would not be settled.
     private func feed(_ name: String, made: String) throws -> String {
         let generated = try #require(Instant(made)).milliseconds
         return """
@@ -17,7 +18,7 @@ struct CoverageTests {
             """
     }
 
-    @Test("A summary feed is held for its period and from its magnitude on, and periods that touch are one")
+    @Test("A summary feed covers its period from its magnitude on, and adjacent periods become one")
     func feeds() async throws {
         try await server.withDatabase { database in
             for (name, made) in [
@@ -36,7 +37,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A braked or rejected document, and one from the future, hold nothing")
+    @Test("A document from the future and a document without metadata cover nothing")
     func notSettled() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(try feed("all_day", made: "2106-01-02T00:00:00Z"))
@@ -45,7 +46,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("Nobody holds what is still to come, whatever was asked for")
+    @Test("Coverage never reaches into the future, even if a later period was requested")
     func future() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -69,7 +70,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A backfill is held as far as it has come, from either end, and stays so when it is forgotten")
+    @Test("A backfill covers what it has reached from either end, even after the backfill is deleted")
     func backfills() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -90,7 +91,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A single query is held if it asks for a window and a box only, and if its run was done")
+    @Test("A query is coverage if it asks only for a window and a box, and if its run is done")
     func queries() async throws {
         try await server.withDatabase { database in
             let base = "https://example.org/fdsnws/event/1/query?format=geojson"
@@ -122,8 +123,8 @@ struct CoverageTests {
         }
     }
 
-    /// It may say anything of itself, and a broken service gives one, too.
-    @Test("An empty answer holds nothing, whatever it says that it was asked for")
+    /// The metadata of a response may say anything, and a broken service may send an empty response.
+    @Test("A response without valid events covers nothing, even if its metadata names a period")
     func empty() async throws {
         try await server.withDatabase { database in
             let url =
@@ -140,7 +141,7 @@ struct CoverageTests {
     }
 
     @Test(
-        "A stretch ends where a gap begins, where it is held from a larger magnitude on, or at the box's edge"
+        "A covered stretch ends at a gap, where only larger magnitudes are covered, or at the edge of a box"
     )
     func heldUntil() async throws {
         try await server.withDatabase { database in
@@ -171,7 +172,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("The rate of aftershocks ends where the catalogue has a gap, and not with an event behind it")
+    @Test("The aftershock rate ends at a gap in the catalogue, and not at an event after the gap")
     func aftershocks() async throws {
         try await server.withDatabase { database in
             try await database.query(
@@ -193,7 +194,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A writer's and a reader's roles are enough to note and to read what is held")
+    @Test("A writer's role can record coverage, and a reader's or a writer's role can read it")
     func roles() async throws {
         try await server.withRoles { roles in
             let writer = roles.login(.writer)

@@ -3,29 +3,29 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-/// Grafana's dashboard, as Grafana would ask for it: the macros and variables of every query are expanded as in
+/// Runs the queries of Grafana's dashboard as Grafana would: their macros and variables are expanded as described in
 /// https://grafana.com/docs/grafana/latest/datasources/postgres/.
 @Suite("Dashboard")
 struct DashboardTests {
     let server = TestServer.shared
 
-    /// What a person chooses at the top of the dashboard.
+    /// The choices at the top of the dashboard.
     struct Choice: Sendable, CustomTestStringConvertible {
         var from: String
         var interval: String
-        var regions = "coalesce(region, '')"  // as the variable says that all of them are named
+        var regions = "coalesce(region, '')"  // the value of the variable that stands for all regions
         var magnitude = "-10"
 
         var testDescription: String { "from \(from), \(regions), magnitude \(magnitude)" }
     }
 
-    /// In the evening, so that a window of six hours holds the beginning of no day.
+    /// The time is in the evening, so that no day begins within a window of six hours.
     private static let end = "2026-01-15T20:00:00Z"
     private static let sixHours = Choice(from: "2026-01-15T14:00:00Z", interval: "10m")
     private static let sevenDays = Choice(from: "2026-01-08T20:00:00Z", interval: "3h")
 
     @Test(
-        "With the report role, every panel shows something in six hours and in seven days, also of chosen regions and magnitudes",
+        "With the report role, every panel shows data for six hours and seven days, with any regions and magnitudes",
         arguments: [
             sixHours, sevenDays,
             Choice(from: sixHours.from, interval: "10m", regions: "'Calidora','here'", magnitude: "1"),
@@ -37,7 +37,7 @@ struct DashboardTests {
         try await withCatalogue { report in
             for (title, query) in panels {
                 let sql = try Self.expanded(query, choice)
-                // A row of nulls and zeros shows nothing.
+                // A row of nulls and zeros would show nothing.
                 let rows = try await report.query(
                     """
                     select from (\(unescaped: sql)) as panel
@@ -48,7 +48,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("The dashboard offers the regions of the window")
+    @Test("The dashboard offers the regions that have events in the window")
     func regions() async throws {
         let variable = try #require(try Self.variables().first { $0["name"] as? String == "region" })
         let query = try #require(variable["query"] as? String)
@@ -61,7 +61,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("A feed that never came in is the oldest, from its first run on")
+    @Test("A feed that was never imported counts as the oldest from its first run on")
     func neverCameIn() async throws {
         let query = try #require(try Self.panels().first { $0.title == "Oldest feed" }).query
         try await withCatalogue { report in
@@ -77,9 +77,10 @@ struct DashboardTests {
         }
     }
 
-    // MARK: What it shows
+    // MARK: The catalogue
 
-    /// A catalogue that ends at `end`, with runs, a reject, a reader and a removed event, as the login for reports sees it.
+    /// Runs `body` with the login for reports, on a catalogue that ends at `end`, with runs, a reject, a reader and a removed
+    /// event.
     private func withCatalogue(_ body: @Sendable (ReportLogin) async throws -> Void) async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importSample(3_000)
@@ -114,7 +115,7 @@ struct DashboardTests {
         func query(_ query: Query) async throws -> [Row] { try await login.query(query) }
     }
 
-    // MARK: The file
+    // MARK: The dashboard's file
 
     private static func panels() throws -> [(title: String, query: String)] {
         let panels = try #require(try dashboard()["panels"] as? [[String: Any]])
@@ -134,7 +135,7 @@ struct DashboardTests {
         return try #require(JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: Any])
     }
 
-    /// Puts in what Grafana would.
+    /// Replaces the macros and variables as Grafana would.
     private static func expanded(_ query: String, _ choice: Choice) throws -> String {
         let (from, to) = ("'\(choice.from)'", "'\(end)'")
         let seconds = try #require(["10m": 600, "3h": 10_800][choice.interval])

@@ -4,12 +4,12 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// What was known of a magnitude, and when.
+/// Covers which magnitude of an event was known at which time.
 @Suite("Magnitudes over the time since the origin")
 struct MagnitudeHistoryTests {
     let server = TestServer.shared
 
-    @Test("Each magnitude has its time, from one revision to the next; other revisions make no version")
+    @Test("Each magnitude has a period, from one revision to the next; other revisions make no version")
     func versions() async throws {
         try await server.withDatabase { database in
             for (updated, magnitude, status) in [
@@ -32,7 +32,7 @@ struct MagnitudeHistoryTests {
 
             #expect(
                 try rows.map { try $0.decodeIfPresent("magnitude", as: Double.self) } == [4.1, nil, 5.3])
-            // The origin is one second after 1970. The first import is noted when it begins.
+            // The origin is one second after the beginning of 1970. The first version counts from the beginning of its import.
             let from = try rows.map { try $0.decode("from_age_s", as: Double.self) }
             let to = try rows.map { try $0.decodeIfPresent("to_age_s", as: Double.self) }
             #expect(abs(from[1] - commits[2] + 1) < 1e-3 && abs(from[2] - commits[3] + 1) < 1e-3)
@@ -44,16 +44,16 @@ struct MagnitudeHistoryTests {
         }
     }
 
-    /// What the documentation gives as the question for the first hour.
+    /// The documentation's query for the magnitudes of the first hour.
     private static let firstHour: Query = """
         select code, magnitude from report.magnitude_history
         where from_age_s <= 3600 and (to_age_s is null or to_age_s > 3600)
         """
 
-    @Test("The magnitude of the first hour is the one that stood then, also of an event that is gone by now")
+    @Test("The magnitude of the first hour is the one that was known then, even if the event was deleted later")
     func firstHour() async throws {
         try await server.withDatabase { database in
-            // The history is moved to when it might have happened: 10 min, 40 min and 3 h after an origin.
+            // The history's times are moved to 10 min, 40 min and 3 h after the origin.
             try await database.importFeatures([
                 SmallFeed.feature("a", magnitude: "4.1"), SmallFeed.feature("b", magnitude: "2"),
             ])
@@ -88,7 +88,7 @@ struct MagnitudeHistoryTests {
     }
 
     @Test(
-        "What was pruned is unknown: the magnitude at the horizon has no beginning, and the event no first one"
+        "What was pruned is unknown: the magnitude at the horizon has no start, and the event no first magnitude"
     )
     func pruned() async throws {
         try await server.withDatabase { database in
@@ -149,7 +149,7 @@ struct MagnitudeHistoryTests {
         }
     }
 
-    @Test("Of an event imported before history began, a first magnitude is not known")
+    @Test("The first magnitude of an event that was imported before history began is unknown")
     func older() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

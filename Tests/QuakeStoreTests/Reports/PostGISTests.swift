@@ -5,7 +5,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What programs for maps find in a database with PostGIS.
+/// Covers what map programs find in a database with PostGIS.
 @Suite("PostGIS")
 struct PostGISTests {
     let server = TestServer.shared
@@ -16,7 +16,7 @@ struct PostGISTests {
     }
 
     @Test(
-        "The view has each event with its epicentre as a point, may be made again, and is read by reports' logins"
+        "The view has each event with its epicentre as a point, and can be established again"
     )
     func view() async throws {
         try await withGeometry { database in
@@ -34,7 +34,7 @@ struct PostGISTests {
         }
     }
 
-    @Test("Where everybody may read the events, everybody may read their geometries")
+    @Test("Where everyone may read the events, everyone may read their geometries")
     func grantedToPublic() async throws {
         try await withGeometry { database in
             try await database.query("grant select on report.event to public")
@@ -46,7 +46,7 @@ struct PostGISTests {
     }
 
     @Test(
-        "The channel qgis is notified once for each transaction that changes earthquakes, and not by others")
+        "The channel qgis is notified once for each transaction that changes earthquakes, and not for others")
     func notifications() async throws {
         try await withGeometry { database in
             let heard = try await database.withConnection { connection in
@@ -58,7 +58,8 @@ struct PostGISTests {
                     try await database.query("update quake set felt = felt")
                     try await database.query(
                         "update quake set felt = 3 where code = (select min(code) from quake)")
-                    // Another channel's would not end the wait; the last of this one is known by its own text.
+                    // A notification on another channel would not end the wait, so the last one on this channel is recognised by
+                    // its text.
                     try await database.query("notify qgis, 'end'")
                     var heard: [String] = []
                     while heard.last != "end", let next = try await notifications.next(within: .seconds(60)) {
@@ -126,7 +127,7 @@ struct PostGISTests {
 
     private static func hasOgrinfo() async throws -> Bool { try await succeeds("command -v ogrinfo") }
 
-    /// Its Python is Debian's own.
+    /// QGIS's modules belong to Debian's Python.
     private static func hasQGIS() async throws -> Bool {
         try await succeeds("/usr/bin/python3 -c 'import psycopg2, qgis.core'")
     }

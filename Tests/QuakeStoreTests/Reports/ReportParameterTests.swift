@@ -8,7 +8,7 @@ struct ReportParameterTests {
     let server = TestServer.shared
 
     @Test(
-        "Half of a circle is refused, also where there is nothing to count",
+        "An incomplete circle is refused, even where there is nothing to count",
         arguments: ["magnitude_frequency", "gutenberg_richter"])
     func halfCircle(function: String) async throws {
         try await server.withDatabase { database in
@@ -22,7 +22,7 @@ struct ReportParameterTests {
                     try await database.expectRefusal(
                         "select * from report.\(function)(\(half))", "make a circle together")
                 }
-                // A plan that is made before the values are known.
+                // This plan is made before the values are known.
                 try await database.expectRefusal(
                     """
                     set plan_cache_mode = force_generic_plan;
@@ -34,7 +34,7 @@ struct ReportParameterTests {
     }
 
     @Test(
-        "What cannot be meant is refused",
+        "Parameters without a meaning are refused",
         arguments: [
             (
                 "magnitude_frequency(since => '2020-01-02', until => '2020-01-01')",
@@ -67,7 +67,7 @@ struct ReportParameterTests {
         }
     }
 
-    @Test("Each parameter alone selects what it says, and null is as if it were not given")
+    @Test("Each parameter works alone, and null is the same as not given")
     func alone() async throws {
         try await server.withDatabase { database in
             try await database.addEvents()
@@ -81,7 +81,7 @@ struct ReportParameterTests {
                 ("aftershocks('a')", 1), ("aftershocks('a', null, null, null)", 1),
                 ("aftershocks('a', radius_km => 1000)", 2), ("aftershocks('a', days => 0.5)", 0),
                 ("aftershocks('a', minimum_magnitude => 4.5)", 0), ("aftershocks('none')", 0),
-                // Without a magnitude there is no window of Gardner and Knopoff.
+                // Without a magnitude, there is no window of Gardner and Knopoff.
                 ("aftershocks('unmeasured')", 0), ("aftershocks('unmeasured', radius_km => 1000)", 0),
                 ("aftershocks('unmeasured', days => 2)", 0),
                 ("aftershocks('unmeasured', radius_km => 1000, days => 1.5)", 1),
@@ -103,7 +103,7 @@ struct ReportParameterTests {
         }
     }
 
-    @Test("A review status is one word, in whatever letters a feed writes it")
+    @Test("A review status is in lower case, even if a feed writes it in capitals")
     func reviewStatus() async throws {
         try await server.withDatabase { database in
             try await database.addEvents()
@@ -126,7 +126,8 @@ struct ReportParameterTests {
 }
 
 extension TestDatabase {
-    /// a at the origin; b near it, a day later; c and d far away, on the following days; and one without a magnitude, as a.
+    /// Adds the event a at the origin, b near it a day later, c and d far away on the following days, and one without a magnitude
+    /// at the time and place of a.
     fileprivate func addEvents() async throws {
         try await execute(
             """

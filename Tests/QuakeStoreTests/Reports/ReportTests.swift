@@ -9,10 +9,10 @@ import Testing
 struct ReportTests {
     let server = TestServer.shared
 
-    // MARK: What they compute
+    // MARK: Figures
 
     @Test(
-        "The figures for the Ridgecrest sequence are those that numpy computes from the feed, until a row is changed",
+        "The figures for the Ridgecrest sequence are those that numpy computes from the feed, until a row changes",
         .needsRealFeeds, .enabled("needs python3 with numpy", hasNumpy))
     func ridgecrest() async throws {
         try await server.withDatabase { database in
@@ -33,7 +33,7 @@ struct ReportTests {
     @Test("The b value, its error and the completeness match the formulas, computed by hand")
     func gutenbergRichter() async throws {
         try await server.withDatabase { database in
-            // Bins 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. The larger of the two fullest bins is the completeness.
+            // The bins are 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. The larger of the two fullest bins is the completeness.
             try await database.insert(magnitudes: [2.0, 2.45, 2.5, 2.549, 2.55, 2.6, 2.64, 3.5])
 
             let row = try await database.query("select * from report.gutenberg_richter()")[0]
@@ -55,7 +55,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Without earthquakes there is no completeness, and with one no b value", arguments: [[], [4.0]])
+    @Test("Without earthquakes there is no completeness, and with one there is no b value", arguments: [[], [4.0]])
     func fewEarthquakes(_ magnitudes: [Double]) async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: magnitudes)
@@ -66,7 +66,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Every magnitude of two digits is in the bin that decimal arithmetic gives")
+    @Test("Every magnitude with two decimals is in the bin that decimal arithmetic gives")
     func bins() async throws {
         try await server.withDatabase { database in
             let wrong = try await database.query(
@@ -78,7 +78,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Classes begin where they say, and sort by size")
+    @Test("Magnitude classes begin at their limits and sort by size")
     func classes() async throws {
         try await server.withDatabase { database in
             let rows = try await database.query(
@@ -94,11 +94,11 @@ struct ReportTests {
         }
     }
 
-    /// Two places, and the great-circle distance between them, in degrees.
+    /// Two places, each as latitude and longitude, and the great-circle distance between them, in degrees.
     private static let arcs: [([Double], Double)] = [
         ([0, 0, 0, 0], 0), ([0, 0, 0, 90], 90), ([90, 0, -90, 0], 180), ([0, 179.5, 0, -179.5], 1),
         ([35.7, -117.5, -35.7, 62.5], 180),
-        // Paris to London, by the spherical law of cosines.
+        // The distance from Paris to London is computed by the spherical law of cosines.
         ([48.8566, 2.3522, 51.5074, -0.1278], 3.089673879090),
     ]
 
@@ -121,7 +121,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Days and months are in UTC, whatever the session's time zone, even before 1970")
+    @Test("Days and months are in UTC, regardless of the session's time zone, even before 1970")
     func days() async throws {
         try await server.withDatabase { database in
             for zone in ["UTC", "Asia/Tokyo", "America/Los_Angeles"] {
@@ -158,10 +158,10 @@ struct ReportTests {
         }
     }
 
-    @Test("Energy is the same to the last digit in whatever order the rows lie")
+    @Test("Energy is the same to the last digit in any order of the rows")
     func energyInAnyOrder() async throws {
         try await server.withDatabase { database in
-            // All of one day, region and class.
+            // All events are of one day, region and class.
             let magnitudes = (0..<50).map { 1 + Double($0) * 0.03 }
             var found: Set<String> = []
             for order in [magnitudes, magnitudes.reversed(), magnitudes.shuffled()] {
@@ -177,7 +177,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Equally large earthquakes share a rank, and no blast is among them")
+    @Test("Equally large earthquakes share a rank, and blasts are left out")
     func largest() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: [4, 6, 6, 5] + Array(repeating: 1, count: 120))
@@ -191,7 +191,7 @@ struct ReportTests {
         }
     }
 
-    // MARK: What became of the events
+    // MARK: Revised and removed events
 
     @Test("A revised event shows its first magnitude, its revisions, and when it was reviewed")
     func revisions() async throws {
@@ -220,7 +220,7 @@ struct ReportTests {
                 try rows.map { try $0.decode("first_review_status", as: String.self) } == [
                     "automatic", "reviewed", "automatic",
                 ])
-            // The event's origin is one second after 1970; the third transaction reviewed it.
+            // The origin is one second after the beginning of 1970, and the third transaction brings the review.
             #expect(abs(try rows[0].decode("review_delay_s", as: Double.self) - reviewed[2]) < 1e-3)
             #expect(
                 try rows[1].decode("review_delay_s", as: Double.self)
@@ -229,7 +229,7 @@ struct ReportTests {
         }
     }
 
-    @Test("An event that came without a review status had none at first")
+    @Test("An event that arrived without a review status has no first review status")
     func noStatusAtFirst() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -248,7 +248,7 @@ struct ReportTests {
         }
     }
 
-    @Test("An event that was withdrawn and came back starts afresh")
+    @Test("An event that was withdrawn and came back has a new first magnitude and no revisions")
     func cameBack() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a", magnitude: "1.1")])
@@ -264,7 +264,7 @@ struct ReportTests {
         }
     }
 
-    @Test("A removed event shows why it was removed, which id replaces it, and what it was")
+    @Test("A removed event shows why it was removed, which id replaces it, and its last values")
     func removed() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(
@@ -345,7 +345,7 @@ struct ReportTests {
         }
     }
 
-    @Test("The import delay excludes backfills, and counts them")
+    @Test("The import delay leaves out backfilled events, but counts them")
     func importLatency() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: Array(repeating: 1, count: 21))
@@ -375,7 +375,7 @@ struct ReportTests {
             #expect(try rows[1].decode("behind_s") == 0.0)
             #expect(try rows.allSatisfy { try $0.decode("needs_snapshot") == false })
 
-            // A commit that fails once it has drawn its token leaves a gap.
+            // A commit that fails after it has drawn its token leaves a gap.
             try await database.query("select nextval('history.token')")
             #expect(try await database.tokensBehind() == [2, 0])
             try await database.execute("update quake set felt = 2")
@@ -389,9 +389,9 @@ struct ReportTests {
         }
     }
 
-    // MARK: How they are answered
+    // MARK: Plans
 
-    /// Frequent queries, and the index that answers each.
+    /// Frequent queries, and the index that each of them uses.
     private static let plans = [
         ("select * from report.daily_activity where day >= '2025-12-30'", "quake_day"),
         ("select * from report.daily_energy where day >= '2025-12-30'", "quake_day"),
@@ -411,7 +411,7 @@ struct ReportTests {
         ("select * from report.removed_event", "change_deletion"),
     ]
 
-    @Test("An index answers each frequent query")
+    @Test("Each frequent query uses an index")
     func indexes() async throws {
         try await server.withDatabase { database in
             try await database.importSample(20_000)
@@ -480,7 +480,7 @@ extension TestDatabase {
         }
     }
 
-    /// Earthquakes with codes 0, 1, … and these magnitudes, a minute apart, in one place.
+    /// Inserts earthquakes with the codes 0, 1, … and these magnitudes, a minute apart, at one place.
     fileprivate func insert(magnitudes: [Double]) async throws {
         for (number, magnitude) in magnitudes.enumerated() {
             try await query(

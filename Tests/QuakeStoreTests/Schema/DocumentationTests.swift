@@ -5,12 +5,12 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What the documentation quotes from a database is up to date; `make docs` updates it.
+/// Checks that the documentation's quotations from a database are up to date; `make docs` updates them.
 @Suite("Documentation")
 struct DocumentationTests {
     let server = TestServer.shared
 
-    @Test("docs/data-dictionary.md says what the database's comments say")
+    @Test("docs/data-dictionary.md has the comments of the database")
     func dataDictionary() async throws {
         try await server.withDatabase { database in
             let written = try await psql(
@@ -20,7 +20,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The ten questions in docs/reporting.md have the answers that are given there")
+    @Test("The ten queries in docs/reporting.md give the answers that are printed there")
     func questions() async throws {
         let text = try String(contentsOf: projectFile("docs/reporting.md"), encoding: .utf8)
         let blocks = text.matches(of: /```sql\n((?s:.*?))```\n\n```text\n((?s:.*?))```/)

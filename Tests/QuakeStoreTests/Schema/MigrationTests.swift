@@ -10,7 +10,7 @@ import Testing
 struct MigrationTests {
     let server = TestServer.shared
 
-    @Test("The program contains every SQL file, under its own number and name")
+    @Test("The program contains every SQL file, with its number and name")
     func allFilesAreCarried() throws {
         let folder = projectFile("migrations")
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -24,7 +24,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("An empty database is brought up to date once")
+    @Test("An empty database is migrated once")
     func migratesOnce() async throws {
         try await server.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -43,7 +43,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Eight migrators that run at once do the work once")
+    @Test("Eight migrators that run at the same time do the work once")
     func concurrentMigrators() async throws {
         try await server.withEmptyDatabase { database in
             let applied = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -83,12 +83,12 @@ struct MigrationTests {
         }
     }
 
-    /// Every connection of every command asks, so the texts of all migrations must not travel with it.
-    @Test("Whether a schema is current is asked by one statement without parameters")
+    /// Every connection of every command makes this check, so it must not transfer the texts of all migrations.
+    @Test("The check whether a schema is current is one statement without parameters")
     func checkedByOneStatement() async throws {
         try await server.withDatabase { database in
             let log = RecordedLog()
-            // The server tells its client each statement it is sent, once the connection stands.
+            // Once the connection is set up, the server reports to the client each statement that it receives.
             try await Connection.with(try database.options(), logger: log.logger) { connection in
                 try await connection.execute(
                     script: "set client_min_messages = log; set log_statement = 'all'", to: "log statements")
@@ -102,7 +102,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("A database of a newer version is noticed, and not migrated")
+    @Test("A database of a newer version is noticed and not migrated")
     func newerDatabase() async throws {
         try await server.withDatabase { database in
             try await database.query(

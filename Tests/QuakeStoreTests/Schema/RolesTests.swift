@@ -9,7 +9,7 @@ import Testing
 struct RolesTests {
     let server = TestServer.shared
 
-    /// What each role may do to which table. Everything else is refused.
+    /// The statements that each role may run on each table. All others are refused.
     private static let allowed: [Roles.Purpose: [String: Set<String>]] = [
         .writer: [
             "public.quake": ["select", "insert", "update", "delete"],
@@ -22,7 +22,7 @@ struct RolesTests {
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
             "import.deleted": ["select", "insert", "update", "delete"],
-            // Only the columns id, token, context and committed_at.
+            // Only for the columns id, token, context and committed_at.
             "history.transaction": ["select"],
             "import.last_run": ["select"], "history.store": ["select"],
             "report.coverage": ["select"], "report.reader_lag": ["select"],
@@ -61,7 +61,7 @@ struct RolesTests {
     ]
 
     @Test(
-        "Every statement on every table is refused, except those that the role is for",
+        "Every statement on every table is refused, except those that the role needs",
         arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
     func tables(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
@@ -75,16 +75,16 @@ struct RolesTests {
                 }
                 let isReport = table.name.hasPrefix("report.")
                 var allowed = isReport && purpose == .report ? ["select"] : expected[table.name] ?? []
-                // A role that may update may also lock against updates.
+                // A role that may update a table may also lock it against updates.
                 if allowed.contains("update") { allowed.insert("lock") }
                 #expect(found == allowed, "\(table.name)")
             }
-            // About thirty tables and views, with seven statements each.
+            // There are about thirty tables and views, with up to eight statements each.
             #expect(attempts > 200)
         }
     }
 
-    /// Privileges beyond those on tables.
+    /// Further statements that each role must not be allowed to run.
     private static let forbidden: [Roles.Purpose: [String]] = [
         .writer: [
             "select before from history.change",
@@ -168,14 +168,14 @@ struct RolesTests {
     ]
 
     @Test(
-        "Other privileges are refused, too", arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
+        "Further statements are refused, too", arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
     func statements(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             let login = roles.login(purpose)
             for statement in try #require(Self.forbidden[purpose]) {
                 let isAllowed = try await login.may(statement)
                 #expect(!isAllowed, "\(statement)")
-                // The role is refused; the statement itself is correct.
+                // The statement itself is correct; only the role is refused.
                 let isPossible = try await roles.database.may(statement)
                 #expect(isPossible, "\(statement)")
             }
@@ -195,8 +195,8 @@ struct RolesTests {
         }
     }
 
-    /// The migrator has its lock on a table: see `Migrator`.
-    @Test("A login that takes every advisory lock that it may guess holds up no migration")
+    /// The migrator locks a table instead of taking an advisory lock: see `Migrator`.
+    @Test("A login that takes every advisory lock it can guess does not delay a migration")
     func intruder() async throws {
         try await server.withRoles { roles in
             try await roles.login(.report).withConnection { intruder in
@@ -212,7 +212,7 @@ struct RolesTests {
         }
     }
 
-    @Test("Establishing the roles leaves PostgreSQL's own functions to the other logins")
+    @Test("Establishing the roles does not change who may run PostgreSQL's built-in functions")
     func ownFunctions() async throws {
         let privileges: Query = """
             select string_agg(oid::regprocedure || ' ' || proacl::text, ', ' order by oid) as text
@@ -228,7 +228,7 @@ struct RolesTests {
     }
 
     @Test(
-        "After what docs/database.md proposes, only workers take advisory locks, and nobody stores large objects"
+        "With the script in docs/database.md, only workers take advisory locks, and no login stores large objects"
     )
     func proposal() async throws {
         let file = projectFile("docs/database.md")
@@ -262,7 +262,7 @@ struct RolesTests {
         }
     }
 
-    @Test("No login reports for another one's reader, or under names without end")
+    @Test("No login can report for another login's reader, or under an unlimited number of names")
     func names() async throws {
         try await server.withRoles { roles in
             try await roles.database.execute("grant \(roles.roles.name(.reader)) to \(roles.loginName(nil))")
@@ -287,7 +287,7 @@ struct RolesTests {
 
     /// other:    reports as "dashboard", stays open
     /// follower: reports, gives up ──────────────── applies a change
-    @Test("A login that reports and leaves its transaction open holds up no follower of that name")
+    @Test("A login that reports and leaves its transaction open does not delay a follower with that name")
     func openReport() async throws {
         try await server.withRoles { roles in
             try await roles.database.execute("grant \(roles.roles.name(.reader)) to \(roles.loginName(nil))")
@@ -304,7 +304,7 @@ struct RolesTests {
         }
     }
 
-    @Test("A position that cannot be is refused, and blinds no monitoring", arguments: [Int.min, -1])
+    @Test("An impossible position is refused, and does not disturb monitoring", arguments: [Int.min, -1])
     func absurdReport(_ token: Int) async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importSample(3)
@@ -333,7 +333,7 @@ struct RolesTests {
         }
     }
 
-    @Test("What status and list ask is answered to a reader and to a writer")
+    @Test("A reader and a writer can run the queries of status and list")
     func reading() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
@@ -355,7 +355,7 @@ struct RolesTests {
         }
     }
 
-    @Test("A report's login reads every report")
+    @Test("A report login can read every report")
     func reports() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importSample(100)
@@ -388,7 +388,7 @@ struct RolesTests {
         }
     }
 
-    @Test("The roles' owner takes over every table under history, which stays there")
+    @Test("The owner role takes over every tracked table, and these tables stay tracked")
     func otherTables() async throws {
         try await server.withRoles { roles in
             try await server.withNotes { database in
@@ -423,7 +423,7 @@ struct RolesTests {
         }
     }
 
-    @Test("What a member of the owner migrates later belongs to the owner, and PUBLIC may not run it")
+    @Test("Objects that a member of the owner migrates later belong to the owner, and PUBLIC may not run them")
     func laterMigration() async throws {
         try await server.withRoles { roles in
             let owner = roles.login(.owner)
@@ -519,7 +519,7 @@ extension TestDatabase {
             do {
                 try await connection.execute(script: statement, to: "try")
             } catch let error as PostgresError {
-                // A view that can't be written says so before it checks the role, even to a superuser.
+                // A view that can't be written reports this before it checks the role, even to a superuser.
                 return !["42501", "42809", "55000", "0A000"].contains(error.sqlState)
             }
             try await connection.execute(script: "rollback", to: "roll back")
@@ -527,7 +527,7 @@ extension TestDatabase {
         }
     }
 
-    /// Every privilege on everything in the schemas, as text.
+    /// Every privilege on every object in the schemas, as text.
     fileprivate func privileges() async throws -> [String] {
         try await query(
             """

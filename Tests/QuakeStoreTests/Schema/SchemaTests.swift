@@ -5,13 +5,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A property is a declaration and a migration: these tests tell which half is missing.
-@Suite("One schema")
+/// A property needs a declaration and a migration. These tests tell which of the two is missing.
+@Suite("The schema in Swift and in SQL")
 struct SchemaTests {
     let server = TestServer.shared
 
     @Test(
-        "The table has the declared columns, of their kinds, required as declared, and described as declared")
+        "The table's columns have the declared names, types, NOT NULL constraints and comments")
     func columns() async throws {
         try await server.withDatabase { database in
             let rows = try await database.query(
@@ -46,7 +46,7 @@ struct SchemaTests {
         }
     }
 
-    @Test("Migrating again gives a column back the comment that it lost")
+    @Test("Migrating again restores the comment of a column")
     func comments() async throws {
         try await server.withDatabase { database in
             try await database.query("comment on column quake.depth is 'deep'")
@@ -60,7 +60,7 @@ struct SchemaTests {
         }
     }
 
-    @Test("The decoder and the table take the same numbers and times, up to each limit and not beyond")
+    @Test("The decoder and the table accept the same numbers and times, up to each limit and not beyond")
     func limits() async throws {
         let bounded = Property.allCases.filter { $0.kind == .number || $0.kind == .time }
         #expect(bounded.count == 11)
@@ -102,7 +102,7 @@ struct SchemaTests {
         }
     }
 
-    @Test("Every constraint of the table says what it means")
+    @Test("Every constraint of the table has a comment")
     func constraints() async throws {
         try await server.withDatabase { database in
             let silent = try await database.query(
@@ -136,7 +136,7 @@ struct SchemaTests {
         }
     }
 
-    /// Values at the limits of a property, in JSON and in SQL, and whether they are taken.
+    /// Values at the limits of a property, in JSON and in SQL, and whether they are accepted.
     private static func edges(of property: Property) -> [(value: (json: String, sql: String), isTaken: Bool)]
     {
         if property.kind == .time {
@@ -157,7 +157,7 @@ struct SchemaTests {
         return edges
     }
 
-    /// Whether the decoder takes this value of a property.
+    /// Whether the decoder accepts this value of a property.
     private static func isDecoded(_ json: String, as property: Property) -> Bool {
         var members = ["time": "1000", "updated": "1000", "net": "\"q0\"", "code": "\"a\""]
         var coordinates = ["10", "20", "30"]
@@ -175,7 +175,7 @@ struct SchemaTests {
         return Array(feature.utf8).withUnsafeBufferPointer { (try? decoder.decode($0)) != nil }
     }
 
-    /// A value unlike that of any other property.
+    /// A value that is different for each property.
     private static func json(of property: Property) -> String {
         switch property.kind {
         case .text, .json: "\"\(property.column)\""
@@ -190,7 +190,7 @@ struct SchemaTests {
         var decoder = FeatureDecoder()
         return try Array(feature.utf8).withUnsafeBufferPointer { bytes in
             var quake = Quake(try decoder.decode(bytes), from: bytes)
-            // jsonb writes JSON in its own way.
+            // jsonb formats JSON differently from the decoder.
             quake[.extra] = .json(#"{"unknown": [1]}"#)
             return quake
         }
@@ -222,7 +222,7 @@ extension SchemaTests.Column {
 }
 
 extension TestDatabase {
-    /// The error when the table refuses a value, given as an expression; nil when it takes it.
+    /// The error when the table refuses a value, which is given as an SQL expression; nil when the table accepts it.
     fileprivate func refusal(of value: String, in column: String) async throws -> PostgresError? {
         do {
             try await query("update quake set \(unescaped: column) = \(unescaped: value)")

@@ -5,12 +5,12 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// Whatever the order of documents, and however many workers import them, the table is the same in the end.
+/// The final table is the same for any order of documents and for any number of workers.
 @Suite("Documents in any order")
 struct OrderTests {
     let server = TestServer.shared
 
-    @Test("Real hours end with the same table in any order", .needsRealFeeds)
+    @Test("Real hourly documents in any order end with the same table", .needsRealFeeds)
     func replay() async throws {
         var random = seededRandom("replay")
         let paths = rounds(30, of: 120).map { number in
@@ -34,7 +34,7 @@ struct OrderTests {
     }
 
     @Test(
-        "Of two versions that were revised at the same time, the one stated later wins",
+        "Of two versions with the same revision time, the one stated later wins",
         arguments: [false, true])
     func tie(isReversed: Bool) async throws {
         try await server.withDatabase { database in
@@ -51,9 +51,9 @@ struct OrderTests {
         }
     }
 
-    /// For hours, documents of one feed alternate between two revisions.
+    /// For hours, documents of one feed may alternate between two revisions.
     @Test(
-        "An event that a newer document lists in an earlier revision is there in its later one, in either order",
+        "If a newer document lists an event in an earlier revision, the later revision stays, in either order",
         arguments: [false, true], ["all_hour", "2.5_day"])
     func twoRevisions(isReversed: Bool, feed: String) async throws {
         try await server.withDatabase { database in
@@ -84,7 +84,7 @@ struct OrderTests {
     }
 }
 
-/// A few documents, and what they leave in the table.
+/// A few documents, and the codes that they leave in the table.
 struct Situation: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let documents: [Document]
@@ -179,7 +179,7 @@ struct Document: Sendable {
 }
 
 extension TestDatabase {
-    /// Every event, by its code, without the time when it was imported.
+    /// Every event by its code, without the time of its import.
     fileprivate func catalogue() async throws -> [String: String] {
         let rows = try await query("select code, (to_jsonb(quake) - 'imported_at')::text as value from quake")
         return try Dictionary(uniqueKeysWithValues: rows.map { try ($0.decode("code"), $0.decode("value")) })

@@ -10,7 +10,7 @@ import Testing
 /// Imports hourly snapshots of a real day feed, one after the other, and compares the results with a small oracle.
 @Suite("A replayed feed", .needsRealFeeds)
 struct ReplayTests {
-    @Test("Each step inserts, updates and retracts what the archive's own record says")
+    @Test("Each step inserts, updates and retracts what the archive's record says")
     func replay() async throws {
         let steps = try await Step.all()
         try await TestServer.shared.withDatabase { database in
@@ -28,13 +28,13 @@ struct ReplayTests {
             }
             #expect(try await database.codes() == Set(oracle.updated.keys))
             #expect(oracle.retractions == 35)
-            // None of them lay within an hour of its window's edge: no revision had moved it across.
+            // None of these events was within an hour of the window's edge, so no revision had moved one across it.
             #expect(oracle.back == 4 && oracle.backFromEdge == 0)
         }
     }
 
-    /// order: 1, 0, 2, 1, 3, 2, …
-    @Test("Snapshots that arrive again, after their successors, retract nothing and bring nothing back")
+    /// The snapshots arrive in the order 1, 0, 2, 1, 3, 2, …
+    @Test("Snapshots that arrive again after their successors retract nothing and bring nothing back")
     func lateSnapshots() async throws {
         let steps = try await Step.all().prefix(rounds(30, of: 120).count)
         try await TestServer.shared.withDatabase { database in
@@ -98,16 +98,16 @@ struct ReplayTests {
         }
     }
 
-    /// What the table must hold after each document: the same rules, applied to dictionaries.
+    /// The expected table after each document, by the same rules applied to dictionaries.
     private struct Oracle {
-        /// When each event was revised, by code.
+        /// The revision time of each event, by code.
         var updated: [String: Int] = [:]
         private var time: [String: Int] = [:]
         var retractions = 0
-        /// How many of the events that were retracted came back, and how many of those lay within an hour of the edge.
+        /// How many of the retracted events came back, and how many of those were within an hour of the edge.
         var back = 0
         var backFromEdge = 0
-        /// How far inside its window each event lay that was retracted.
+        /// How far inside of the window each retracted event was.
         private var distance: [String: Int] = [:]
 
         mutating func take(_ step: Step) -> (inserted: Int, updated: Int, retracted: [String]) {
@@ -145,7 +145,7 @@ struct ReplayTests {
         let bytes: [UInt8]
         let generated: Int
         let events: [String: (time: Int, updated: Int)]
-        /// What the archive says; nil for the first document.
+        /// The archive's record; nil for the first document.
         let account: Account?
 
         struct Account: Decodable {

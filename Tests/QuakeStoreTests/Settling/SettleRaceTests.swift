@@ -15,7 +15,7 @@ struct SettleRaceTests {
     /// (the row's lock is released)
     /// deletes us1, and commits
     ///                                     may not bring us1 back
-    @Test("An older document does not bring back what a newer one is about to delete")
+    @Test("An older document does not bring back an event that a newer one is about to delete")
     func revisedMeanwhile() async throws {
         try await server.withDatabase { database in
             let events = (2...8).map { Event("us\($0)") }
@@ -47,7 +47,7 @@ struct SettleRaceTests {
     /// copies the rest, and commits
     ///                                     deletes the whole batch
     /// has another batch: it is stale
-    @Test("A newer document finds what an older one is still copying")
+    @Test("A newer document waits for rows that an older one is still copying, and deletes them")
     func copiedMeanwhile() async throws {
         try await server.withDatabase { database in
             try await database.stopping(at: "us150")
@@ -62,7 +62,7 @@ struct SettleRaceTests {
                 async let copying = database.importDocument(older, options)
                 try await waitUntil { try await database.blockedSessions() == 1 }
                 async let settling = database.settle(newer, retraction: .force)
-                // Without waiting it settles at once.
+                // Without the wait, the newer document would settle at once.
                 try await waitUntil {
                     let settled = try await database.count("import.settled")
                     let blocked = try await database.blockedSessions()
@@ -101,7 +101,7 @@ struct SettleRaceTests {
 }
 
 extension TestDatabase {
-    /// Makes the server stop as it inserts an event, until lock 9 is free.
+    /// Makes the server wait until lock 9 is free when it inserts this event.
     fileprivate func stopping(at code: String) async throws {
         try await withConnection { connection in
             try await connection.execute(

@@ -41,7 +41,7 @@ struct SettleTests {
         }
     }
 
-    @Test("An event that a stale record lists is not deleted")
+    @Test("An event that only a stale record lists is not deleted")
     func staleLister() async throws {
         try await server.withDatabase { database in
             try await database.settle(
@@ -55,7 +55,7 @@ struct SettleTests {
     }
 
     @Test(
-        "A listed event of another service, or hours away, is another event",
+        "A listed event of another service, or more than five minutes away, is a different event",
         arguments: [
             ("", true), ("url = 'https://elsewhere.example.org/us1'", false), ("url = null", false),
             ("time = time - interval '4 minutes'", true), ("time = time - interval '6 minutes'", false),
@@ -78,7 +78,7 @@ struct SettleTests {
 
     // MARK: Withdrawn
 
-    @Test("An event that a complete feed no longer has is deleted, and comes back only with a newer document")
+    @Test("An event that a complete feed lacks is deleted, and comes back only with a newer document")
     func withdrawn() async throws {
         try await server.withDatabase { database in
             let events = (1...8).map { Event("us\($0)") }
@@ -157,7 +157,7 @@ struct SettleTests {
     // MARK: The brake
 
     @Test(
-        "If more than five events, and more than a tenth, are missing, none is deleted unless forced",
+        "If more than five events and more than a tenth are missing, none is deleted unless forced",
         arguments: [(20, 5, false), (20, 6, true), (80, 8, false), (80, 9, true), (3, 2, false)])
     func brake(_ count: Int, _ missing: Int, _ isBraked: Bool) async throws {
         try await server.withDatabase { database in
@@ -219,7 +219,7 @@ struct SettleTests {
         }
     }
 
-    @Test("A dry run says what would be deleted, and deletes nothing")
+    @Test("A dry run reports what would be deleted, and deletes nothing")
     func dryRun() async throws {
         try await server.withDatabase { database in
             let events = (1...8).map { Event("us\($0)") }
@@ -239,8 +239,7 @@ struct SettleTests {
 
     // MARK: In any order
 
-    /// Feeds of different lengths, generated from the same events at different times, including events that come and
-    /// go.
+    /// The feeds have different lengths, and are generated from the same events at different times. Some events come and go.
     @Test(
         "Hour, day and week feeds give the same table in any order", arguments: rounds(2, of: 8)
     )
@@ -262,13 +261,12 @@ struct SettleTests {
         let shuffled = feeds.shuffled(using: &random)
         try await server.withDatabase { database in
             for feed in shuffled { try await database.settle(feed, retraction: .force) }
-            // Events that only past documents had, and that no newer one could contain, may remain.
             #expect(try await database.codes() == Set(truth.map(\.code)), "seed \(number)")
         }
     }
 }
 
-/// An event of a hand-written feed; minutes since 1970.
+/// An event of a hand-written feed. Times are in minutes since 1970.
 struct Event: Sendable, Hashable {
     static let host = "quake.example.gov"
 
@@ -277,9 +275,9 @@ struct Event: Sendable, Hashable {
     var updated: Int
     var ids: [String]
     var felt: Int?
-    /// The host of its URL; nil if it has none, because nobody knows whose id it has.
+    /// The host of the event's URL; nil if it has no URL, so that the owner of its id is unknown.
     var host: String?
-    /// Whether the feature has to be rejected.
+    /// Whether the feature is invalid and has to be rejected.
     var isBroken: Bool
 
     init(

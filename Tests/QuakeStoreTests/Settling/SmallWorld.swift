@@ -1,29 +1,29 @@
 import SampleFeed
 
-/// Four statements, and an event for each way in which they could speak of it.
+/// Four statements, and an event for each combination of things that they could say about it.
 ///
-/// An event has three versions: as it was found, with another `felt` of the same `updated`, and revised later, when its origin
-/// may have moved, such as to the edge of the last statement's hour. Any statement may list any of them: a service's servers
-/// disagree for hours.
+/// An event has three versions: the original one, one with another `felt` and the same `updated`, and one that was revised later.
+/// The revision may have moved the origin, such as to the edge of the last statement's hour. Any statement may list any version,
+/// because a service's servers disagree for hours.
 ///
-/// An event belongs to one of two services, which also list each other's, or its id is nobody's.
+/// An event belongs to one of two services, which also list each other's events, or the owner of its id is unknown.
 ///
-/// Beside them, families of three events: each statement lists some, and any of these may name any of the others among its
-/// `ids`. The first and the last are too far apart to be one event.
+/// There are also families of three events. Each statement lists some of them, and each listed event may name any of the others
+/// among its `ids`. The first and the last event are too far apart to be one event.
 struct SmallWorld: CustomStringConvertible {
     private static let kinds = ["all_hour", "all_day", "2.5_day", "backfill", "sweep"]
     private static let services = [Event.host, "other.example.org"]
     private static let owners = services + [nil]
 
-    /// What a document says of an event.
+    /// What a document says about an event.
     enum Word: CaseIterable {
         case nothing, found, felt, revised, unreadable, renamed, deleted
     }
 
-    /// What a document says of one of a family.
+    /// What a document says about one event of a family.
     enum Mention {
         case absent, deleted
-        /// Listed, which others it names, and whether in a later revision.
+        /// The event is listed, names these other events, and may be in a later revision.
         case listed(naming: [Int], isLater: Bool)
     }
 
@@ -33,7 +33,7 @@ struct SmallWorld: CustomStringConvertible {
     }
 
     struct Family {
-        /// For each statement, for each of the events.
+        /// What each statement says about each of the events.
         let mentions: [[Mention]]
         let owner: String?
     }
@@ -43,7 +43,7 @@ struct SmallWorld: CustomStringConvertible {
 
     private let kinds: [String]
     private let services: [String]
-    /// When an event is revised, and its origin then: where some of the documents reach, and some do not.
+    /// When an event is revised, and its origin time then. Some of the documents reach that far, and some do not.
     private let revised: (updated: Int, time: Int)
     let cases: [Case]
     let families: [Family]
@@ -54,7 +54,7 @@ struct SmallWorld: CustomStringConvertible {
 
     init(families count: Int, using random: inout SplitMix64) {
         let kinds = Self.minutes.map { _ in Self.kinds[random.below(Self.kinds.count)] }
-        // One service makes most of them.
+        // One service makes most of the statements.
         services = Self.minutes.map { _ in Self.services[random.below(4) / 3] }
         revised = (
             [10_040, 10_058, 10_064][random.below(3)], [10_004, 10_010, 10_020, 10_031][random.below(4)]
@@ -70,7 +70,7 @@ struct SmallWorld: CustomStringConvertible {
             }
         }
         cases = sequences.flatMap { words in
-            // Of those that are not the first service's own, one in eight.
+            // One in eight of the cases that do not belong to the first service is kept.
             Self.owners.filter { $0 == Event.host || random.below(8) == 0 }.map {
                 Case(words: words, owner: $0)
             }
@@ -90,7 +90,7 @@ struct SmallWorld: CustomStringConvertible {
     var statements: [Statement] {
         kinds.enumerated().map { index, kind in
             var statement = Statement(service: services[index], feed: kind, made: Self.minutes[index])
-            // So that no document is empty, or holds nothing that can be read.
+            // With this event, no document is empty or without a readable feature.
             statement.events = [Event("us0", time: 10_020, updated: 10_022)]
             for (number, event) in cases.enumerated() {
                 say(event.words[index], "x\(number)", of: event.owner, in: &statement)

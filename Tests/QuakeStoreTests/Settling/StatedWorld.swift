@@ -1,10 +1,11 @@
 import SampleFeed
 
-/// Events of three services, and of none, that are found, revised, moved, renamed and withdrawn, and come back; and what feeds
-/// state of them. Some of a service's servers are behind: they list events as they were before their last revision.
+/// Events of three services, and of unknown owners. They are found, revised, moved, renamed and withdrawn, and some come back.
+/// Feeds make statements about them. Some of a service's servers are behind: they list events as they were before the last
+/// revision.
 struct StatedWorld {
     private static let services = [Event.host, gatherer, "third.example.net"]
-    /// It also has the others' events, and those whose ids are nobody's.
+    /// This service also has the events of the others, and those of unknown owners.
     private static let gatherer = "other.example.org"
     private var random: SplitMix64
     private var minute = 10_000
@@ -12,7 +13,7 @@ struct StatedWorld {
     /// The events as they were before their last revision, by code.
     private var earlier: [String: Event] = [:]
     private var hidden: [Event] = []
-    /// When events were deleted that are not back.
+    /// The deletions of events that have not come back, by code.
     private var deletions: [String: (service: String, minute: Int)] = [:]
     private var found = 0
 
@@ -26,7 +27,7 @@ struct StatedWorld {
             repeat {
                 pass(random.below(25))
                 statement = random.below(4) == 0 ? sweep() : document()
-                // A service says one thing at one moment: two workers would hold up each other with it.
+                // A service makes no statement twice, because two workers would block each other with it.
             } while !statement.says || !made.insert(statement.description).inserted
             return statement
         }
@@ -42,7 +43,7 @@ struct StatedWorld {
         return Statement(service: service, feed: feed, made: minute, events: has)
     }
 
-    /// What was revised and deleted lately, of whatever origin time.
+    /// The events that were revised or deleted lately, with any origin time.
     private mutating func sweep() -> Statement {
         let service = Self.services[random.below(3)]
         let cursor = minute - random.below(200)
@@ -53,7 +54,7 @@ struct StatedWorld {
             deletions: said.mapValues(\.minute))
     }
 
-    /// The events as one of its servers has them.
+    /// The events as one of the service's servers has them.
     private mutating func known(to service: String) -> [Event] {
         let isBehind = random.below(2) == 0
         return events.filter { $0.host == service || service == Self.gatherer }.map { event in
@@ -82,7 +83,7 @@ struct StatedWorld {
             earlier[event.code] = event
             events[index].updated = minute
         case 1, 2:
-            // Often just across the edge of an hour or a day.
+            // The step is small, so it often moves the event just across the edge of an hour or a day.
             let step = random.below(2) == 0 ? random.below(7) - 3 : random.below(3) - 1
             earlier[event.code] = event
             // An event that was revised at its origin time counts as one without a time of revision.
@@ -108,7 +109,7 @@ struct StatedWorld {
 }
 
 extension Statement {
-    /// Whether it says anything: a document without a feature that can be read is not believed.
+    /// Whether the statement says anything: a document without a readable feature is not believed.
     fileprivate var says: Bool {
         events.isEmpty ? !deletions.isEmpty : events.contains { !$0.isBroken }
     }

@@ -1,13 +1,13 @@
-/// What documents leave in the table, by the decision table of `migrations/0004_settling.sql`: written from that table
-/// alone, for documents in the order in which they were made. Minutes since 1970.
+/// What documents leave in the table, according to the decision table in `migrations/0004_settling.sql`. The oracle was written
+/// from that decision table alone, and takes documents in the order in which they were made. Times are in minutes since 1970.
 ///
-/// That is one row or none for each code, as long as no service goes back to an earlier revision. If one does, the table keeps
-/// the later revision, and what the earlier one said is known only to a table that had it first. `Outcomes` has what either may
-/// hold.
+/// There is one row or none for each code, as long as no service goes back to an earlier revision. If a service does, the table
+/// keeps the later revision, and only a table that had the earlier revision first knows what that revision said. `Outcomes` has
+/// the rows of both tables.
 struct StatementOracle {
     private var events: [String: Outcomes] = [:]
 
-    /// The rows that each code may have, in the words of `TestDatabase.rows`.
+    /// The rows that each code may have, in the format of `TestDatabase.rows`.
     static func table(after statements: some Collection<Statement>) -> [String: Set<String>] {
         var oracle = StatementOracle()
         for made in Set(statements.map(\.made)).sorted() {
@@ -16,7 +16,7 @@ struct StatementOracle {
         return oracle.events.mapValues { Set($0.rows.map { $0?.row ?? Event.absent }) }
     }
 
-    /// Takes what was stated at one moment: first who is there, then who is gone.
+    /// Takes the statements of one moment: first the events that are listed, then those that are gone.
     private mutating func take(_ statements: [Statement]) {
         for statement in statements {
             for version in statement.events where !version.isBroken {
@@ -31,7 +31,7 @@ struct StatementOracle {
         for version in statement.events where !version.isBroken {
             guard let heir = events[version.code] else { continue }
             for code in version.ids where !held.contains(code) {
-                // Nothing is inferred from a revision that goes back.
+                // If the listing event may have another revision, it is not certain that the listed event is gone.
                 events[code]?.remove(ifSure: heir.rows == [version]) { row in
                     row.host == statement.service && abs(row.time - version.time) <= 5
                         && row.updated <= statement.made
@@ -52,17 +52,17 @@ struct StatementOracle {
     }
 }
 
-/// The rows that an event may have; nil for none.
+/// The rows that an event may have; nil stands for no row.
 private struct Outcomes {
     private(set) var rows: Set<Event?> = [nil]
     private var listed: Set<Event> = []
-    /// What was stated last, if it is earlier than a row.
+    /// The version that was stated last, if it is earlier than a row.
     private var earlier: Event?
 
-    /// The later revision stays, of two of one time what is stated later.
+    /// Keeps the later revision. Of two versions with the same time, the one that is stated later is kept.
     ///
-    /// A revision later than the one that is listed may have come, or may come, after what is stated here. So it may be there again
-    /// after it was gone, and of two of one time, the one that was stated earlier.
+    /// A revision later than the listed one may reach the table after this statement. So that revision may be there again after
+    /// it was gone. Of two versions with the same time, this is also true for the one that was stated earlier.
     mutating func list(_ version: Event) {
         earlier = rows.contains { $0 != nil && $0!.updated > version.updated } ? version : nil
         rows = rows.reduce(into: []) { rows, row in
@@ -74,16 +74,16 @@ private struct Outcomes {
         listed.insert(version)
     }
 
-    /// - Parameter ifSure: whether what shows that the event is gone is there in any case.
+    /// - Parameter ifSure: whether the evidence that the event is gone exists in any case.
     mutating func remove(ifSure isSure: Bool = true, _ isGone: (Event) -> Bool) {
         let remaining = rows.map { row in row.flatMap { isGone($0) ? nil : $0 } }
-        // A table that does not have the later revision yet loses the earlier one, and with it what it knew.
+        // A table without the later revision loses the earlier one, and what that one said.
         let mayBeGone = earlier.map(isGone) ?? false
         rows = Set(remaining).union(isSure ? [] : rows).union(mayBeGone ? [nil] : [])
     }
 }
 
-/// What one service states at one moment: a document of a feed, or what it has deleted.
+/// What one service states at one moment: a document of a feed, or a sweep with its deletions.
 struct Statement: Sendable, CustomStringConvertible {
     var service = Event.host
     let feed: String
@@ -91,21 +91,21 @@ struct Statement: Sendable, CustomStringConvertible {
     var events: [Event] = []
     var deletions: [String: Int] = [:]
 
-    /// How many minutes the document is complete for.
+    /// For how many minutes before it was made the document is complete; nil if it is not complete.
     var period: Int? { ["all_hour": 60, "all_day": 1440, "all_week": 10_080, "backfill": 600][feed] }
 
     var description: String { "\(service)/\(feed)@\(made)" }
 }
 
 extension Event {
-    /// What the table has of it.
+    /// The event's row as text.
     var row: String { "\(updated), \(time), \(felt.map(String.init) ?? "-"), \(host ?? "-")" }
 
     static let absent = "absent"
 }
 
 extension [String: String] {
-    /// The rows that may not be so, by an oracle.
+    /// The rows that differ from what the oracle allows.
     func differences(from oracle: [String: Set<String>]) -> [String] {
         Set(keys).union(oracle.keys).sorted().compactMap { code in
             let (row, allowed) = (self[code] ?? Event.absent, oracle[code] ?? [Event.absent])

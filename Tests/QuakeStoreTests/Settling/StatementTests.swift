@@ -8,15 +8,16 @@ import Testing
 
 @testable import QuakeStore
 
-/// Whatever documents state, and in whatever order they come: the table is what the oracle says.
+/// The table is what the oracle says, for any statements in any order.
 @Suite("Statements in any order")
 struct StatementTests {
     let server = TestServer.shared
 
-    /// Four statements in 8 orders, or with THOROUGH=1 in all 24, about one event for each thing that the four could say of it, and about three that may
-    /// be taken for one: see `SmallWorld`. Each run draws the kinds of the four, their services, and what a revision changes.
+    /// Takes four statements in 8 orders, or in all 24 with THOROUGH=1. There is an event for each combination of things that the
+    /// four could say about it, and there are families of three events that may be taken for one: see `SmallWorld`. Each run
+    /// draws the kinds of the four statements, their services, and what a revision changes.
     @Test(
-        "Every order of every four statements about an event ends as the oracle says",
+        "Every order of four statements about an event ends as the oracle says",
         arguments: rounds(1, of: 2))
     func smallWorlds(number: Int) async throws {
         var random = seededRandom("small world \(number)")
@@ -40,9 +41,9 @@ struct StatementTests {
         }
     }
 
-    /// Three services in which events are found, revised, moved, renamed, withdrawn and come back, are revised without a new
-    /// time, and can't be read for a while. One of them also has the others' events, and some whose ids are nobody's. Some of
-    /// their servers are behind.
+    /// Three services have events that are found, revised, moved, renamed, withdrawn and come back, that change without a new
+    /// revision time, and that can't be read for a while. One of the services also has the others' events and some of unknown
+    /// owners. Some of the servers are behind.
     @Test(
         "Any order of a made-up world's statements ends as the oracle says, with one worker or several",
         arguments: rounds(2, of: 6))
@@ -70,7 +71,7 @@ struct StatementTests {
 }
 
 extension TestDatabase {
-    /// Imports what was stated, over one connection.
+    /// Imports the statements one after the other, over one connection.
     fileprivate func take(_ statements: [Statement]) async throws {
         let answer = { @Sendable (request: TestRequest) -> TestFeedServer.Answer in
             statements.first { request.uri.hasPrefix($0.url) }?.answer(request) ?? .whole(.notFound, [])
@@ -89,7 +90,7 @@ extension TestDatabase {
         }
     }
 
-    /// Every event, by its code.
+    /// The row of every event, by its code.
     fileprivate func rows() async throws -> [String: String] {
         let rows = try await query(
             """
@@ -104,7 +105,7 @@ extension TestDatabase {
 extension Statement {
     fileprivate var json: String { QuakeStoreTests.Feed(feed, at: made, events, host: service).json }
 
-    /// A separate service for each statement, so that several may be swept side by side.
+    /// Each statement has a separate service URL, so that several can be swept at the same time.
     fileprivate var url: String { "http://\(service)/\(feed)/\(made)/" }
 
     fileprivate func take(by importer: Importer) async throws -> ImportSummary {
@@ -140,7 +141,7 @@ extension Statement {
 }
 
 extension [Statement] {
-    /// How many features are revisions earlier than what was stated before.
+    /// How many features are in an earlier revision than one that was stated before.
     var listedEarlier: Int {
         var latest: [String: Int] = [:]
         return sorted { $0.made < $1.made }.flatMap(\.events).count { event in
@@ -149,7 +150,7 @@ extension [Statement] {
         }
     }
 
-    /// What is stated of the event that a difference begins with, in this order.
+    /// The statements about the event that a difference begins with, in this order.
     fileprivate func story(of difference: String?) -> String {
         guard let code = difference?.prefix(while: { $0 != ":" }) else { return "" }
         return compactMap { statement -> String? in

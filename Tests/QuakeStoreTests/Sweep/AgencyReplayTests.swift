@@ -14,7 +14,7 @@ struct AgencyReplayTests {
     private static let day = 86_400_000
 
     @Test(
-        "Revisions, withdrawals, moved ids, 429 and answers that are cut off lead to the agencies' own catalogues"
+        "Despite revisions, withdrawals, moved ids, 429 and cut-off answers, the table equals the agencies' catalogues"
     )
     func week() async throws {
         var random = seededRandom()
@@ -56,7 +56,7 @@ struct AgencyReplayTests {
                 }
                 #expect(faults > 5)
                 fault.withLock { $0.kind = nil }
-                // A day later, the long window's turn has come for all.
+                // A day later, the long window is due for every agency.
                 for agency in agencies {
                     agency.catalogue.change { $0.now += Self.day + Self.minute }
                     let summary = try await sweep(agency, at: now + Self.day + Self.minute, database, server)
@@ -76,7 +76,7 @@ struct AgencyReplayTests {
         }
     }
 
-    /// The youngest may have come, or gone, too late for the sweep to say so; and nothing is said of the window's edge.
+    /// Leaves out the youngest events, which may have come or gone too late for the sweep, and events at the window's edge.
     private func compare(_ agency: ReplayedAgency, at now: Int, days: Int, _ database: TestDatabase)
         async throws
     {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// What agencies do with their events that the USGS does not.
+/// Covers what other agencies do with their events and the USGS does not.
 @Suite("Sweeps of other agencies")
 struct AgencySweepTests {
     let server = TestServer.shared
@@ -15,7 +15,7 @@ struct AgencySweepTests {
     private static let day = 86_400_000
     private static let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * minute
 
-    /// Events a quarter of a day apart, by their codes.
+    /// Runs `body` with events of these codes, a quarter of a day apart.
     private func withEvents(
         _ codes: [String], at service: String,
         _ body: (TestDatabase, TestCatalogue, _ sweep: () async throws -> ImportSummary) async throws -> Void
@@ -39,7 +39,7 @@ struct AgencySweepTests {
 
     private static let gfz = "http://geofon.gfz.de/fdsnws/event/1/"
 
-    @Test("An event that an agency lists as not existing is gone, for as long as it does")
+    @Test("An event that an agency lists as not existing is deleted until the agency lists it again")
     func notExisting() async throws {
         let codes = (1...5).map { "gfz2026aaa\($0)" }
         try await withEvents(codes, at: Self.gfz) { database, catalogue, sweep in
@@ -65,7 +65,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "An origin that moves to an earlier time is a revision, also beside a newer document of another service"
+        "An origin that moves to an earlier time is a revision, even after a newer document of another service"
     )
     func earlierOrigin() async throws {
         try await withEvents(["gfz2026aaaa"], at: Self.gfz) { database, catalogue, sweep in
@@ -83,7 +83,7 @@ struct AgencySweepTests {
         }
     }
 
-    @Test("The brake holds what an agency lists as not existing, too")
+    @Test("The brake also holds for events that an agency lists as not existing")
     func brake() async throws {
         let codes = (1...8).map { "gfz2026aaa\($0)" }
         try await withEvents(Array(codes.prefix(6)), at: Self.gfz) { database, catalogue, sweep in
@@ -98,7 +98,7 @@ struct AgencySweepTests {
         }
     }
 
-    @Test("The NCEDC withdraws by zeros")
+    @Test("An event that the NCEDC withdraws by sending zeros is deleted")
     func zeros() async throws {
         try await withEvents(["75442121", "75442122"], at: "http://service.ncedc.org/fdsnws/event/1/") {
             database, catalogue, sweep in
@@ -117,7 +117,7 @@ struct AgencySweepTests {
         }
     }
 
-    @Test("NRCan's new id for a revision is a new event, and the one before is gone")
+    @Test("An event that gets a new id from NRCan is inserted, and the event with the old id is deleted")
     func newIDs() async throws {
         let codes = ["20260929.1159001", "20260928.1159001"]
         try await withEvents(codes, at: "http://earthquakescanada.nrcan.gc.ca/fdsnws/event/1/") {
@@ -140,7 +140,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "An id of EMSC's that moved to another earthquake is a revision, and history has where it was before")
+        "An id of EMSC that moves to another earthquake is a revision, and the history keeps the earlier place")
     func movedID() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.emsc, .updatedAfter])
         let service = "http://www.seismicportal.eu/fdsnws/event/1/"
@@ -180,7 +180,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "The ISC is asked for its bulletin's last months, and what it answers otherwise is refused with what it is"
+        "The ISC is asked for its bulletin's last months, and an answer in another format is refused with its name"
     )
     func isc() async throws {
         let isIMS = Atomic(false)
@@ -188,7 +188,7 @@ struct AgencySweepTests {
         let service = "http://www.isc.ac.uk/fdsnws/event/1/"
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: { request in
-                // It knows no zone.
+                // The ISC's service accepts no time zone.
                 if request.uri.contains("Z&") { return .whole(.badRequest, []) }
                 let bulletin = "DATA_TYPE BULLETIN IMS1.0:short\nISC Bulletin\n"
                 return isIMS.load(ordering: .relaxed)

@@ -7,8 +7,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// Answers of 200 in which something else stands among the rows, as a service writes that it has failed.
-@Suite("Answers that hold something else than rows")
+/// Answers with status 200 in which other text stands among the rows, because the service reports a failure there.
+@Suite("Answers that contain other text than rows")
 struct BrokenAnswerTests {
     private let server = TestServer.shared
     private static let minute = 60_000
@@ -16,7 +16,7 @@ struct BrokenAnswerTests {
     private static let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * minute
     private static let gfz = "http://geofon.gfz.de/fdsnws/event/1/"
 
-    /// What the tests let stand instead of the last rows of an answer.
+    /// Keeps this many rows of an answer, and puts these lines in place of the others.
     private struct Damage: Sendable {
         var rows: Int
         var instead: [String]
@@ -34,7 +34,7 @@ struct BrokenAnswerTests {
         (1...30).map { "<tr><td>\($0)</td></tr>" }, [String(repeating: "x", count: 70_000)],
     ]
 
-    /// 40 events of the GFZ in the last days, each of whose answers may be damaged.
+    /// Runs `body` with 40 events of the GFZ in the last days. A call of `damage` damages the answers.
     private func withEvents(
         _ body: (TestDatabase, TestCatalogue, TestFeedServer, _ damage: (Damage?) -> Void) async throws ->
             Void
@@ -71,7 +71,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "A sweep whose answer ends in an error takes in what it lists, deletes nothing, and fails; the next one makes up for it",
+        "A sweep whose answer ends in an error imports its rows, deletes nothing and fails; the next one catches up",
         arguments: failures)
     func sweeps(failure: [String]) async throws {
         try await withEvents { database, catalogue, server, damage in
@@ -82,7 +82,7 @@ struct BrokenAnswerTests {
                 state.events["gfz2026aabt"]?.magnitude = 5
                 state.events["gfz2026aaab"] = nil
             }
-            // The oldest come first, so the youngest three are not listed, and one of them is gone.
+            // The oldest come first, so the three youngest are not listed, and one of them was really deleted.
             damage(Damage(rows: 37, instead: failure))
             let second = try await sweep(database, catalogue, server)
             #expect(
@@ -104,7 +104,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "If rows follow, the sweep is done, and still deletes nothing; comments and empty lines are allowed")
+        "If rows follow the error, the sweep succeeds but deletes nothing; comments and empty lines are allowed")
     func middle() async throws {
         try await withEvents { database, catalogue, server, damage in
             #expect(try await sweep(database, catalogue, server).counts.inserted == 40)
@@ -128,7 +128,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "A backfill stops at an answer that ends in an error, and goes on from there",
+        "A backfill stops at an answer that ends in an error, and continues from there",
         arguments: failures.prefix(2))
     func backfill(failure: [String]) async throws {
         try await withEvents { database, catalogue, server, damage in
@@ -155,7 +155,7 @@ struct BrokenAnswerTests {
         }
     }
 
-    @Test("A verification ends at an answer that ends in an error, and finds nothing")
+    @Test("A verification ends at an answer that ends in an error, and has no findings")
     func verification() async throws {
         try await withEvents { database, catalogue, server, damage in
             #expect(try await sweep(database, catalogue, server).counts.inserted == 40)
@@ -175,7 +175,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "A file or a query that ends in an error is bad data, and its rows are imported", arguments: failures)
+        "A file or a query that ends in an error is bad data, but its rows are imported", arguments: failures)
     func documents(failure: [String]) async throws {
         try await withEvents { database, catalogue, server, damage in
             _ = try await sweep(database, catalogue, server)
@@ -195,7 +195,7 @@ struct BrokenAnswerTests {
         }
     }
 
-    @Test("The file that ends in an error deletes nothing", .needsFieldSamples)
+    @Test("A file that ends in an error deletes nothing", .needsFieldSamples)
     func sample() async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFile(FieldSamples.path("text-then-error.txt"))
@@ -205,7 +205,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "A feature whose id cannot be read may be any event, so a sweep by origin times then says of none that it is missing"
+        "After a feature without a readable id, a sweep by origin times treats no event as missing"
     )
     func unreadable() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.count, .geojson])
@@ -239,10 +239,10 @@ struct BrokenAnswerTests {
         }
     }
 
-    // MARK: Nothing at all
+    // MARK: Empty answers
 
     @Test(
-        "An answer without a single byte is one without events where text was asked for, and says of none that it is missing"
+        "An empty answer to a request for text contains no events, and does not show that any are missing"
     )
     func empty() async throws {
         try await withEvents { database, catalogue, server, _ in

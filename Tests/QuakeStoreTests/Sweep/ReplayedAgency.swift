@@ -3,14 +3,14 @@ import SampleFeed
 import Synchronization
 import TestSupport
 
-/// An agency whose events are found, revised and withdrawn in its own way, behind a stand-in for its service.
+/// An agency behind a stand-in for its service. Each kind finds, revises and withdraws events in a different way.
 struct ReplayedAgency: Sendable {
     enum Kind: CaseIterable, Sendable {
-        /// Text. It leaves out an event, or lists it as not existing, and may take that back.
+        /// Sends text. It leaves out an event, or lists it as not existing, and may take that back.
         case seisComP
-        /// GeoJSON, asked for by update time. An id may move to another earthquake.
+        /// Sends GeoJSON, and is asked by update time. An id may move to another earthquake.
         case emsc
-        /// Text. It leaves out an event, or gives it a new id.
+        /// Sends text. It leaves out an event, or gives it a new id.
         case ingv
     }
 
@@ -42,7 +42,7 @@ struct ReplayedAgency: Sendable {
     }
     var service: String { "http://\(host)/fdsnws/event/1/" }
 
-    /// What the table should have of an event with an origin time in a range, by code.
+    /// The values that the table should have for each event with an origin time in this range, by code.
     func table(_ times: Range<Int>) -> [String: String] {
         catalogue.change { state in
             let events = state.events.values.filter { $0.type == "earthquake" && times.contains($0.time) }
@@ -56,12 +56,12 @@ struct ReplayedAgency: Sendable {
         }
     }
 
-    // MARK: What happens
+    // MARK: Changes
 
     mutating func pass(_ minutes: Int) {
         catalogue.change { $0.now += minutes * 60_000 }
         for _ in 0..<random.below(5) {
-            // Some are published days later.
+            // Some events are published days later.
             find(within: random.below(12) == 0 ? 5 * 86_400_000 : 2 * 3_600_000)
         }
         for _ in 0..<random.below(6) { change { $0.revise(&$1, $2) } }
@@ -91,7 +91,7 @@ struct ReplayedAgency: Sendable {
 
     private mutating func tenths(_ limit: Int) -> Double { Double(random.below(limit)) / 10 }
 
-    /// Nearly all that happens is to one of the latest.
+    /// Changes an event, nearly always one of the latest.
     private mutating func change(
         _ body: (inout ReplayedAgency, inout TestCatalogue.Event, _ now: Int) -> Void
     ) {
@@ -133,7 +133,7 @@ struct ReplayedAgency: Sendable {
                 event.place = "elsewhere"
             }
         case .seisComP where random.below(3) == 0:
-            // Back again.
+            // The event is listed again.
             catalogue.change { state in
                 if let code = state.events.first(where: { $0.value.type != "earthquake" })?.key {
                     state.events[code]?.type = "earthquake"
@@ -154,11 +154,11 @@ struct ReplayedAgency: Sendable {
     }
 }
 
-/// What a service does instead of answering.
+/// What a service does instead of giving its normal answer.
 enum ServiceFault: CaseIterable, Sendable {
     case busyOnce, busy, cutOff, truncated, reset, unavailable
 
-    /// Whether the same answer comes at once when it is asked for again.
+    /// Whether the normal answer comes when the request is repeated at once.
     var isPassing: Bool { self == .busyOnce }
 
     func instead(of answer: TestFeedServer.Answer, at cut: Int) -> TestFeedServer.Answer {
@@ -174,7 +174,7 @@ enum ServiceFault: CaseIterable, Sendable {
 }
 
 extension [UInt8] {
-    /// Ends within the columns of a row: nobody can tell a row that is cut in its last column from a whole one.
+    /// Cuts the text within the columns of a row, because a row that is cut in its last column looks like a whole one.
     fileprivate func truncated(at cut: Int) -> [UInt8] {
         guard first == UInt8(ascii: "#") else { return Array(prefix(cut)) }
         let start = prefix(cut).lastIndex(of: UInt8(ascii: "\n")) ?? 0

@@ -6,7 +6,7 @@ import QuakeStore
 import TestSupport
 
 extension Importer.Options {
-    /// Reaches every http URL by way of the server, whatever its host.
+    /// Options that reach every http URL through the server, for any host.
     static func through(_ server: TestFeedServer) -> Importer.Options {
         var options = Importer.Options()
         options.fetch.proxies = ProxySettings(environment: ["http_proxy": "http://127.0.0.1:\(server.port)"])
@@ -29,7 +29,7 @@ extension TestDatabase {
         }
     }
 
-    /// When each event was revised, in milliseconds.
+    /// The revision time of each event in milliseconds, by code.
     func revised() async throws -> [String: Int] {
         let rows = try await query(
             "select code, (extract(epoch from updated) * 1000)::bigint as updated from quake")

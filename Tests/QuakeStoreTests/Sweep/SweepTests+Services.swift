@@ -7,10 +7,10 @@ import Testing
 
 @testable import QuakeStore
 
-// Services that know less than the USGS's, or take it for something else.
+// Covers services that support less than the USGS's, or that ignore parts of a request.
 extension SweepTests {
     @Test(
-        "A service that neither counts nor knows of deletions is swept all the same, and asked for them once")
+        "A service without counts and deletions can be swept, and is asked for them only once")
     func fewSkills() async throws {
         try await withCatalogue(knows: [.updatedAfter, .geojson]) { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
@@ -23,7 +23,7 @@ extension SweepTests {
         }
     }
 
-    @Test("A service in whose forms nothing is read is refused with the reason")
+    @Test("A service that offers no readable format is refused with the reason")
     func unfit() async throws {
         try await withCatalogue(knows: [.count, .updatedAfter]) { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
@@ -34,12 +34,12 @@ extension SweepTests {
         }
     }
 
-    @Test("The last millisecond of a window is asked for, where a service has microseconds")
+    @Test("The last millisecond of a window is requested in full from a service with microseconds")
     func microseconds() async throws {
         let times =
             ["23:59:59.9985", "23:59:59.999", "23:59:59.999600", "23:59:59.999999"].map { "2020-01-01T\($0)" }
             + ["2020-01-02T00:00:00.000000"]
-        // As text, a longer fraction is later.
+        // Compared as text, a longer fraction is later.
         let answer: @Sendable (TestRequest) -> TestFeedServer.Answer = { request in
             let items = URLComponents(string: request.uri)?.queryItems ?? []
             let values = Dictionary(items.map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
@@ -69,7 +69,7 @@ extension SweepTests {
                             connection, options, imports: Importer.Options(), logger: .quiet)
                         events += try await backfill.run().events
                     }
-                    // Each of them once.
+                    // Each event was received once.
                     #expect(events == times.count)
                 }
             }
@@ -78,7 +78,7 @@ extension SweepTests {
     }
 
     @Test(
-        "A service that does not know what was revised is asked by origin times, and what it lacks of them is gone",
+        "A service that can't select by revision time is asked by origin times, and events that it lacks are deleted",
         arguments: [[TestCatalogue.Skill.count, .geojson], [.geojson], [.count, .geojson, .includeDeleted]])
     func byWindow(_ knows: [TestCatalogue.Skill]) async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
@@ -106,7 +106,7 @@ extension SweepTests {
                 #expect(second.counts.updated == 1 && second.counts.retracted == 1)
                 #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us4"])
 
-                // Once a day, the last 30 days are asked for.
+                // Once a day, the last 30 days are requested.
                 try await database.query("update import.sweep set long_at = long_at - interval '1 day'")
                 catalogue.change { $0.now += 5 * Self.minute }
                 let third = try await database.sweep(through: server)
@@ -117,7 +117,7 @@ extension SweepTests {
     }
 
     @Test(
-        "Of a service without GeoJSON, the text is read: what changed is a revision, and what it lacks is gone"
+        "A service without GeoJSON is read as text: changed rows are revisions, and missing events are deleted"
     )
     func byText() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
@@ -160,7 +160,7 @@ extension SweepTests {
     }
 
     @Test(
-        "An answer of text that may have been cut off says of nobody that it is gone", arguments: [0, 1, 40])
+        "A text answer that may have been cut off does not show that an event is gone", arguments: [0, 1, 40])
     func openEnded(missing: Int) async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let catalogue = TestCatalogue(now: now, knows: [.text])
@@ -181,7 +181,7 @@ extension SweepTests {
                 cut.store(missing, ordering: .relaxed)
                 let second = try await database.sweep(through: server)
                 #expect(second.counts.retracted == (missing == 0 ? 1 : 0))
-                // Within a row, it was cut off for sure.
+                // An answer that ends within a row was certainly cut off.
                 #expect((second.failure != nil) == (missing == 40))
                 cut.store(0, ordering: .relaxed)
                 try await database.sweep(through: server)
@@ -190,7 +190,7 @@ extension SweepTests {
         }
     }
 
-    @Test("A sweep by origin times that is cut into parts says of nobody that it is gone")
+    @Test("A sweep by origin times that is split into parts deletes no event")
     func byWindowInParts() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let catalogue = TestCatalogue(now: now, limit: 3, knows: [.count, .geojson])
@@ -215,7 +215,7 @@ extension SweepTests {
     }
 
     @Test(
-        "A refusal that passes fails its sweep, and nothing is forgotten of what the service can do",
+        "A refusal that passes fails its sweep, but the service's known abilities are kept",
         arguments: ["includedeleted=only", "count?", "&orderby="])
     func passingRefusal(part: String) async throws {
         try await withCatalogue { database, catalogue, _ in
@@ -246,7 +246,7 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that says 413 to too many events is asked for fewer")
+    @Test("A service that answers 413 to too many events is asked for fewer")
     func tooLarge() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let catalogue = TestCatalogue(now: now, limit: 3, knows: [.text])
@@ -271,14 +271,14 @@ extension SweepTests {
     }
 
     @Test(
-        "After a long stop, a service that is asked by origin times is asked from where the last sweep came to"
+        "After a long stop, a service that is asked by origin times is asked from where the last sweep ended"
     )
     func longStop() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let catalogue = TestCatalogue(now: now, knows: [.count, .geojson])
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
-                // Without any event, it would not be asked for its clock.
+                // Without any event, the service would not be asked for its clock.
                 catalogue.change { $0.add(.init("us0", time: now - Self.day, updated: now - Self.day)) }
                 try await database.sweep(through: server)
                 try await database.query(
@@ -298,7 +298,7 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that takes includedeleted for a word without meaning deletes nobody")
+    @Test("A service that ignores the parameter includedeleted deletes no event")
     func ignorant() async throws {
         try await withCatalogue { database, catalogue, _ in
             catalogue.change { state in for number in 1...3 { state.add(event("us\(number)")) } }
@@ -313,12 +313,12 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that gives its deletions whatever the times is asked a dozen times, with pauses between")
+    @Test("A service that ignores the times when it lists deletions is asked fewer than 20 times, with pauses")
     func ignoredTimes() async throws {
         let requests = Atomic(0)
         let pauses = Mutex<[Duration]>([])
         try await withCatalogue { _, answer in
-            // Without an end, it is asked for ever.
+            // Without this end, the service would be asked for ever.
             requests.wrappingAdd(1, ordering: .relaxed).newValue < 200 ? answer : .whole(.notFound, [])
         } _: { database, catalogue, server in
             catalogue.change { state in
@@ -337,7 +337,7 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that gives its events whatever the times is refused with the reason")
+    @Test("A service that ignores the times when it lists events is refused with the reason")
     func ignoredTimesOfEvents() async throws {
         let requests = Atomic(0)
         try await withCatalogue(knows: [.updatedAfter, .geojson]) { database, catalogue, _ in
@@ -359,7 +359,7 @@ extension SweepTests {
         }
     }
 
-    @Test("Of any number of deletions, only some thousand are in memory; all of them count")
+    @Test("Only a few thousand deletions are in memory at a time, but all of them count")
     func manyDeletions() async throws {
         try await withCatalogue { database, catalogue, server in
             let named = 2 * StatedDeletions.limitInMemory + 7
@@ -385,7 +385,7 @@ extension SweepTests {
         }
     }
 
-    @Test("Deletions that are stored are no longer in memory, and are those of this document only")
+    @Test("Deletions that are stored leave the memory, and belong to this document only")
     func storedDeletions() async throws {
         try await server.withDatabase { database in
             try await database.withConnection { connection in

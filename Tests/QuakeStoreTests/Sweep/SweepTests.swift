@@ -13,7 +13,7 @@ struct SweepTests {
     let server = TestServer.shared
     static let minute = 60_000
     static let day = 86_400_000
-    /// A moment that no clock of this machine has passed by more than the last sweeps' lives.
+    /// Three days ago: tests can move the service's clock forward from here without reaching the future.
     static let now = Int(Date().timeIntervalSince1970) * 1000 - 3 * day
 
     func withCatalogue(
@@ -35,9 +35,9 @@ struct SweepTests {
         TestCatalogue.Event(code, time: Self.now - age, updated: Self.now - revised, ids: ids)
     }
 
-    // MARK: What it brings
+    // MARK: Revisions and deletions
 
-    @Test("Whatever was revised comes in, however old it is, and the cursor is the service's clock")
+    @Test("Every revised event is imported, however old it is, and the cursor is the service's clock")
     func revisions() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change {
@@ -64,7 +64,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A sweep without news is three requests, and gzip and a contact are in each")
+    @Test("A sweep without news makes three requests, each with gzip and a contact")
     func requests() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
@@ -78,7 +78,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A deletion deletes, and says who said so; one of an event that we never had changes nothing")
+    @Test("A deletion deletes an event and names the service; a deletion of an unknown event changes nothing")
     func deletions() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in
@@ -99,7 +99,7 @@ struct SweepTests {
         }
     }
 
-    @Test("An event that was deleted and comes back revised is there again, and stays")
+    @Test("An event that was deleted and comes back with a revision stays")
     func back() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in for number in 1...9 { state.add(event("us\(number)")) } }
@@ -121,7 +121,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A renamed event goes on under its new code, however old it is")
+    @Test("A renamed event continues under its new code, however old it is")
     func renamed() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
@@ -141,7 +141,7 @@ struct SweepTests {
         }
     }
 
-    @Test("Deletions that name nobody are kept as rejects of their own, and stop nothing")
+    @Test("Deletions that name no event are kept as separate rejects, and stop nothing")
     func unnamed() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in
@@ -160,7 +160,7 @@ struct SweepTests {
             #expect(try rejects.decode("count") == 20)
             #expect(try rejects.decode("met") == 40)
             #expect(try rejects.decode("reason") == "unnamed")
-            // They are no fault that a monitor should tell of.
+            // A monitor should not report these rejects, because they are not faults.
             let status = try await database.withConnection { try await ImportStatus.read(on: $0) }
             #expect(status.rejects == 0)
             #expect(try await database.cursor() == Self.now)
@@ -168,7 +168,7 @@ struct SweepTests {
     }
 
     @Test(
-        "A feature whose id cannot be read holds no sweep up: deletions count, and nobody counts as renamed")
+        "A feature without a readable id does not stop a sweep: deletions count, but no event counts as renamed")
     func unreadable() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in for number in 1...20 { state.add(event("us\(number)")) } }
@@ -191,7 +191,7 @@ struct SweepTests {
 
     // MARK: The brake
 
-    @Test("If too many are said to be deleted, nothing goes, and the next sweep says it again")
+    @Test("If a service deletes too many events, none is deleted, and the next sweep asks for the deletions again")
     func brake() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in
@@ -215,7 +215,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A sweep that may not delete asks for no deletions, and moves its cursor all the same")
+    @Test("A sweep that may not delete asks for no deletions, but moves its cursor")
     func never() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
@@ -225,11 +225,11 @@ struct SweepTests {
         }
     }
 
-    // MARK: Large ones
+    // MARK: Large sweeps
 
-    /// While the parts are read, events are deleted, move and are revised: what shifts pages by number.
+    /// While the parts are being read, events are deleted, moved and revised. Such changes would shift numbered pages.
     @Test(
-        "A sweep that is too large for one answer is cut by origin times, and loses nothing that shifts meanwhile"
+        "A sweep that is too large for one answer is split by origin times, and misses nothing that changes meanwhile"
     )
     func large() async throws {
         let random = Mutex(seededRandom())
@@ -264,7 +264,7 @@ struct SweepTests {
                 let requests = server.requests.count
                 #expect(requests < 160, "for 20 answers")
                 asked.store(.min, ordering: .relaxed)
-                // What happened meanwhile.
+                // The second sweep imports what changed meanwhile.
                 catalogue.change { $0.now += Self.minute }
                 let second = try await database.sweep(through: server) {
                     $0.sweepLimit = 50
@@ -279,7 +279,7 @@ struct SweepTests {
     // MARK: Faults
 
     @Test(
-        "An answer that fails, is cut off or is a page of another kind loses nothing: the cursor stays",
+        "After an answer that fails, is cut off or is of another kind, nothing is lost, because the cursor stays",
         arguments: 0..<6, ["includedeleted", "count?", "query?"])
     func faults(kind: Int, of what: String) async throws {
         let isFaulty = Atomic(false)
@@ -308,7 +308,7 @@ struct SweepTests {
             }
             isFaulty.store(true, ordering: .relaxed)
             let failed = try await database.sweep(through: server)
-            // A third of the number of events is a number, too.
+            // A count that was cut off is a number, too.
             if !(kind == 5 && what == "count?") {
                 #expect(failed.failure != nil)
                 #expect(try await database.cursor() == Self.now)
@@ -322,7 +322,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A service that counts one thing and sends another fails the run, which keeps what came")
+    @Test("A service that sends fewer events than it counts fails the run, which keeps the events that came")
     func miscounted() async throws {
         let fault: @Sendable (TestRequest, TestFeedServer.Answer) -> TestFeedServer.Answer = {
             request, answer in
@@ -337,7 +337,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A document that holds fewer features than its head says is short, too")
+    @Test("A document with fewer features than its metadata says is complete if the service counts no more")
     func shortHead() async throws {
         try await withCatalogue(
             fault: { request, answer in
@@ -352,14 +352,14 @@ struct SweepTests {
                 catalogue.change { state in for number in 1...9 { state.add(event("us\(number)")) } }
                 let summary = try await database.sweep(through: server)
                 #expect(try await database.revised() == catalogue.revised)
-                // The service itself counts no more, so nothing is missing.
+                // The service itself counts no more events, so nothing is missing.
                 #expect(summary.failure == nil)
             })
     }
 
     // MARK: Clocks
 
-    @Test("A cursor from the future is left behind, and the last 31 days are swept again")
+    @Test("A cursor in the future is ignored, and the last 31 days are swept again")
     func future() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { $0.add(event("us1", revised: Self.day)) }
@@ -391,9 +391,9 @@ struct SweepTests {
         }
     }
 
-    // MARK: Side by side
+    // MARK: Concurrent sweeps
 
-    @Test("Of two workers that sweep at once, one does, and the other one says so")
+    @Test("Of two workers that sweep at the same time, one does, and the other one is refused")
     func atOnce() async throws {
         let isHeld = Atomic(true)
         let fault: @Sendable (TestRequest, TestFeedServer.Answer) -> TestFeedServer.Answer = { _, answer in

@@ -7,14 +7,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Verifying a stretch by an event service")
+@Suite("Verifying a period with an event service")
 struct VerificationTests {
     private let server = TestServer.shared
     private static let minute = 60_000
     private static let day = 86_400_000
     private static let now = Int(Date().timeIntervalSince1970) * 1000 - 3 * day
 
-    /// Events 10 minutes apart in the last day but one, revised a day ago.
+    /// Events 10 minutes apart, from two days before `now` on, which were revised one day before `now`.
     private func catalogue(_ count: Int = 100) -> TestCatalogue {
         let catalogue = TestCatalogue(now: Self.now)
         catalogue.change { state in
@@ -55,7 +55,7 @@ struct VerificationTests {
         }
     }
 
-    /// What can happen to a table, and what is then found of the event.
+    /// Statements that damage a table, and what is then found about the event.
     private static let damages: [(statement: String, kind: Verification.Kind)] = [
         ("delete from quake where code = 'us1001'", .missing),
         ("update quake set code = 'xx1002' where code = 'us1002'", .missing),
@@ -76,7 +76,7 @@ struct VerificationTests {
     ]
 
     @Test(
-        "Every damage is found as what it is, each is repaired, and then there is none", arguments: [nil, 30])
+        "Every kind of damage is found and repaired, and none is left afterwards", arguments: [nil, 30])
     func damages(limit: Int?) async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -101,7 +101,7 @@ struct VerificationTests {
     }
 
     @Test(
-        "What was revised in the last minutes is left out, and so are events of other services and of other times"
+        "Events that were revised in the last minutes, or are of other services or times, are not compared"
     )
     func notCompared() async throws {
         let catalogue = catalogue()
@@ -127,7 +127,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("The brake holds for a repair, too")
+    @Test("The brake also holds for a repair")
     func brake() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -145,7 +145,7 @@ struct VerificationTests {
         }
     }
 
-    /// Three versions that the service does not have, and an event.
+    /// Gives three events versions that the service does not have, and adds an event.
     private func damage(_ database: TestDatabase) async throws {
         try await database.query(
             "update quake set updated = updated + interval '1 hour', magnitude = 9 where code in ('us1003', 'us1004', 'us1005')"
@@ -157,7 +157,7 @@ struct VerificationTests {
             """)
     }
 
-    @Test("A repair replaces later versions and deletes in one transaction, and counts both")
+    @Test("A repair replaces later versions and deletes surplus events in one transaction, and counts both")
     func oneTransaction() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -215,7 +215,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("With --retract never, later versions and surplus events stay, and are named")
+    @Test("With --retract never, later versions and surplus events stay and are named")
     func never() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -230,7 +230,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("The brake holds for later versions, too: a service may have gone back itself")
+    @Test("The brake also holds for later versions, because the service itself may have gone back")
     func brakeOfVersions() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -254,7 +254,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("What is surplus beside the end of a window is deleted, too, wherever the windows end")
+    @Test("Surplus events beside the end of a window are deleted, wherever the windows end")
     func ends() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -275,7 +275,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("Of a service that counts no event, the brake holds, and force deletes what is here")
+    @Test("If a service counts no events, the brake holds, and force deletes the events in the table")
     func nothingThere() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -292,7 +292,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("An answer without content deletes nothing, and what is left is told")
+    @Test("An answer without content deletes nothing, and the events that are left are named")
     func noContent() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.text])
         catalogue.change { state in
@@ -317,7 +317,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("A service that does not give what it counts ends it, and nothing is found or repaired")
+    @Test("A service that sends fewer events than it counts ends the verification, without findings or repairs")
     func short() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -341,7 +341,7 @@ extension Result where Failure == any Error {
 }
 
 extension TestDatabase {
-    /// All there is, but when it came in.
+    /// All rows of the table, without the time of their import.
     fileprivate func contents() async throws -> String {
         try await query(
             "select md5(string_agg((to_jsonb(quake) - 'imported_at')::text, ',' order by code)) as rows from quake"

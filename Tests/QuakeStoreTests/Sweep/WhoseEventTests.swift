@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// What a service lists says nothing of the events that it did not bring, whoever worked on them.
+/// A service's list says nothing about the events that the service did not bring, regardless of who worked on them.
 @Suite("Events that a service did not bring")
 struct WhoseEventTests {
     private let server = TestServer.shared
@@ -19,7 +19,7 @@ struct WhoseEventTests {
         Instant(milliseconds: Int64(milliseconds)).description
     }
 
-    /// Events of Global CMT, as ObsPy writes what it read from their own form.
+    /// Events of Global CMT, as ObsPy writes them after reading Global CMT's own format.
     private static func globalCMT(_ count: Int) -> String {
         let info = "<creationInfo><agencyID>GCMT</agencyID></creationInfo>"
         let events = (0..<count).map { number in
@@ -36,7 +36,7 @@ struct WhoseEventTests {
             """
     }
 
-    /// Events as IRIS lists them: numbers of its own, with the USGS's id as that of the contributor.
+    /// Events as IRIS lists them: with IRIS's numbers, and with the USGS's id as that of the contributor.
     private static func iris(_ count: Int) -> String {
         let rows = (0..<count).map { number in
             "\(10_998_811 + number)|\(iso(now - number * hour - 2 * hour).dropLast())|-15.1|-173.4|10.0|us|NEIC PDE|us|us2000j8\(number)f|mb|5.5|us|TONGA\n"
@@ -46,7 +46,8 @@ struct WhoseEventTests {
             + rows.joined()
     }
 
-    /// The USGS's service, with as many events, which has withdrawn the first one since it was imported.
+    /// Runs `body` with the USGS's service, which has the same number of events and has deleted the first one after it was
+    /// imported.
     private func withUSGS(
         _ body: (TestDatabase, TestCatalogue, TestFeedServer) async throws -> Void
     ) async throws {
@@ -72,7 +73,7 @@ struct WhoseEventTests {
                 catalogue.change { state in
                     state.now += 10 * 60_000
                     state.delete("us7000aa0")
-                    // What it once called them, as its ids say.
+                    // The ids name events of the other documents, as if the USGS had once used these codes.
                     state.events["us7000aa1"]?.ids += ["us10998811", "us2000j80f", "gcmtM01010A", "M01010A"]
                     state.events["us7000aa1"]?.updated = state.now
                     for code in ["us10998812", "gcmtM01011A", "10998812", "M01011A"] {
@@ -87,7 +88,7 @@ struct WhoseEventTests {
         }
     }
 
-    /// How many events a backfill from the USGS deletes, if nothing holds it back.
+    /// How many events a backfill from the USGS deletes with `force`.
     private func retracted(
         byBackfill options: Backfill.Options, of database: TestDatabase, through server: TestFeedServer
     ) async throws -> Int {
@@ -102,7 +103,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A backfill from the USGS deletes what it brought, and nothing else")
+    @Test("A backfill from the USGS deletes only events that the USGS brought")
     func backfill() async throws {
         try await withUSGS { database, _, server in
             var options = Backfill.Options(from: Instant(milliseconds: Int64(Self.now - 2 * Self.day)))
@@ -112,7 +113,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A sweep of the USGS deletes what it brought, and nothing else")
+    @Test("A sweep of the USGS deletes only events that the USGS brought")
     func sweep() async throws {
         try await withUSGS { database, _, server in
             let summary = try await database.sweep(Self.usgs, through: server) { $0.retraction = .force }
@@ -121,7 +122,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A summary feed of the USGS deletes what it brought, and nothing else")
+    @Test("A summary feed of the USGS deletes only events that the USGS brought")
     func feed() async throws {
         try await withUSGS { database, _, server in
             let summary = try await database.sweep(
@@ -133,7 +134,7 @@ struct WhoseEventTests {
     }
 
     @Test(
-        "An event of IRIS, one of the ISC and one of the USGS with one number are three, in whatever order they come"
+        "Events of IRIS, the ISC and the USGS with the same number are different events, in any order"
     )
     func numbers() async throws {
         func quakeML(_ id: String, magnitude: Double) -> String {
@@ -162,7 +163,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("Whose ids a document has is said where it does not say so, and the run keeps the words")
+    @Test("A warning says that a document does not tell whose ids it has, and the run keeps the warning")
     func said() async throws {
         try await server.withDatabase { database in
             let summary = try await database.importDocument(Self.iris(3))
@@ -174,7 +175,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("Files that people keep stay beside a backfill from the USGS", .needsFieldSamples)
+    @Test("A backfill from the USGS does not delete files that people keep", .needsFieldSamples)
     func samples() async throws {
         try await withUSGS { database, catalogue, server in
             for name in ["gcmt-as-obspy-writes-it.xml", "text-contributor-is-not-owner.txt"] {

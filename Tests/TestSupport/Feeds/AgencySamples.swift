@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What other agencies sent, beside the project and no part of it.
+/// Responses of other agencies, in a folder beside the project; they are not part of the project.
 public enum AgencySamples {
     public static let folder = RealFeeds.folder.appending(path: "agencies")
 
@@ -12,7 +12,7 @@ public enum AgencySamples {
     }
 }
 
-/// The shapes of files that people keep on disk, written by hand after public ones.
+/// Files in the shapes that people keep on disk. They were written by hand after public files.
 public enum FieldSamples {
     public static let folder = RealFeeds.folder.appending(path: "field")
 
@@ -24,14 +24,14 @@ public enum FieldSamples {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips where the files are not at hand.
+    /// Skips the test when the files are missing.
     public static var needsFieldSamples: Self {
         .enabled(
             if: FileManager.default.fileExists(atPath: FieldSamples.folder.path),
             "the files that people keep are not beside the project: no ../shared/feeds/field")
     }
 
-    /// Skips where the samples are not at hand.
+    /// Skips the test when the samples are missing.
     public static var needsAgencySamples: Self {
         .enabled(
             if: FileManager.default.fileExists(atPath: AgencySamples.folder.path),

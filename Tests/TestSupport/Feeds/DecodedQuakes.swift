@@ -1,6 +1,6 @@
 import Feed
 
-/// The earthquakes of a GeoJSON document, as the importer's own scanner and decoder read them.
+/// The earthquakes of a GeoJSON document, read with the importer's scanner and decoder.
 public func decodedQuakes(_ document: String) throws -> [Quake] {
     var scanner = FeatureScanner()
     var decoder = FeatureDecoder()

@@ -1,11 +1,11 @@
 import PostgreSQL
 
 extension TestDatabase {
-    /// Makes rows one earthquake in one transaction, as `quakes associate` does. They are taken out of the earthquakes that they were
-    /// of, which end. One row alone is no group.
+    /// Groups rows into one earthquake in one transaction, as `quakes associate` does. The earthquakes that the rows belonged to
+    /// before are dissolved. A single code is not grouped.
     ///
     /// - Parameters:
-    ///   - codes: the first one names the earthquake.
+    ///   - codes: the rows; the first code names the earthquake.
     ///   - preferred: the row to show; the first one if it is nil.
     ///   - magnitudeFrom: the row with the magnitude; the preferred one if it is nil.
     public func group(_ codes: [String], preferred: String? = nil, magnitudeFrom: String? = nil) async throws
@@ -33,8 +33,8 @@ extension TestDatabase {
         }
     }
 
-    /// What three agencies say of one earthquake, and what else they have: `us1`, `gfz:a` and `emsc:b` are the one, which happened a
-    /// minute after `us2` and two after `emsc:c`. They are not grouped.
+    /// Inserts one earthquake that three agencies report, and two more rows. `us1`, `gfz:a` and `emsc:b` are the same earthquake,
+    /// which happened one minute after `us2` and two minutes after `emsc:c`. The rows are not grouped.
     public func importAgencies() async throws {
         try await query(
             """

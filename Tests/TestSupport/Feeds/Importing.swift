@@ -4,7 +4,7 @@ import QuakeStore
 import SampleFeed
 
 extension TestDatabase {
-    /// Imports a document as a file on its own connection.
+    /// Writes a document to a file and imports the file on a separate connection.
     @discardableResult
     public func importDocument(
         _ document: String, _ options: Importer.Options = Importer.Options()
@@ -21,7 +21,7 @@ extension TestDatabase {
         var options = Importer.Options()
         options.batchSize = batchSize
         options.lanes = lanes
-        // The document has no metadata in front, and might settle.
+        // The document has no metadata before its features, so it might still settle, and would then use only one lane.
         if lanes > 1 { options.retraction = .never }
         let summary = try await importDocument(SmallFeed.document(features), options)
         if let failure = summary.failure { throw failure }
@@ -37,7 +37,7 @@ extension TestDatabase {
         }
     }
 
-    /// Imports events of a sample feed.
+    /// Imports events of the synthetic sample feed.
     @discardableResult
     public func importSample(
         _ count: Int, seed: UInt64 = 1, revised: Double = 0, batchSize: Int = 20_000

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The real feeds beside the project, which are not part of it.
+/// Real feeds in a folder beside the project; they are not part of the project.
 public enum RealFeeds {
-    /// Where they lie: `../shared/feeds` from the project's root.
+    /// The folder of the feeds: `../shared/feeds` from the project's root.
     public static let folder = projectFile("../shared/feeds")
 
-    /// The documents, by name; empty where there are none.
+    /// The file names of the documents, sorted; empty when there are none.
     public static let names: [String] = {
         let all = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return all.filter { $0.hasSuffix(".geojson") }.sorted()
@@ -18,7 +18,7 @@ public enum RealFeeds {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips where the real feeds are not at hand.
+    /// Skips the test when the real feeds are missing.
     public static var needsRealFeeds: Self {
         .enabled(
             if: !RealFeeds.names.isEmpty, "the real feeds are not beside the project: no ../shared/feeds")

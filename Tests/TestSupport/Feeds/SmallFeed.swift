@@ -2,7 +2,7 @@ import Foundation
 
 /// Feeds that tests write by hand.
 public enum SmallFeed {
-    /// A feature with what every feature needs, at a fixed place.
+    /// A feature with the properties that every feature needs, at a fixed place.
     ///
     /// - Parameters:
     ///   - updated: milliseconds since 1970.

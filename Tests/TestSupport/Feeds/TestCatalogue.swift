@@ -2,13 +2,13 @@ import Feed
 import Foundation
 import Synchronization
 
-/// A catalogue behind a stand-in for the USGS: its summary feeds, and its event service with the habits that it has. A test
-/// moves its clock, and tells it what happens.
+/// A catalogue behind a stand-in for the USGS: the summary feeds, and the event service with its real habits. A test sets the
+/// catalogue's clock and adds or deletes events.
 ///
 /// - Without `starttime`, a query looks at the origins of the last 30 days only.
-/// - `includedeleted=true` is never answered in time, `only` is fast. A deleted event has no type, so `eventtype` finds none;
-///   it has no time and no magnitude; and some name nobody.
-/// - More than `limit` results are 400, unless the request has its own limit.
+/// - `includedeleted=true` always times out; `only` is fast. A deleted event has no type, so a query with `eventtype` never finds
+///   it. It has no time and no magnitude, and some deletions do not even name the event.
+/// - More than `limit` results give status 400, unless the request has its own limit.
 public final class TestCatalogue: Sendable {
     public struct Event: Sendable {
         public var code: String
@@ -32,7 +32,7 @@ public final class TestCatalogue: Sendable {
     public struct Gone: Sendable {
         public var code: String
         public var at: Int
-        /// Whether the service says who it was.
+        /// Whether the service names the deleted event.
         public var isNamed: Bool
 
         public init(code: String, at: Int, isNamed: Bool = true) {
@@ -45,7 +45,7 @@ public final class TestCatalogue: Sendable {
         public var now: Int
         public var events: [String: Event] = [:]
         public var gone: [Gone] = []
-        /// Events as somebody else wrote them, by code; they come first.
+        /// GeoJSON features to serve instead of `Event.json`, by the code of the event.
         public var features: [String: String] = [:]
 
         public mutating func delete(_ code: String, isNamed: Bool = true) {
@@ -60,19 +60,19 @@ public final class TestCatalogue: Sendable {
         }
     }
 
-    /// Under which its feeds and its events go.
+    /// The host name in the URLs of the feeds and the events.
     public static let host = "quake.example.gov"
-    /// The service. A client reaches it by way of the server as a proxy.
+    /// The URL of the event service. A client reaches it by using the test server as a proxy.
     public static let service = "http://\(host)/fdsnws/event/1/"
 
     public let limit: Int
-    /// Whether it knows the method `count`, `updatedafter`, `includedeleted`, and which forms.
+    /// The features that the service supports: the method `count`, `updatedafter`, `includedeleted`, and formats.
     public let knows: Set<Skill>
     private let state: Mutex<State>
 
     public enum Skill: CaseIterable, Sendable {
         case count, updatedAfter, includeDeleted, geojson, text
-        /// `format=json` is GeoJSON of EMSC's form.
+        /// `format=json` is GeoJSON in EMSC's form.
         case emsc
     }
 
@@ -86,7 +86,7 @@ public final class TestCatalogue: Sendable {
         state.withLock { body(&$0) }
     }
 
-    /// What its table should be: when each event was revised.
+    /// The expected content of the imported table: the revision time of each event.
     public var revised: [String: Int] { state.withLock { $0.events.mapValues(\.updated) } }
 
     // MARK: Answers
@@ -178,7 +178,7 @@ public final class TestCatalogue: Sendable {
             """.utf8)
     }
 
-    /// Microseconds are cut off.
+    /// Reads a time to the millisecond; further digits are cut off.
     private func milliseconds(_ text: String) -> Int? {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         return (try? format.parse("\(text.prefix(23).prefix { $0 != "Z" })Z")).map {
@@ -199,7 +199,7 @@ extension TestCatalogue.Event {
 }
 
 extension TestCatalogue.Event {
-    /// As the FDSN's text has it, which does not say when it was revised.
+    /// A line of the FDSN text format, which has no revision time.
     fileprivate var line: String {
         "\(code)|\(iso(time))|\(latitude)|\(longitude)|3|somebody|EX|EX||mb|\(magnitude)|EX|\(place)|\(type)\n"
     }

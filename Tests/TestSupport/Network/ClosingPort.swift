@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A port on loopback that takes every connection, counts it and closes it: a database that is away, whose clients' attempts
-/// are seen.
+/// A port on loopback that accepts every connection, counts it and closes it. It stands for a database that is down, and lets a
+/// test count the attempts to connect.
 public final class ClosingPort: Sendable {
     private let socket: LoopbackSocket
     private let accepted = Mutex(0)
@@ -12,7 +12,7 @@ public final class ClosingPort: Sendable {
         number = socket.port
         socket.accepting { [weak self] client in
             self?.accepted.withLock { $0 += 1 }
-            // Closed with something unread, a connection would be reset, and the client would say one or the other.
+            // If the socket were closed with unread bytes, the connection would be reset, and the client's error would vary.
             var request = [UInt8](repeating: 0, count: 4096)
             _ = request.withUnsafeMutableBytes { client.read($0) }
             client.close()
@@ -21,10 +21,10 @@ public final class ClosingPort: Sendable {
 
     deinit { socket.shutDown() }
 
-    /// How many connections there were.
+    /// How many connections were accepted.
     public var attempts: Int { accepted.withLock { $0 } }
 
-    /// The URL of a database there.
+    /// The URL of a database at this port.
     public var url: String {
         "postgresql://nobody@127.0.0.1:\(number)/quakes?sslmode=disable&gssencmode=disable"
     }

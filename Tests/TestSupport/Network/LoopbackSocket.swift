@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A TCP socket on 127.0.0.1, with blocking calls. Children of this process do not get it.
+/// A TCP socket on 127.0.0.1 with blocking calls. Child processes do not inherit it.
 public struct LoopbackSocket: Sendable {
     public let descriptor: Int32
 
@@ -27,7 +27,7 @@ public struct LoopbackSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// A socket that is bound to a free port, and listens there unless the queue's length is nil.
+    /// A socket that is bound to a free port. It also listens there, unless `queue`, the length of the queue, is nil.
     public static func bound(queue: Int32? = 128) throws -> LoopbackSocket {
         let socket = LoopbackSocket()
         guard withAddress(port: 0, { bind(socket.descriptor, $0, $1) }) == 0,
@@ -36,7 +36,7 @@ public struct LoopbackSocket: Sendable {
         return socket
     }
 
-    /// Whether nobody listens on a port.
+    /// Whether the port is free, so that it can be bound.
     static func isFree(_ port: Int) -> Bool {
         let socket = LoopbackSocket()
         defer { socket.close() }
@@ -57,7 +57,7 @@ public struct LoopbackSocket: Sendable {
         Self.withAddress(port: port) { Glibc.connect(descriptor, $0, $1) } == 0
     }
 
-    /// Hands over every caller, on its own thread, until the socket is shut down.
+    /// Calls `body` for each connection, on a separate thread, until the socket is shut down.
     public func accepting(_ body: @escaping @Sendable (LoopbackSocket) -> Void) {
         Thread.detachNewThread {
             while case let client = accept(descriptor, nil, nil), client >= 0 {
@@ -71,21 +71,21 @@ public struct LoopbackSocket: Sendable {
     public func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
     public func close() { Glibc.close(descriptor) }
 
-    /// Closed without lingering, a connection is reset.
+    /// Closes the socket without lingering, so the connection is reset.
     public func reset() {
         var now = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
         close()
     }
 
-    /// Whether the other side has closed the connection; waits for that as long.
+    /// Whether the other side closes the connection within the given time.
     public func isClosed(within milliseconds: Int32) -> Bool {
         var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var byte: UInt8 = 0
         return poll(&ready, 1, milliseconds) > 0 && recv(descriptor, &byte, 1, Int32(MSG_PEEK)) <= 0
     }
 
-    /// How many bytes have come, read or not.
+    /// How many bytes have arrived, read or not.
     public var bytesReceived: Int {
         // struct tcp_info of <linux/tcp.h>: tcpi_bytes_received.
         var information = [UInt64](repeating: 0, count: 32)
@@ -98,7 +98,7 @@ public struct LoopbackSocket: Sendable {
         Glibc.read(descriptor, buffer.baseAddress, buffer.count)
     }
 
-    /// What comes until the other side closes the connection.
+    /// All bytes until the other side closes the connection.
     public func readAll() -> [UInt8] {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
@@ -108,7 +108,7 @@ public struct LoopbackSocket: Sendable {
         return all
     }
 
-    /// Sends all, unless the other side is gone.
+    /// Sends all bytes; false when the other side has closed the connection.
     @discardableResult
     public func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var rest = bytes[...]
@@ -137,7 +137,7 @@ public struct LoopbackSocket: Sendable {
     }
 }
 
-/// Runs blocking calls on a separate thread: the server needs those of the cooperative pool.
+/// Runs blocking calls on a separate thread, because the server needs the threads of the cooperative pool.
 public func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: body()) }

@@ -1,7 +1,7 @@
-/// A port on loopback that refuses every connection for as long as this lives: it is bound, so that nobody else gets it,
-/// and nobody listens there.
+/// A port on loopback that refuses every connection during this object's life: the port is bound, so no other process gets it,
+/// but nothing listens there.
 ///
-/// A port that a server has just closed would not do: another server may get it.
+/// The port of a server that has just closed would not do, because another server might get that port.
 public final class RefusingPort: Sendable {
     private let socket: LoopbackSocket
     public var number: Int { socket.port }

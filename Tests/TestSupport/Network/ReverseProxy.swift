@@ -2,20 +2,20 @@ import Foundation
 import LocalPostgres
 import Subprocess
 
-/// A real proxy in front of a server on this machine, with the configuration that `deploy/proxies` has for it. It is gone when
-/// the last reference is, and when this process ends, in whatever way.
+/// A real proxy in front of a server on this machine, with its configuration from `deploy/proxies`. The proxy ends when the last
+/// reference is dropped, and also when this process ends, even by a crash.
 public final class ReverseProxy: Sendable {
-    /// The folder of the programs; nil when they cannot be had.
+    /// The folder of the proxies' programs; nil when they are not available.
     public static let programs = fetched("proxies")
 
     public enum Program: String, CaseIterable, Sendable { case nginx, haproxy, varnish }
 
     public let port: Int
-    /// Where it encrypts; Varnish does not.
+    /// The port for TLS. Varnish does not use it.
     public var tlsPort: Int { port + 1 }
     private let tied: TiedScript
 
-    /// Runs a program until the end of standard input, and removes its folder, which is `$1`.
+    /// Runs the program until standard input ends, then removes the program's folder, which is `$1`.
     private static let script = #"""
         trap '' HUP INT TERM
         folder=$1
@@ -27,7 +27,7 @@ public final class ReverseProxy: Sendable {
         rm -rf -- "$folder"
         """#
 
-    /// Starts a proxy, which passes on to this port. It may take a moment until it listens.
+    /// Starts a proxy that forwards to `port`. The proxy may take a moment until it listens.
     public init(_ program: Program, before port: Int) async throws {
         self.port = Self.freePort()
         let folder = try TemporaryCluster.makeFolder()
@@ -50,7 +50,7 @@ public final class ReverseProxy: Sendable {
             program.rawValue, Self.script, [folder, "\(programs)/\(command[0])"] + command.dropFirst())
     }
 
-    /// A port that nobody listens on, and neither on the next one. Systems give none of this range to those who ask for any.
+    /// A port that is free and whose next port is free, too. The range is below the ports that systems assign by themselves.
     private static func freePort() -> Int {
         while true {
             let port = Int.random(in: 20_000..<32_000)
@@ -58,7 +58,7 @@ public final class ReverseProxy: Sendable {
         }
     }
 
-    /// Makes a certificate that nobody knows, with its key in its own file and behind it.
+    /// Makes a self-signed certificate. The key is in its own file, and also behind the certificate in the same file.
     private static func certify(_ folder: String) async throws {
         let result = try await Subprocess.run(
             .path("/usr/bin/openssl"),
@@ -78,7 +78,7 @@ public final class ReverseProxy: Sendable {
         let said: String
     }
 
-    /// What Debian's nginx.conf says around a site, in short, for its own folder.
+    /// A main configuration that includes the site: a short form of Debian's nginx.conf, with all paths in `folder`.
     private static func whole(_ site: String, _ folder: String) throws -> String {
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
             "\($0)_temp_path \(folder)/\($0);"
@@ -107,7 +107,7 @@ extension ReverseProxy.Program {
     fileprivate func configuration(from here: Int, to port: Int, _ folder: String) throws -> String {
         try String(contentsOf: projectFile("deploy/proxies/\(fileName)"), encoding: .utf8)
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")
-            // This machine may lack IPv6, and the users and folders of Debian's packages.
+            // This machine may lack IPv6 and the users and folders that Debian's packages create.
             .replacing(/(?m)^ *(?:listen \[::\]|bind :::).*\n/, with: "")
             .replacing(/(?m)^global\n(?:    .*\n)+/, with: "")
             .replacing("    log global\n", with: "").replacing("    option httplog\n", with: "")
@@ -117,7 +117,7 @@ extension ReverseProxy.Program {
             .replacing("bind :443", with: "bind 127.0.0.1:\(here + 1)")
             .replacing("/etc/ssl/quakes", with: "\(folder)/quakes")
             .replacing("/var/cache/nginx-quakes", with: "\(folder)/cache")
-            // Beside much else, an answer may take any time.
+            // On a busy machine, a response may take very long.
             .replacing("timeout check 5s", with: "timeout check 1h")
     }
 }

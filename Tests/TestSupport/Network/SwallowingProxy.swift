@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A relay before a server's Unix socket whose connections can fall silent: nothing gets through any more, and neither
-/// side is told. That is what a firewall does that has forgotten a connection.
+/// A relay in front of a server's Unix socket whose connections can fall silent: no byte gets through any more, and neither side
+/// is told. A firewall that has dropped a connection from its table behaves like this.
 public final class SwallowingProxy: Sendable {
-    /// Where it listens: a directory like that of a server.
+    /// The directory of the relay's socket. Clients use it like a server's socket directory.
     public let directory: String
     private let listener: Int32
     private let server: String
@@ -27,13 +27,13 @@ public final class SwallowingProxy: Sendable {
         }
     }
 
-    /// Closes the socket and removes its directory. Connections that are open go on.
+    /// Closes the socket and removes its directory. Open connections continue.
     public func remove() throws {
         shutdown(listener, Int32(SHUT_RDWR))
         try FileManager.default.removeItem(atPath: directory)
     }
 
-    /// From now on nothing gets through the connections that are open; new ones work.
+    /// From now on no byte gets through the connections that are open now; new connections work.
     public func silenceConnections() {
         let count = accepted.withLock { $0 }
         silentUpTo.withLock { $0 = count }
@@ -68,7 +68,7 @@ public final class SwallowingProxy: Sendable {
                 sent += written
             }
         }
-        // A silent connection does not even tell that it ended.
+        // A silent connection does not even report its end.
         if number > silentUpTo.withLock({ $0 }) { shutdown(target, Int32(SHUT_WR)) }
     }
 

@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// A server's side of one connection, plain or encrypted.
+/// The server's side of one connection, plain or encrypted.
 struct TestConnection {
     let socket: LoopbackSocket
     private let session: OpaquePointer?
 
-    /// - Returns: nil when the client does not get through the handshake.
+    /// - Returns: nil when the TLS handshake fails.
     init?(_ socket: LoopbackSocket, _ tls: TestTLS?) {
         self.socket = socket
         session = tls?.accept(socket)
         guard tls == nil || session != nil else { return nil }
     }
 
-    /// The request up to the empty line; nil when the client goes before that, or speaks no HTTP.
+    /// The request up to the empty line; nil when the client closes the connection earlier or does not speak HTTP.
     func readHead() -> String? {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {

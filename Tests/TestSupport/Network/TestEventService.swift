@@ -1,17 +1,17 @@
 import Foundation
 import Synchronization
 
-/// An FDSN event service on loopback, with events that are there by rule: one every `interval` milliseconds from 1970 on.
+/// An FDSN event service on loopback with regular events: one every `interval` milliseconds, from 1970 on.
 public struct TestEventService: Sendable {
-    /// How many events it gives at once.
+    /// The search limit: a request that matches more events is refused.
     public let limit: Int
     /// How many events there are.
     public let count: Int
-    /// How many it gives without a word, where there are more.
+    /// How many events a response has at most. The service cuts off the rest without saying so.
     public var most = Int.max
-    /// Whether it knows what the standard asks for and no more: text, and no count.
+    /// Whether the service supports only what the standard requires: the text format, and no count.
     public var isPlain = false
-    /// Of the events that it counts, those that it never gives.
+    /// Events that the service counts but never returns.
     public var isHidden: @Sendable (_ number: Int) -> Bool = { _ in false }
     /// Milliseconds between two events.
     public static let interval = 60_000
@@ -20,7 +20,7 @@ public struct TestEventService: Sendable {
         (self.count, self.limit) = (count, limit)
     }
 
-    /// The whole stretch, as command line options.
+    /// The time range of all events, as command line options.
     public var stretch: [String] {
         ["--from", "1970-01-01", "--to", time((count - 1) * Self.interval + 1)]
     }
@@ -72,7 +72,7 @@ public struct TestEventService: Sendable {
             .init(includingFractionalSeconds: true))
     }
 
-    /// Microseconds are cut off.
+    /// Reads a time to the millisecond; further digits are cut off.
     private func milliseconds(_ text: String) -> Int? {
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         return (try? format.parse("\(text.prefix(23).prefix { $0 != "Z" })Z")).map {

@@ -1,25 +1,25 @@
 import Foundation
 import Synchronization
 
-/// A real HTTP server on loopback that lives as long as `body` runs. It answers by request, or by script.
+/// A real HTTP server on loopback that lives as long as `body` runs. A function or a script gives its answers.
 public struct TestFeedServer: Sendable {
     public indirect enum Answer: Sendable {
-        /// Another answer, as soon as something holds.
+        /// Another answer, as soon as a condition holds.
         case held(Answer, until: @Sendable () -> Bool)
         case whole(TestStatus, [UInt8], headers: TestHeaders = [:])
-        /// Promises more than it sends, and closes.
+        /// Promises more bytes than it sends, and closes the connection.
         case cutOff([UInt8], promised: Int)
-        /// Sends chunks, and closes before the last.
+        /// Sends a chunk, and closes the connection before the last chunk.
         case cutOffChunked([UInt8])
-        /// Sends this much, and then nothing more.
+        /// Sends these bytes, and then nothing more; the connection stays open.
         case stalled([UInt8], promised: Int)
-        /// Sends this much, and resets the connection.
+        /// Sends these bytes, and resets the connection.
         case reset([UInt8], promised: Int)
-        /// Resets the connection without a word.
+        /// Resets the connection without sending a byte.
         case resetAtOnce
         /// Never answers.
         case silent
-        /// Sends what is no HTTP.
+        /// Sends text that is not HTTP.
         case raw(String)
     }
 
@@ -29,7 +29,7 @@ public struct TestFeedServer: Sendable {
 
     public func url(_ path: String) -> String { "\(scheme)://127.0.0.1:\(port)\(path)" }
 
-    /// What has been asked so far.
+    /// The requests received so far.
     public var requests: [TestRequest] { log.requests.withLock { $0 } }
     public var openConnections: Int { log.openConnections.withLock { $0 } }
 
@@ -54,7 +54,8 @@ public struct TestFeedServer: Sendable {
             TestFeedServer(port: listener.port, scheme: tls == nil ? "http" : "https", log: log))
     }
 
-    /// Answers the first request with the first answer, and so on; the last answer is for all further ones.
+    /// Answers the first request with the first answer, the second with the second, and so on. The last answer also serves all
+    /// further requests.
     public static func run<Result>(
         isolation: isolated (any Actor)? = #isolation, script: [Answer],
         _ body: (TestFeedServer) async throws -> Result
@@ -72,7 +73,7 @@ public struct TestFeedServer: Sendable {
     }
 }
 
-/// Shown without the bytes.
+/// The description leaves out the bytes.
 extension TestFeedServer.Answer: CustomStringConvertible {
     public var description: String {
         switch self {
@@ -95,7 +96,7 @@ private final class ServerLog: Sendable {
 }
 
 extension TestFeedServer.Answer {
-    /// Answers, and is done with the connection.
+    /// Sends the answer, and closes the connection.
     fileprivate func give(to connection: TestConnection) {
         switch self {
         case .held(let answer, let isTime):

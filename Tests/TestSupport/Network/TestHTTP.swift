@@ -1,9 +1,9 @@
-/// What a client has asked, as a test looks at it.
+/// A request that a test server has received.
 public struct TestRequest: Sendable {
     public let uri: String
     public let headers: TestHeaders
 
-    /// A request that asks for this.
+    /// A request for this URI, without headers.
     public init(uri: String) {
         self.uri = uri
         headers = [:]
@@ -32,7 +32,7 @@ public struct TestHeaders: Sendable, ExpressibleByDictionaryLiteral, CustomStrin
         self.init(fields: fields.map { (name: $0.0, value: $0.1) })
     }
 
-    /// The values of the fields of that name, which is in lower case.
+    /// The values of all fields with this name. The name must be in lower case.
     public subscript(name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
     public func contains(name: String) -> Bool { !self[name].isEmpty }
 

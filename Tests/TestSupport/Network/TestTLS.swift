@@ -1,13 +1,13 @@
 import COpenSSL
 import Glibc
 
-/// What a server on loopback needs to encrypt: a certificate and its key.
+/// A certificate and its key, with which a server on loopback encrypts.
 public final class TestTLS: Sendable {
     private nonisolated(unsafe) let context: OpaquePointer
 
     struct Failed: Error {}
 
-    /// - Parameters: paths of PEM files.
+    /// - Parameters: the paths of PEM files.
     public init(certificate: String, key: String) throws {
         context = SSL_CTX_new(TLS_server_method())
         guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1,
@@ -17,9 +17,9 @@ public final class TestTLS: Sendable {
 
     deinit { SSL_CTX_free(context) }
 
-    /// A connection's encryption after the handshake; nil when that fails.
+    /// The TLS session of a connection after the handshake; nil when the handshake fails.
     func accept(_ socket: LoopbackSocket) -> OpaquePointer? {
-        // OpenSSL's writes would end the process when the client is gone.
+        // Without this mask, OpenSSL's writes would end the process with SIGPIPE after the client has closed the connection.
         var pipe = sigset_t()
         sigemptyset(&pipe)
         sigaddset(&pipe, SIGPIPE)

@@ -4,11 +4,11 @@ import PostgreSQL
 public struct Alteration: Sendable {
     public let statement: String
 
-    /// Writes every row anew. To a snapshot from before its commit, the table is empty.
+    /// Rewrites every row. To a snapshot from before the commit, the table is empty.
     public static let rewriting = Alteration(
         statement: "alter table quake add column seen timestamptz default clock_timestamp()")
 
-    /// The same, with the rows as they were.
+    /// Also rewrites the table, but leaves the rows as they were.
     public static let unlogging = Alteration(statement: "alter table quake set unlogged")
 
     /// Moves every row in the table's file.
@@ -16,7 +16,8 @@ public struct Alteration: Sendable {
 }
 
 extension TestDatabase {
-    /// Commits an ALTER TABLE only once `reading` waits for it, and returns what it has read.
+    /// Runs `reading` while an ALTER TABLE is uncommitted, commits once a session waits for it, and returns what `reading`
+    /// returned.
     public func altering<Result: Sendable>(
         _ alteration: Alteration = .rewriting,
         whileReading reading: @escaping @Sendable () async throws -> Result

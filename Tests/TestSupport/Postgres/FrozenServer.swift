@@ -3,8 +3,8 @@ import Glibc
 import LocalPostgres
 
 extension LocalCluster {
-    /// Runs `body` while every process of the server stands still. The kernel still takes connections for it, and
-    /// acknowledges what is sent: nothing but time tells that nobody is there.
+    /// Runs `body` while every process of the server is stopped with SIGSTOP. The kernel still accepts connections and
+    /// acknowledges bytes, so a client can notice only by the time that passes.
     public func frozen<Result>(_ body: () async throws -> Result) async throws -> Result {
         let processes = try serverProcesses()
         for process in processes { kill(process, SIGSTOP) }
@@ -12,7 +12,7 @@ extension LocalCluster {
         return try await body()
     }
 
-    /// The postmaster first, so that nothing new is started meanwhile, and its children.
+    /// The server's processes. The postmaster is first, so that it starts no process while the others are stopped.
     private func serverProcesses() throws -> [pid_t] {
         let file = try String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)
         guard let postmaster = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else {
@@ -20,7 +20,7 @@ extension LocalCluster {
         }
         let children = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
             .filter { process in
-                // A process may have ended meanwhile. What follows the name in parentheses: the state, the parent.
+                // A process may have ended meanwhile. After the name in parentheses come the state and the parent's number.
                 let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
                 let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
                 return fields.count > 1 && pid_t(fields[1]) == postmaster

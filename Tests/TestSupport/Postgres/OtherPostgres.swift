@@ -1,14 +1,14 @@
 import Glibc
 
-/// A version of PostgreSQL beside the one that the tests use, for upgrades.
+/// Another version of PostgreSQL than the one that the tests use, for upgrades.
 public struct OtherPostgres: Sendable {
     public let major: Int
     /// The folder of its programs.
     public let folder: String
 
-    /// A later one than the tests'; nil where it cannot be had.
+    /// A later version than the tests' version; nil when none is available.
     public static let current: OtherPostgres? = {
-        // Tests of another version have nothing to upgrade from.
+        // When QUAKES_POSTGRES selects the version for the tests, they do not test upgrades.
         guard getenv("QUAKES_POSTGRES") == nil else { return nil }
         return [18, 17].lazy.compactMap { major in
             fetched("postgres", "\(major)").map { OtherPostgres(major: major, folder: $0) }

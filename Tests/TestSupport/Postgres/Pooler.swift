@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import LocalPostgres
 
-/// A real pgbouncer in front of a server, on a Unix socket. It is gone when the last reference is, and when this process
-/// ends, in whatever way.
+/// A real pgbouncer in front of a server, on a Unix socket. It ends when the last reference is dropped, and also when this
+/// process ends, even by a crash.
 public final class Pooler: Sendable {
     private let directory: String
     private let server: String
@@ -13,7 +13,7 @@ public final class Pooler: Sendable {
 
     public enum Mode: String, Sendable { case session, transaction }
 
-    /// Runs pgbouncer until the end of standard input, and removes its folder. It refuses to run as root.
+    /// Runs pgbouncer until standard input ends, then removes its folder. pgbouncer refuses to run as root.
     private static let script = #"""
         trap '' HUP INT TERM
         as=
@@ -51,7 +51,7 @@ public final class Pooler: Sendable {
         (self.directory, self.server, self.script) = (directory, server, script)
     }
 
-    /// A database of the server, by way of the pooler.
+    /// The same database of the server, reached through the pooler.
     public func database(_ database: TestDatabase) -> TestDatabase {
         TestDatabase(url: database.url.replacing(encoded(server), with: encoded(directory)))
     }

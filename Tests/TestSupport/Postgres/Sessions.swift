@@ -1,6 +1,6 @@
-/// What the sessions of a database are at.
+/// Looks at the sessions of a database.
 extension TestDatabase {
-    /// How many wait for a lock.
+    /// How many sessions wait for a lock.
     public func blockedSessions() async throws -> Int {
         try await query(
             """
@@ -10,7 +10,7 @@ extension TestDatabase {
         ).count
     }
 
-    /// How many advisory locks are held: a run holds one while its session lives, also when the worker was killed.
+    /// How many advisory locks are held. A run holds one while its session lives, even after its worker was killed.
     public func advisoryLocks() async throws -> Int {
         try await query(
             """
@@ -21,8 +21,8 @@ extension TestDatabase {
         ).count
     }
 
-    /// The process numbers of the database's other sessions, once they are this many, and stay: a session that has been
-    /// closed may end a little later, and so may the one that asked last.
+    /// Waits until the database has this many other sessions and their number stays the same, and returns their process numbers.
+    /// A closed session may end a little later, and so may the session of the previous query.
     public func lastingSessions(_ count: Int) async throws -> Set<Int> {
         var sessions: Set<Int> = []
         try await waitUntil {
@@ -33,7 +33,7 @@ extension TestDatabase {
         return sessions
     }
 
-    /// The process numbers of the database's other sessions; on request, these are ended.
+    /// The process numbers of the database's other sessions. With `ending`, those sessions are terminated.
     public func otherSessions(ending: Bool = false) async throws -> [Int] {
         try await query(
             """

@@ -1,9 +1,9 @@
 import LocalPostgres
 import PostgreSQL
 
-/// Runs `body` beside a hot standby of a running server, and takes the standby away afterwards.
+/// Runs `body` with a hot standby of a running server, and removes the standby afterwards.
 ///
-/// It takes a second or two: the standby is made from a base backup of the whole server.
+/// Takes a second or two, because the standby is made from a base backup of the whole server.
 public func withStandby<Result>(
     of primary: LocalCluster, settings: [String: String] = [:],
     _ body: (StandbyServer) async throws -> Result
@@ -21,12 +21,12 @@ public func withStandby<Result>(
     }
 }
 
-/// A hot standby: read-only, and behind its primary by as much as replication needs.
+/// A hot standby: a read-only server that lags behind its primary as far as replication does.
 ///
-/// Its sessions can't be SERIALIZABLE, and can't LISTEN. A query that stands in replication's way for longer than
+/// Its sessions cannot be SERIALIZABLE and cannot LISTEN. A query that blocks replay for longer than
 /// `max_standby_streaming_delay` (30 s) is cancelled.
 public struct StandbyServer: Sendable {
-    /// A test may stop it, and start it again, as it likes; the same goes for the primary's.
+    /// The standby's cluster. A test may stop and start it at will, and the primary's cluster, too.
     public let cluster: LocalCluster
     private let primary: LocalCluster
 
@@ -35,22 +35,22 @@ public struct StandbyServer: Sendable {
         self.primary = primary
     }
 
-    /// The URL of one of its databases, which are the primary's.
+    /// The URL of one of the standby's databases, which are those of the primary.
     public func url(database: String = "quakes") -> String {
         cluster.url(database: database)
     }
 
-    /// Waits until it shows all that is committed on the primary now; or until a condition in SQL holds, because replay
-    /// may have to wait for the caller first.
+    /// Waits until the standby shows everything that is committed on the primary now, or until a condition in SQL holds. The
+    /// condition is for tests in which replay may have to wait for the caller first.
     public func catchUp(or condition: String = "false") async throws {
-        // The place right behind a record of our own. Where the log ends is no such place: it may lie behind a
-        // page's header, which nothing is replayed up to until the next record.
+        // The position right behind a record that we write. The current end of the log would not do: it may lie behind a page
+        // header, and replay reaches that position only with the next record.
         let mark: String = try await TestDatabase(url: primary.url(database: "postgres"))
             .query("select pg_logical_emit_message(true, 'catch up', '')::text as mark")[0].decode("mark")
         try await waitUntil("coalesce(pg_last_wal_replay_lsn() >= '\(mark)', false) or \(condition)")
     }
 
-    /// Cuts it off for good: what the primary commits after this, the standby will never have.
+    /// Disconnects the standby for good: it never receives what the primary commits after this.
     public func disconnect() async throws {
         try await maintenance.withConnection { connection in
             try await connection.execute(
@@ -60,7 +60,7 @@ public struct StandbyServer: Sendable {
         try await waitUntil("not exists (select from pg_stat_wal_receiver)")
     }
 
-    /// Makes it a separate primary, which takes writes when this returns. The old one is not told.
+    /// Promotes the standby to a separate primary, which accepts writes when this returns. The old primary is not told.
     public func promote() async throws {
         try await maintenance.query("select pg_promote(wait => false)")
         try await waitUntil("not pg_is_in_recovery()")
@@ -86,9 +86,9 @@ public struct StandbyServer: Sendable {
     }
 }
 
-/// A base backup of a server whose log is archived, from which it can be recovered to a moment.
+/// A base backup of a server. With the server's archived log, the backup can be recovered to a moment.
 public struct BaseBackup: Sendable {
-    /// A server's settings, so that its log is archived.
+    /// Settings with which a server archives its log.
     public static let archiving = [
         "archive_mode": "on", "archive_command": "mkdir -p archive && cp %p archive/%f",
     ]
@@ -96,15 +96,16 @@ public struct BaseBackup: Sendable {
     private let temporary: TemporaryCluster
     private let primary: LocalCluster
 
-    /// It is gone when the last reference is.
+    /// Takes a base backup. The backup is removed when the last reference is dropped.
     public static func of(_ primary: LocalCluster) async throws -> BaseBackup {
         BaseBackup(temporary: try await TemporaryCluster.copy(of: primary), primary: primary)
     }
 
-    /// Starts it as it was at a moment. It takes writes when this returns. The old server is not told.
+    /// Starts the server as it was at a moment. It accepts writes when this returns. The old server is not told.
     ///
-    /// - Parameter moment: a time as PostgreSQL writes it. A later commit has to be there, so that it is known where to end.
-    /// - Returns: the database `quakes` of it.
+    /// - Parameter moment: a time in PostgreSQL's format. The log must contain a later commit, or recovery does not know where to
+    ///   end.
+    /// - Returns: the recovered database `quakes`.
     public func recover(to moment: String) async throws -> TestDatabase {
         let old = TestDatabase(url: primary.url(database: "postgres"))
         let file: String = try await old.query("select pg_walfile_name(pg_switch_wal()) as file")[0].decode(

@@ -2,14 +2,14 @@ import Foundation
 import GRDB
 import PostgreSQL
 
-/// Every value of a table `quake` as text that tells its type and all its bits, in the order of codes.
+/// Every value of a table `quake` as text that shows the type and all bits, ordered by code.
 ///
-/// The server and SQLite each render it in their own way: what agrees here is the same.
+/// The server and SQLite render the values independently, so values whose texts agree are the same.
 public struct TableText: Equatable, Sendable {
     public let columns: [String]
     public let rows: [[String]]
 
-    /// The first thing in which they differ; nil when they are the same.
+    /// The first difference between two tables; nil when they are equal.
     public func difference(from other: TableText) -> String? {
         guard columns == other.columns else { return "columns \(columns), \(other.columns)" }
         for (one, another) in zip(rows, other.rows) where one != another {

@@ -2,34 +2,33 @@ import Glibc
 import LocalPostgres
 
 extension TemporaryCluster {
-    /// Creates and starts a hot standby of `primary`, which must be running, from a base backup: it follows
+    /// Creates and starts a hot standby of `primary`, which must be running. The standby is made from a base backup and follows
     /// by streaming replication over the primary's socket.
     ///
-    /// The primary needs nothing prepared: PostgreSQL's defaults and initdb's `trust` let it replicate. The
-    /// standby has its configuration; `settings` come behind that.
+    /// The primary needs no preparation: PostgreSQL's defaults and initdb's `trust` allow replication. The standby has the
+    /// primary's configuration, followed by `settings`.
     ///
-    /// - Throws: `LocalPostgresError`, or CancellationError; nothing stays behind then either.
+    /// - Throws: `LocalPostgresError` or CancellationError. Nothing stays behind then.
     package static func startStandby(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
         try await copy(of: primary, settings: settings).prepared { try await $0.start() }
     }
 
-    /// Takes a base backup of `primary`, which must be running: a cluster that follows it once it is started.
+    /// Takes a base backup of `primary`, which must be running. The returned cluster follows the primary once it is started.
     package static func copy(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
         try await guarded(in: makeFolder()).prepared { try await $0.copy(primary, settings: settings) }
     }
 
-    /// Starts a base backup that recovers to a moment, from the log that was archived as `settings` say, and then is a primary of
-    /// its own.
+    /// Starts a base backup, recovers it to a moment from the archived log as `settings` say, and makes it a separate primary.
     package func recover(settings: [String: String]) async throws {
         let account = try ServerAccount.current()
         try FileSystem.append(
             Self.lines(settings.merging(["recovery_target_action": "promote"]) { $1 }),
             to: "\(cluster.data)/quakes.conf", for: account)
-        // What makes a standby of it.
+        // The file that makes the copy a standby.
         unlink("\(cluster.data)/standby.signal")
         try FileSystem.append("", to: "\(cluster.data)/recovery.signal", for: account)
         try await cluster.start()
@@ -37,7 +36,7 @@ extension TemporaryCluster {
 }
 
 extension LocalCluster {
-    /// Fills `data` with a base backup that, once started, follows `primary`. A failure leaves a part of it.
+    /// Fills `data` with a base backup that follows `primary` once it is started. A failure leaves a partial copy.
     fileprivate func copy(_ primary: LocalCluster, settings: [String: String]) async throws {
         let account = try ServerAccount.current()
         let arguments = [
@@ -46,7 +45,7 @@ extension LocalCluster {
             "--checkpoint", "fast", "--no-sync",
         ]
         let backup = try await ServerProgram(primary.program("pg_basebackup"), arguments, as: account)
-        // The watchdog waits for the lock, so it never removes what is still being written.
+        // The watchdog waits for this lock, so it never removes a folder that is still being written.
         try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit) { lock in
             try FileSystem.createPrivateDirectory(data, for: account)
             let outcome = try await backup.run(holding: lock)
@@ -54,7 +53,7 @@ extension LocalCluster {
                 throw LocalPostgresError.creationFailed(
                     home: home, program: "pg_basebackup", output: outcome.output)
             }
-            // Of a setting that stands there twice, the last one counts.
+            // If a setting occurs twice, the last one counts.
             try FileSystem.append(
                 TemporaryCluster.lines(settings), to: "\(data)/quakes.conf", for: account)
         }

@@ -3,17 +3,16 @@ import LocalPostgres
 
 /// A running cluster for tests and benchmarks, in a fresh folder below the temporary directory.
 ///
-/// It is fast because it is careless: a power cut would ruin it. Server and folder go when `remove` is
-/// called, when the last reference is dropped, and when the process ends, in whatever way, `kill -9`
-/// included.
+/// It is fast because it is not durable: a power cut would ruin it. The server and the folder are removed when `remove` is
+/// called, when the last reference is dropped, and when the process ends, even by `kill -9`.
 public final class TemporaryCluster: Sendable {
-    /// The cluster; it is running. A test may stop and start it as it likes.
+    /// The running cluster. A test may stop and start it at will.
     public let cluster: LocalCluster
 
     private let folder: String
     private let watchdog: Watchdog
 
-    /// What makes it fast. The caller's settings come behind these, and the last one of a name counts.
+    /// The settings that make it fast. The caller's settings follow these, and the last setting of a name counts.
     package static let configuration = """
         fsync = 'off'
         synchronous_commit = 'off'
@@ -23,14 +22,14 @@ public final class TemporaryCluster: Sendable {
 
         """
 
-    /// Settings as lines of a configuration. No value may have a quote or a backslash.
+    /// Settings as lines of a configuration file. A value must not contain a quote or a backslash.
     package static func lines(_ settings: [String: String]) -> String {
         settings.map { "\($0) = '\($1)'\n" }.sorted().joined()
     }
 
     /// Creates and starts a cluster, in about a second.
     ///
-    /// - Throws: `LocalPostgresError`, or CancellationError; nothing stays behind then either.
+    /// - Throws: `LocalPostgresError` or CancellationError. Nothing stays behind then.
     public static func start(settings: [String: String] = [:]) async throws -> TemporaryCluster {
         try await start(in: makeFolder(), settings: settings)
     }
@@ -41,7 +40,7 @@ public final class TemporaryCluster: Sendable {
         try await guarded(in: folder, settings: settings).prepared { try await $0.start() }
     }
 
-    /// This one, once `body` has prepared the cluster. If that fails, nothing stays behind.
+    /// Prepares the cluster with `body` and returns this object. If `body` fails, everything is removed.
     func prepared(by body: (LocalCluster) async throws -> Void) async throws -> TemporaryCluster {
         do {
             try await body(cluster)
@@ -52,8 +51,8 @@ public final class TemporaryCluster: Sendable {
         return self
     }
 
-    /// A cluster that is still to be created in `folder`, or deeper in it, already guarded: before there is
-    /// anything to take away, so that no moment is unwatched. All of `folder` will go.
+    /// A cluster that is still to be created in `folder` or in a subfolder. The watchdog starts before anything is created, so
+    /// that no moment is unguarded. The watchdog will remove all of `folder`.
     package static func guarded(
         in folder: String, subfolder: String = "", settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
@@ -72,13 +71,13 @@ public final class TemporaryCluster: Sendable {
 
     /// Stops the server and removes the folder; returns when both are gone. A second call does nothing.
     ///
-    /// False when something was still there after a minute; the watchdog goes on trying.
+    /// - Returns: false when something still existed after a minute; the watchdog keeps trying.
     @discardableResult
     public func remove() async -> Bool {
         watchdog.release()
         let places = [folder, cluster.socketDirectory]
         do {
-            // Also when the caller is cancelled: that is when things get removed.
+            // This also runs when the caller is cancelled, because cancelled tests must clean up, too.
             return try await uncancelled {
                 try await poll(upTo: LocalCluster.serverTimeLimit) {
                     places.allSatisfy { access($0, F_OK) != 0 }
@@ -93,7 +92,7 @@ public final class TemporaryCluster: Sendable {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A fresh folder that the server's user may enter: in TEST_CLUSTERS, else in TMPDIR.
+    /// Makes a fresh folder in TEST_CLUSTERS, else in TMPDIR, else in /tmp. The server's user can enter it.
     package static func makeFolder() throws(LocalPostgresError) -> String {
         let parent = variable("TEST_CLUSTERS") ?? variable("TMPDIR") ?? "/tmp"
         var template = Array("\(parent)/quakes-XXXXXX".utf8CString)  // mkdtemp replaces the six X
@@ -101,7 +100,7 @@ public final class TemporaryCluster: Sendable {
             throw .fileSystem(operation: "create a temporary directory in", path: parent, code: errno)
         }
         let home = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-        // As root, the server's user has to pass through.
+        // When we run as root, the server's user has to pass through the folder.
         guard geteuid() != 0 || chmod(home, 0o711) == 0 else {
             throw .fileSystem(operation: "set the mode of", path: home, code: errno)
         }

@@ -1,13 +1,13 @@
 import LocalPostgres
 
-/// A server of one test's own, for what concerns the whole server: WAL, crashes, settings.
+/// A server for one test, for what concerns a whole server: WAL, crashes, settings.
 public struct TemporaryServer: Sendable {
     private let temporary: TemporaryCluster
     public var cluster: LocalCluster { temporary.cluster }
     /// The URL of its database.
     public var url: String { cluster.url() }
 
-    /// It is gone when the last reference is.
+    /// Starts the server. It is removed when the last reference is dropped.
     public static func start(settings: [String: String] = [:]) async throws -> TemporaryServer {
         TemporaryServer(temporary: try await TemporaryCluster.start(settings: settings))
     }

@@ -10,7 +10,7 @@ public struct TestDatabase: Sendable {
         self.url = url
     }
 
-    /// Settings of the session, as PGOPTIONS has them.
+    /// Settings of the session, in the format of PGOPTIONS.
     private var settings: String?
     private var socketDirectory: String?
 
@@ -28,7 +28,7 @@ public struct TestDatabase: Sendable {
         return database
     }
 
-    /// The same database, by way of another socket.
+    /// The same database, reached through another socket.
     public func through(_ socketDirectory: String) -> TestDatabase {
         var database = self
         database.socketDirectory = socketDirectory
@@ -49,7 +49,7 @@ public struct TestDatabase: Sendable {
 }
 
 extension Logger {
-    /// Says nothing.
+    /// A logger that discards every message.
     public static var quiet: Logger {
         Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     }

@@ -7,7 +7,7 @@ public struct TestRoles: Sendable {
     public let database: TestDatabase
     public let roles: Roles
 
-    /// The database as the login sees it that has one role; nil for the login that has none.
+    /// The database, with the login that has this role; nil selects the login without roles.
     public func login(_ purpose: Roles.Purpose?) -> TestDatabase {
         TestDatabase(url: database.url.replacing(/user=[^&]*/, with: "user=\(loginName(purpose))"))
     }
@@ -20,7 +20,7 @@ public struct TestRoles: Sendable {
 }
 
 extension TestServer {
-    /// Runs `body` with its own database and roles, which go afterwards.
+    /// Runs `body` with a fresh database and fresh roles, and drops them afterwards.
     public func withRoles<Result>(_ body: (TestRoles) async throws -> Result) async throws -> Result {
         let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
         let name = "t\(UUID().uuidString.lowercased().prefix(8))_"

@@ -5,23 +5,23 @@ import QuakeStore
 import Synchronization
 import Testing
 
-/// The PostgreSQL server of this test process: started by the first test that asks for it, gone with the process, also when
-/// that crashes.
+/// The PostgreSQL server of this test process. The first test that needs it starts it. It ends with the process, even if the
+/// process crashes.
 public actor TestServer {
     public static let shared = TestServer()
 
     private var starting: Task<TemporaryCluster, any Error>?
     private var preparingTemplate: Task<Void, any Error>?
 
-    /// The server, started when it is not yet.
+    /// The server; starts it if necessary.
     public func cluster() async throws -> LocalCluster {
         let task = starting ?? Task { try await TemporaryCluster.start() }
         starting = task
         return try await task.value.cluster
     }
 
-    /// Runs `body` with its own database, cloned from the migrated template and dropped afterwards. Tests run side
-    /// by side: NOTIFY, locks and tables of one database are invisible in another.
+    /// Runs `body` with a fresh database that is cloned from the migrated template and dropped afterwards. Tests run
+    /// concurrently, because NOTIFY, locks and tables of one database are invisible in another.
     nonisolated public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws
         -> Result
     {
@@ -29,14 +29,14 @@ public actor TestServer {
         return try await withDatabase(template: "quakes_template", body)
     }
 
-    /// The same, with nothing in it.
+    /// Runs `body` with an empty database.
     nonisolated public func withEmptyDatabase<Result>(
         _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         try await withDatabase(template: "template0", body)
     }
 
-    /// The same, migrated, with an ICU locale. Does nothing on a server that was built without ICU.
+    /// Runs `body` with a migrated database that has an ICU locale. Does nothing on a server that was built without ICU.
     nonisolated public func withDatabase(
         icuLocale locale: String, _ body: (TestDatabase) async throws -> Void
     ) async throws {
@@ -52,7 +52,7 @@ public actor TestServer {
         }
     }
 
-    /// The same, as it would be restored from a backup of another one, to which nobody is connected.
+    /// Runs `body` with a copy of another database, like one restored from a backup. No session may be connected to the original.
     nonisolated public func withCopy<Result>(
         of database: TestDatabase, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
@@ -63,7 +63,7 @@ public actor TestServer {
     nonisolated private func withDatabase<Result>(
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
-        // A test that waited for a second turn while it holds one might wait for another that does the same.
+        // A test that waits for a second turn while it holds one could deadlock with a test that does the same.
         if Self.hasTurn { return try await withNewDatabase(template: template, body) }
         await takeTurn()
         let start = ContinuousClock.now
@@ -97,10 +97,10 @@ public actor TestServer {
         }
     }
 
-    /// Swift Testing starts all tests at once. More than a few at the same time only make each of them slow.
+    /// Swift Testing starts all tests at once. More than a few concurrent tests only slow each other down.
     private var freeTurns = 8
     private var waiting: [CheckedContinuation<Void, Never>] = []
-    /// What a test took without its waiting for a turn: Swift Testing's own times begin when all tests do.
+    /// Where to write how long each test took without waiting for a turn: Swift Testing's times include that wait.
     private let times = ProcessInfo.processInfo.environment["TEST_TIMES"].flatMap(
         FileHandle.init(forWritingAtPath:))
 
@@ -127,7 +127,7 @@ public actor TestServer {
 
     private static let counter = Atomic(0)
 
-    /// Has the test's name in it: the list of processes shows which tests are at work.
+    /// A database name that contains the test's name, so that the list of processes shows which tests run.
     private static func databaseName() -> String {
         let test = (Test.current?.name ?? "").prefix { $0.isLetter }.lowercased().prefix(40)
         return "test_\(counter.add(1, ordering: .relaxed).newValue)_\(test)"

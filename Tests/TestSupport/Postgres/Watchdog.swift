@@ -1,14 +1,14 @@
 import LocalPostgres
 
-/// A process that outlives ours, however ours ends, and then takes a temporary cluster away.
+/// A process that outlives ours, however ours ends, and then removes a temporary cluster.
 final class Watchdog: Sendable {
     private let tied: TiedScript
 
-    /// Waits for the end of its standard input, then stops the server of the home `$1` at once and removes
-    /// every folder it was given, `$1` among them.
+    /// Waits until standard input ends, then stops the server of the home `$1` at once and removes every given folder, including
+    /// `$1`.
     ///
-    /// The lock is taken first where flock(1) is at hand: a start that was under way holds it through its
-    /// programs, and a server that comes up after its folder has gone would stay.
+    /// If flock(1) is installed, the script takes the lock first. A start that is under way holds that lock through its child
+    /// programs; without waiting for it, a server could come up after its folder was removed, and would stay.
     static let script = #"""
         trap '' HUP INT TERM
         cat >/dev/null
@@ -26,12 +26,12 @@ final class Watchdog: Sendable {
         done
         """#
 
-    /// Starts the watchdog for `cluster`, which will also remove `folder`.
+    /// Starts the watchdog for `cluster`. It will also remove `folder`.
     init(guarding cluster: LocalCluster, in folder: String) async throws {
         tied = try await TiedScript(
             "watchdog", Self.script, [cluster.home, cluster.socketDirectory, folder])
     }
 
-    /// Lets it go to work now.
+    /// Tells the watchdog to start its work now.
     func release() { tied.release() }
 }

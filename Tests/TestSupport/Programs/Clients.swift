@@ -2,14 +2,14 @@ import Foundation
 import Subprocess
 import Testing
 
-/// Programs of others, which the tests ask the server with. `scripts/tools` says which.
+/// Third-party programs that the tests use as clients of the server. `scripts/tools` lists them.
 public enum Clients {
-    /// The Python that has them; nil when they cannot be installed.
+    /// The Python that has the client libraries; nil when they cannot be installed.
     public static let python = fetched("clients")
-    /// Prometheus's own check of metrics and of rules; nil when it cannot be had.
+    /// Prometheus's checker for metrics and rules; nil when it is not available.
     public static let promtool = fetched("promtool")
 
-    /// Runs one of the scripts in `Tests/Clients`, and expects it to find nothing wrong.
+    /// Runs one of the scripts in `Tests/Clients`, and expects it to succeed.
     ///
     /// - Returns: what it printed.
     @discardableResult
@@ -27,14 +27,14 @@ public enum Clients {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips where the clients are not to be had.
+    /// Skips the test when the clients are not available.
     public static var needsClients: Self {
         .enabled(
             if: Clients.python != nil,
             "the clients of others are not here, and PyPI is out of reach (scripts/tools clients)")
     }
 
-    /// Skips where promtool is not to be had.
+    /// Skips the test when promtool is not available.
     public static var needsPromtool: Self {
         .enabled(
             if: Clients.promtool != nil,

@@ -11,12 +11,12 @@ public struct QuakesCommand: Sendable {
         public let errors: String
     }
 
-    /// Nothing of the caller's environment but what programs need.
+    /// The environment variables to add. The caller's environment is not passed on, apart from what programs need.
     public var environment: [String: String]
-    /// What starts the executable and becomes it, such as `prlimit --fsize=0`; empty when nothing is between.
+    /// A command that starts the executable and replaces itself with it, such as `prlimit --fsize=0`; empty for a direct start.
     public var launcher: [String] = []
 
-    /// Followed by a file's path, a launcher that writes there what the executable says on standard error.
+    /// A launcher that writes the executable's standard error to a file. Append the file's path.
     public static let intoFile = ["sh", "-c", #"exec "$@" 2>"$0""#]
 
     public init(_ environment: [String: String] = [:]) {
@@ -31,14 +31,14 @@ public struct QuakesCommand: Sendable {
         }
     }
 
-    /// Runs it to its end.
+    /// Runs the executable to its end.
     ///
-    /// - Parameter input: what it can read on standard input; it need not.
+    /// - Parameter input: the text on standard input. The executable does not have to read it.
     public func run(_ arguments: String..., input: String = "") async throws -> Outcome {
         try await run(arguments, input: input)
     }
 
-    /// Runs it to its end.
+    /// Runs the executable to its end.
     public func run(_ arguments: [String], input: String = "") async throws -> Outcome {
         let (program, arguments) = try launched(arguments)
         Self.ignoreBrokenPipes
@@ -49,8 +49,8 @@ public struct QuakesCommand: Sendable {
             do {
                 _ = try await execution.standardInputWriter.write(input)
             } catch let error as SubprocessError where error.underlyingError == .brokenPipe {
-                // It ended without reading all of it; its outcome says why. Given the input as a string, Subprocess
-                // would take this process down (https://github.com/swiftlang/swift-subprocess/issues/367).
+                // The executable ended without reading all of its input; its outcome says why. If the input were passed as a
+                // string, Subprocess would end this process (https://github.com/swiftlang/swift-subprocess/issues/367).
             }
         }
         return Outcome(
@@ -58,10 +58,10 @@ public struct QuakesCommand: Sendable {
             errors: result.standardError)
     }
 
-    /// Whoever writes to a program that has ended is to get an error, not a signal.
+    /// Lets a write to a program that has ended fail with an error instead of a signal.
     private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
-    /// Starts it with standard input open and silent, hands over its process number, and waits for its end.
+    /// Starts the executable with an open and silent standard input, passes its process number to `body`, and waits for its end.
     public func run(
         _ arguments: [String], _ body: @Sendable (pid_t) async throws -> Void
     ) async throws -> Int32 {
@@ -69,7 +69,7 @@ public struct QuakesCommand: Sendable {
         return try await run(arguments, writingTo: nowhere, body).status
     }
 
-    /// The same, with standard output going to an open file or pipe, which stays open.
+    /// Does the same with standard output connected to an open file or pipe, which stays open.
     public func run(
         _ arguments: [String], writingTo output: FileHandle, _ body: @Sendable (pid_t) async throws -> Void
     ) async throws -> Outcome {
@@ -98,7 +98,7 @@ public struct QuakesCommand: Sendable {
 
     private var subprocessEnvironment: Subprocess.Environment {
         var variables: [Subprocess.Environment.Key: String] = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
-        // Which server the tests use, and how a sanitizer behaves.
+        // The variables say which server the tests use and how a sanitizer behaves.
         for name in ["QUAKES_POSTGRES", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS", "SWIFT_BACKTRACE"] {
             if let value = getenv(name), let key = Subprocess.Environment.Key(rawValue: name) {
                 variables[key] = String(cString: value)

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Fetches what only tests need, such as `clients`, by `scripts/tools`.
+/// Fetches a tool that only tests need, such as `clients`, with `scripts/tools`.
 ///
-/// - Returns: where it is; nil when it cannot be had.
+/// - Returns: the path of the tool; nil when it is not available.
 func fetched(_ tool: String...) -> String? {
     let process = Process()
     process.executableURL = projectFile("scripts/tools")

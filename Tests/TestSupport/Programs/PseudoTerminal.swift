@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 
 extension QuakesCommand {
-    /// Runs it to its end with standard output at a terminal, which understands colours and links.
+    /// Runs the executable to its end with a terminal as standard output. The terminal supports colours and links.
     public func runAtTerminal(_ arguments: [String], columns: Int = 80) async throws -> Outcome {
-        // As posix_openpt, unlockpt and ptsname do it, which Glibc's module does not have (ioctl_tty(2)).
+        // Does what posix_openpt, unlockpt and ptsname do, which the Glibc module lacks (ioctl_tty(2)).
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (locked, number): (Int32, UInt32) = (0, 0)
         guard master >= 0, ioctl(master, 0x4004_5431, &locked) == 0, ioctl(master, 0x8004_5430, &number) == 0
@@ -18,7 +18,7 @@ extension QuakesCommand {
         command.environment["COLUMNS"] = "\(columns)"
         command.environment["TERM"] = command.environment["TERM"] ?? "xterm-256color"
 
-        // What is written has to be read meanwhile: a terminal holds only a few kilobytes.
+        // The output has to be read while the executable runs, because a terminal holds only a few kilobytes.
         async let shown = withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: Self.everything(from: master)) }
         }

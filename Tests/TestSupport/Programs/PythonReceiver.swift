@@ -1,20 +1,20 @@
 import Foundation
 import Testing
 
-/// A receiver of messages in Python, one of `Tests/Receivers`: another implementation of the protocols than ours. It ends with
-/// the scope.
+/// A receiver of messages in Python, one of the scripts in `Tests/Receivers`. It is an implementation of the protocols that is
+/// independent of ours. The receiver ends with the scope of `run`.
 package final class PythonReceiver: @unchecked Sendable {
     package private(set) var port = 0
     private let process = Process()
-    /// The script ends when this process does, and so closes it.
+    /// The script's standard input. It closes when this process ends, and then the script ends, too.
     private let input = Pipe()
     private let output: FileHandle
     private var buffer = Data()
 
     /// - Parameters:
-    ///   - script: such as `webhook.py`.
-    ///   - environment: besides PATH.
-    ///   - python: the Python that has what the script imports.
+    ///   - script: the file name, such as `webhook.py`.
+    ///   - environment: variables besides PATH.
+    ///   - python: a Python with the modules that the script imports.
     package static func run<Result>(
         _ script: String, _ arguments: [String], environment: [String: String] = [:],
         python: String = "/usr/bin/python3", _ body: (PythonReceiver) async throws -> Result
@@ -22,7 +22,7 @@ package final class PythonReceiver: @unchecked Sendable {
         let receiver = PythonReceiver(python, script, arguments, environment)
         try receiver.process.run()
         do {
-            // The script prints it as soon as it listens.
+            // The script prints its port as soon as it listens.
             let first = await receiver.line()
             receiver.port = try #require(first.flatMap { Int($0) })
             let result = try await body(receiver)
@@ -50,7 +50,7 @@ package final class PythonReceiver: @unchecked Sendable {
         await onThread { self.process.waitUntilExit() }
     }
 
-    /// What came next, as the script printed it.
+    /// The next message, as the script printed it.
     package func next() async throws -> [String: Any] {
         let line = await line()
         let json = Data(try #require(line).utf8)

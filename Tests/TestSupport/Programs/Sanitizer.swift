@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension Trait where Self == ConditionTrait {
-    /// Skips under a sanitizer (`make sanitize`), which needs many times the memory of the program itself.
+    /// Skips the test under a sanitizer (`make sanitize`), which needs many times the memory of the program itself.
     public static var measuresMemory: Self { withoutSanitizer("memory means nothing under a sanitizer") }
 
-    /// Skips under a sanitizer, whose own thread never sleeps for long.
+    /// Skips the test under a sanitizer, because the sanitizer's thread never sleeps for long.
     public static var countsWakeups: Self { withoutSanitizer("a sanitizer's own thread wakes, too") }
 
     private static func withoutSanitizer(_ reason: Comment) -> Self {

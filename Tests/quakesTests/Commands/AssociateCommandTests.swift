@@ -7,7 +7,7 @@ import Testing
 struct AssociateCommandTests {
     let server = TestServer.shared
 
-    /// Two earthquakes of two agencies, and one of a third.
+    /// Two earthquakes that two agencies report, and one that only a third agency reports.
     private static let rows = """
         insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, depth, place) values
             ('us1', 'us', '', 5, '2020-01-01 00:00:00+00', '2020-01-01+00', 10, 40, 10, 'A'),
@@ -38,7 +38,7 @@ struct AssociateCommandTests {
         ).map { try $0.decode("codes") }
     }
 
-    @Test("Once, it groups what is there, and says how much; the next time, nothing has changed")
+    @Test("A run groups all events and prints the counts; a second run changes nothing")
     func once() async throws {
         try await withRows { database, quakes, _ in
             let first = try await quakes.run("associate")
@@ -53,7 +53,7 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("It follows until SIGTERM, and then exits with 0")
+    @Test("--follow continues until SIGTERM, and then exits with 0")
     func follows() async throws {
         try await withRows { database, quakes, _ in
             let status = try await quakes.run(["associate", "--follow"]) { process in
@@ -67,7 +67,7 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("Killed with SIGKILL, and started again, it goes on where it was")
+    @Test("After a SIGKILL, the next start continues where the killed process stopped")
     func killed() async throws {
         try await withRows { database, quakes, _ in
             for round in 0..<4 {
@@ -76,7 +76,7 @@ struct AssociateCommandTests {
                     try await database.execute(
                         "update quake set time = time + interval '\(round % 2 == 0 ? 20 : -20) minutes' where code = 'gfz:1'"
                     )
-                    // Anywhere in the pass that follows.
+                    // The kill comes at any point of the pass that this change causes.
                     try await Task.sleep(for: .milliseconds(round * 3))
                     kill(process, SIGKILL)
                 }
@@ -88,7 +88,7 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("A person's word is kept with its reason, shown in the groups, and taken back")
+    @Test("A person's decision is kept with its reason, shown in the groups, and can be withdrawn")
     func word() async throws {
         try await withRows { database, quakes, _ in
             let different = try await quakes.run(
@@ -115,7 +115,7 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("--why and --doubtful answer as tables and as JSON")
+    @Test("--why and --doubtful print tables and JSON")
     func questions() async throws {
         try await withRows { database, quakes, _ in
             _ = try await quakes.run("associate")
@@ -143,7 +143,7 @@ struct AssociateCommandTests {
             .decode("earthquake")
     }
 
-    @Test("Parameters that --fit prints can be used, and shipped goes back")
+    @Test("The parameters that --fit prints can be used, and `shipped` restores the original ones")
     func parameters() async throws {
         try await withRows { database, quakes, folder in
             _ = try await quakes.run("associate")
@@ -165,7 +165,7 @@ struct AssociateCommandTests {
     }
 
     @Test(
-        "What makes no sense together is wrong usage",
+        "Contradictory options are wrong usage",
         arguments: [
             ["--same", "us1"], ["--same", "us1", "us1"], ["--different", "a", "b", "c"], ["--reason", "x"],
             ["--why", "us1", "--rebuild"], ["--why", "us1", "--doubtful"], ["--take-back", "a", "b", "c"],
@@ -178,7 +178,7 @@ struct AssociateCommandTests {
 
     // MARK: In a daemon
 
-    @Test("A daemon begins to associate once there is a second agency, and not with --no-associate")
+    @Test("A daemon associates once a second agency has events, but not with --no-associate")
     func daemon() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -187,7 +187,7 @@ struct AssociateCommandTests {
                 to: feed, atomically: true, encoding: .utf8)
             let status = try await quakes.run(["import", feed.path, "--every", "0.1s"]) { process in
                 try await waitUntil { try await database.query("select from quake").count == 1 }
-                // What another program writes is noticed with the next new event.
+                // The daemon notices the rows of another program with the next new event.
                 try await database.execute(Self.rows)
                 try SmallFeed.document(["a", "b"].map { SmallFeed.feature($0) })
                     .write(to: feed, atomically: true, encoding: .utf8)

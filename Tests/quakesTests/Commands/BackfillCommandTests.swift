@@ -4,13 +4,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `QUAKES_STRESS_EVENTS=300000 swift test --filter Backfill` fills a longer past.
+/// `QUAKES_STRESS_EVENTS=300000 swift test --filter Backfill` imports more events.
 @Suite("quakes backfill")
 struct BackfillCommandTests {
     private static let events =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
 
-    @Test("A service that gives the same events for any times ends it with 65 and the reason")
+    @Test("A service that sends the same events for any period ends the backfill with 65 and the reason")
     func ignoredTimes() async throws {
         let service = TestEventService(count: 40, limit: 20_000)
         let requests = Mutex(0)
@@ -35,15 +35,15 @@ struct BackfillCommandTests {
         }
     }
 
-    /// Each life ends in the middle of a random window: while it waits for the service, or for a table that another
+    /// Each life ends in the middle of a random window: while the backfill waits for the service, or for a table that another
     /// session has locked.
     @Test(
-        "A backfill that is killed five times still completes, with few more requests than there are windows",
+        "A backfill that is killed five times still completes, with only a few more requests than windows",
         arguments: [[], ["--newest-first"]])
     func killed(_ order: [String]) async throws {
         var random = seededRandom()
         let service = TestEventService(count: Self.events, limit: Self.events / 15)
-        // Requests from this number on are answered later.
+        // Requests from this number on are held until it rises.
         let firstHeld = Mutex(Int.max)
         let received = Mutex(0)
         try await TestServer.shared.withDatabase { database in
@@ -87,8 +87,8 @@ struct BackfillCommandTests {
                     "select count(*) as count, count(distinct code) as codes from quake")[0]
                 #expect(try row.decode("count") == Self.events)
                 #expect(try row.decode("codes") == Self.events)
-                // 15 windows are the least, each counted and fetched; each kill repeats one at most, and each of the six lives
-                // asks first what the service answers in.
+                // At least 15 windows are needed, with a count and a query each; each kill repeats at most one window, and each
+                // of the six lives first asks which formats the service has.
                 let most = 2 * (15 + 5 + 5) + 6
                 #expect(
                     server.requests.count <= most,
@@ -97,12 +97,12 @@ struct BackfillCommandTests {
         }
     }
 
-    @Test("A service that gives less at once than it counts is asked on until all is there")
+    @Test("A service that sends fewer events at once than it counts is asked again until all have arrived")
     func cutOff() async throws {
         try await TestServer.shared.withDatabase { database in
             var service = TestEventService(count: 576, limit: 20_000)
             service.most = 40
-            // Not so many that the brake would hold, if a cut-off answer counted as a whole one.
+            // So few rows that the brake would not hold their deletion if a cut-off answer were taken for a complete one.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
@@ -125,7 +125,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "A service that never gives all that it counts ends with 65; nothing is deleted, and the backfill is unfinished"
+        "If a service never sends all the events it counts, the backfill ends with 65, deletes nothing and stays open"
     )
     func falling() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -176,10 +176,10 @@ struct BackfillCommandTests {
         }
     }
 
-    /// Ten empty years, and then all events within hours. Windows that are cut for the average density hold either
-    /// nothing or far too many events.
+    /// The stretch has ten empty years, and then all events within hours. Windows sized for the average density have either no
+    /// events or far too many.
     @Test(
-        "Windows that hold too many events are divided until they fit",
+        "Windows with too many events are divided until they fit",
         arguments: [[], ["--newest-first"]])
     func dense(_ order: [String]) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -206,7 +206,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "If the service fails, the exit code is 69; the backfill can go on later, and refuses another stretch until then"
+        "If the service fails, the exit code is 69; the backfill can be continued, and refuses another stretch until then"
     )
     func failing() async throws {
         let service = TestEventService(count: 100, limit: 20)
@@ -263,7 +263,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "A service that has text and does not count is read in smaller and smaller windows; what it no longer has goes"
+        "A service with text and without counts is read in smaller and smaller windows; missing events are deleted"
     )
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -286,7 +286,7 @@ struct BackfillCommandTests {
         }
     }
 
-    /// What an answer to one of the two requests may be, and how the error names it.
+    /// An unfit answer to a count and to a query, and the reason that the error gives.
     private static let unfit: [(count: TestFeedServer.Answer, query: TestFeedServer.Answer, reason: String)] =
         [
             (
@@ -308,7 +308,7 @@ struct BackfillCommandTests {
         Array("<?xml version=\"1.0\"?><q:quakeml xmlns:q=\"http://quakeml.org/xmlns/quakeml/1.2\"/>".utf8))
 
     @Test(
-        "A service that answers in no form, or with a malformed count, ends with 65, and the error says what it lacks"
+        "A service without a readable format, or with a malformed count, ends with 65, and the error says what it lacks"
     )
     func unfitService() async throws {
         for service in Self.unfit {

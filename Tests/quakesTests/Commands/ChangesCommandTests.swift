@@ -9,7 +9,7 @@ import Testing
 struct ChangesCommandTests {
     let server = TestServer.shared
 
-    @Test("An insert and a delete show magnitude and place, an update what was and what is")
+    @Test("An insert and a delete show the magnitude and the place, an update shows the old and the new values")
     func table() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(
@@ -49,7 +49,7 @@ struct ChangesCommandTests {
         }
     }
 
-    @Test("At a terminal of 80 columns, a change goes over as many lines as it takes")
+    @Test("At a terminal of 80 columns, a change may take several lines")
     func narrow() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([
@@ -69,7 +69,7 @@ struct ChangesCommandTests {
     }
 
     @Test(
-        "Values are short, unless they then look the same",
+        "Values are shortened, unless they would then look the same",
         arguments: [
             ("magnitude", "4.1", "4.3", "magnitude 4.1 → 4.3"),
             ("depth", "10", "9.87654321", "depth 10 → 9.877"),
@@ -115,7 +115,7 @@ struct ChangesCommandTests {
         }
     }
 
-    @Test("Paging by 100 reads every change exactly once, however large the transactions are")
+    @Test("Paging by 100 reads every change exactly once, even with large transactions")
     func pages() async throws {
         try await server.withDatabase { database in
             for (name, count) in [("a", 1), ("b", 250), ("c", 99), ("d", 100), ("e", 12), ("f", 140)] {

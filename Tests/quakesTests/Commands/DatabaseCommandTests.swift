@@ -36,7 +36,7 @@ struct DatabaseCommandTests {
         }
     }
 
-    @Test("A service in the service file may name several hosts, and a silent one hides no other")
+    @Test("A service in the service file may name several hosts, and a silent host does not hide the next one")
     func service() async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in
@@ -80,7 +80,7 @@ struct DatabaseCommandTests {
     }
 }
 
-/// Runs `body` with a home for a private cluster, which is stopped and removed afterwards.
+/// Runs `body` with a home for a private cluster, and then stops the cluster and removes the home.
 func withHome(_ body: (String) async throws -> Void) async throws {
     let home = "/tmp/quakes-home-\(UUID().uuidString.prefix(8))"
     let quakes = QuakesCommand(["QUAKES_HOME": home])

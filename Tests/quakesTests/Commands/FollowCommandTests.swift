@@ -8,9 +8,9 @@ import Testing
 struct FollowCommandTests {
     let server = TestServer.shared
 
-    // MARK: A table that is altered
+    // MARK: An altered table
 
-    @Test("A stream that reads while the table is being rewritten gives each change its row, and loses none")
+    @Test("A stream that reads while the table is being rewritten writes the row of each change, and loses none")
     func rewritten() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -30,7 +30,7 @@ struct FollowCommandTests {
     }
 
     @Test(
-        "A stream that was stopped while the table was altered starts over, even if nothing else has changed")
+        "A stream that was stopped while the table was altered starts over, even without other changes")
     func alteredMeanwhile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -50,7 +50,7 @@ struct FollowCommandTests {
     // MARK: A view
 
     @Test(
-        "--once catches up and exits; list --view shows the rows, and says on standard error how old they are"
+        "--once catches up and exits; list --view shows the rows, and prints their age on standard error"
     )
     func once() async throws {
         try await withDatabase { database, folder in
@@ -61,7 +61,7 @@ struct FollowCommandTests {
             try await database.query("delete from quake where code = 'q0a'")
             let second = try await quakes.run("follow", "--once", "--view", view)
 
-            // This needs no database.
+            // This command needs no database.
             let list = try await QuakesCommand().run("list", "--view", view, "--format", "ndjson")
 
             #expect(first.status == 0 && second.status == 0)
@@ -74,7 +74,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("It follows until SIGTERM, then exits with 0; what is committed until then arrives")
+    @Test("It follows until SIGTERM, then exits with 0; changes committed before the signal arrive")
     func follows() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -100,7 +100,7 @@ struct FollowCommandTests {
     @Test("SIGTERM ends it with 0 even if it has only just started")
     func endsAtOnce() async throws {
         try await withDatabase { database, folder in
-            // The answer to the first connection never comes.
+            // The server never answers the first connection.
             let silent = "postgresql://nobody@/x?host=\(folder.path)"
             let socket = try ListeningSocket(folder.appending(path: ".s.PGSQL.5432").path)
             let quakes = QuakesCommand(["DATABASE_URL": silent])
@@ -116,7 +116,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A second follower of a file ends with 75 and names the first")
+    @Test("A second follower of a file ends with 75 and names the first one")
     func busy() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -140,7 +140,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("For a file that is not a view the exit code is 65, for a missing one 66, and the error says why")
+    @Test("For a file that is not a view the exit code is 65, for a missing one 66, and the error gives the reason")
     func wrongFile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -191,7 +191,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("If the disk is full, it ends with 74, says so, and leaves the view as it was")
+    @Test("If the disk is full, it ends with 74, reports that, and leaves the view unchanged")
     func noRoom() async throws {
         try await withDatabase { database, folder in
             let view = folder.appending(path: "view.sqlite").path
@@ -202,7 +202,7 @@ struct FollowCommandTests {
             try await database.importSample(3000)
 
             var confined = quakes
-            // 768,000 bytes: ThreadSanitizer itself starts with a file of 512 KiB, and dies without it.
+            // The limit is 768,000 bytes: ThreadSanitizer starts by writing a file of 512 KiB, and fails without it.
             confined.launcher = ["sh", "-c", "ulimit -f 1500; trap '' XFSZ; exec \"$0\" \"$@\""]
             let outcome = try await confined.run("follow", "--once", "--view", view)
 
@@ -237,7 +237,7 @@ struct FollowCommandTests {
                 second[0].hasPrefix("{\"token\":2,") && second[0].contains("\"before\":{\"magnitude\": 1.5}"))
             #expect(third == [])
             let kept = try String(contentsOfFile: token, encoding: .utf8)
-            // The same, and what the table was like.
+            // The file has the same position, and the shape of the table.
             #expect(kept.hasPrefix(second[1].dropLast() + ",\"shape\":\"") && kept.hasSuffix("\"}\n"))
         }
     }
@@ -264,7 +264,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("Rows look the same in a snapshot and in a change, with any settings of the session")
+    @Test("Rows look the same in a snapshot and in a change, regardless of the session's settings")
     func sessionSettings() async throws {
         try await withDatabase { database, folder in
             let strange = [
@@ -382,11 +382,11 @@ struct FollowCommandTests {
     ///                           writes until the pipe is full,
     ///                           in the middle of a line
     ///                                                             ends its session
-    /// reads on
+    /// reads again
     ///                           ends the line, writes what has
     ///                           arrived, reconnects, and begins
     ///                           another pass on its own line
-    @Test("A connection that is lost in the middle of a line does not spoil the next pass")
+    @Test("A connection lost in the middle of a line does not spoil the next pass")
     func lostInTheMiddleOfALine() async throws {
         try await withDatabase { database, folder in
             try await database.importSample(3000)
@@ -444,7 +444,7 @@ struct FollowCommandTests {
 extension QuakesCommand.Outcome {
     var lines: [String] { output.split(separator: "\n").map(String.init) }
 
-    /// The last line on standard error, without the time of a log line.
+    /// The last line on standard error; a log line without its time.
     var lastError: String {
         let line = errors.split(separator: "\n").last ?? ""
         let time = #/^\d{4}-\S+ /#
@@ -453,7 +453,7 @@ extension QuakesCommand.Outcome {
 }
 
 extension QuakesCommand {
-    /// Makes file permissions count for root as they do for other users.
+    /// Makes file permissions apply to root as they do to other users.
     var withoutPrivileges: QuakesCommand {
         var quakes = self
         if geteuid() == 0 {

@@ -21,7 +21,7 @@ struct HistoryCommandTests {
             let json = try await quakes.run("status", "--format", "json")
 
             #expect(table.status == 0 && table.errors == "")
-            // Skips the lines about imports.
+            // Skip the lines about imports.
             let lines = Array(table.lines.drop { !$0.hasPrefix("token") })
             #expect(
                 lines[0].hasPrefix("token 3, committed 20")
@@ -40,7 +40,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("status --max-lag ends with 69 if a reader is further behind, and says which one")
+    @Test("status --max-lag ends with 69 if a reader is further behind, and names that reader")
     func maxLag() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -57,7 +57,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("An abandoned reader is not the affair of a monitor that names another one, and can be forgotten")
+    @Test("An abandoned reader does not affect a monitor that names another one, and can be removed")
     func abandonedReader() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -94,7 +94,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("status shows token 0 for a database in which nothing has happened")
+    @Test("status shows token 0 for a database without transactions")
     func nothing() async throws {
         try await server.withDatabase { database in
             let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("status")
@@ -108,7 +108,7 @@ struct HistoryCommandTests {
     }
 
     @Test(
-        "prune says what it removed and for which reader it kept more; status says which reader needs a snapshot"
+        "prune prints what it removed and which reader made it keep more; status shows which reader needs a snapshot"
     )
     func prune() async throws {
         try await server.withDatabase { database in
@@ -143,7 +143,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("A cited moment survives pruning, is listed with its reason, and can be released")
+    @Test("A cited token survives pruning, is listed with its reason, and can be released")
     func cite() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -207,7 +207,7 @@ struct HistoryCommandTests {
     }
 
     @Test(
-        "A login from which a policy hides rows is refused what goes by the history, until it may see all of them"
+        "A login from which a policy hides rows is refused all reading of the history until it can see every row"
     )
     func rowSecurity() async throws {
         try await server.withRoles { roles in

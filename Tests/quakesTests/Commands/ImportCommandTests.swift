@@ -7,7 +7,7 @@ import Testing
 struct ImportCommandTests {
     let server = TestServer.shared
 
-    @Test("A file that is not there is no source, unless it was imported before: then its run has failed")
+    @Test("A missing file is not a source, unless it was imported before: then a failed run is recorded")
     func missingFile() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -51,7 +51,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("There is one JSON object for each source, also for those that fail or are never reached")
+    @Test("Each source has its JSON object, even if it fails or is never reached")
     func jsonForEachSource() async throws {
         try await server.withDatabase { database in
             let arguments = ["import", "nofile", "-", "--format", "json"]
@@ -80,7 +80,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("After rejects, the summary names the command that shows them, and that command does")
+    @Test("After rejects, the summary names the command that shows them, and that command works")
     func rejects() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -98,7 +98,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("The output of quakes sample is imported from standard input, and a second import changes nothing")
+    @Test("The output of quakes sample can be imported from standard input, and a second import changes nothing")
     func sampleToImport() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -111,7 +111,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Bad input ends with its exit code and a line that says why", arguments: badInputs)
+    @Test("Bad input ends with its exit code and a line that gives the reason", arguments: badInputs)
     func badInput(input: BadInput) async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -228,7 +228,7 @@ struct ImportCommandTests {
         #expect(!outcome.errors.contains("hunter2"))
     }
 
-    @Test("For a database URL that cannot be read, the exit code is 64 and the URL is not shown")
+    @Test("For an invalid database URL, the exit code is 64 and the URL is not shown")
     func unreadableURL() async throws {
         let outcome = try await QuakesCommand().run(
             "import", "-", "--database", "postgresql://u:hunter2@h/d?nonsense=1")
@@ -242,7 +242,7 @@ struct ImportCommandTests {
     func behind() async throws {
         try await server.withEmptyDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
-            // More than a pipe holds, because the command ends without reading it.
+            // The input is larger than a pipe, because the command ends without reading it.
             let unread = SmallFeed.feature("a", place: String(repeating: "x", count: 1 << 20))
             let before = try await quakes.run("import", "-", input: SmallFeed.document([unread]))
             #expect(before.status == 69)
@@ -279,7 +279,7 @@ struct ImportCommandTests {
             let nowhere = try #require(FileHandle(forWritingAtPath: "/dev/null"))
             var runs: [Row] = []
 
-            // On a busy machine, the time may be over before the run has begun.
+            // On a busy machine, the time may run out before the run has begun.
             while runs.isEmpty {
                 let outcome = try await quakes.run(
                     ["import", "-", "--timeout", "2s"], writingTo: nowhere
@@ -300,7 +300,7 @@ struct ImportCommandTests {
     func noRoom() async throws {
         try await server.withDatabase { database in
             var quakes = QuakesCommand(["DATABASE_URL": database.url, "TMPDIR": "/tmp"])
-            // 768,000 bytes: ThreadSanitizer itself starts with a file of 512 KiB, and dies without it.
+            // The limit is 768,000 bytes: ThreadSanitizer starts by writing a file of 512 KiB, and fails without it.
             quakes.launcher = ["sh", "-c", "ulimit -f 1500; trap '' XFSZ; exec \"$0\" \"$@\""]
             let sample = try await QuakesCommand().run("sample", "--count", "6000")
 
@@ -317,7 +317,7 @@ struct ImportCommandTests {
     }
 
     @Test(
-        "A query for which a service has no events is a run that found none; a feed without content is broken"
+        "A service without events for a query gives a successful run; a feed without content is a failure"
     )
     func noContent() async throws {
         try await server.withDatabase { database in

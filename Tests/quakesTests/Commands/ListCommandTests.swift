@@ -6,7 +6,7 @@ import Testing
 struct ListCommandTests {
     let server = TestServer.shared
 
-    @Test("It prints a table of the newest events, which is as wide as its contents when piped")
+    @Test("Prints a table of the newest events, which is as wide as its contents in a pipe")
     func table() async throws {
         try await withQuakes { quakes in
             let outcome = try await quakes.run("list", "--limit", "1")
@@ -21,7 +21,7 @@ struct ListCommandTests {
     }
 
     @Test(
-        "With --merge each earthquake is a line, with its agencies; --agency chooses what an agency reports")
+        "With --merge, each earthquake is one line with its agencies; --agency selects the events of an agency")
     func merged() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -54,14 +54,14 @@ struct ListCommandTests {
     }
 
     @Test(
-        "A view and QuakeML have no earthquakes to merge, which is said",
+        "A view and QuakeML cannot be merged, and the error says so",
         arguments: [["--view", "x.sqlite"], ["--format", "quakeml"]])
     func notMerged(options: [String]) async throws {
         let outcome = try await QuakesCommand().run(["list", "--merge"] + options)
         #expect(outcome.status == 64 && outcome.errors.contains("--merge cannot be used with \(options[0])"))
     }
 
-    @Test("Importing its GeoJSON gives the same earthquakes")
+    @Test("Importing the GeoJSON output gives the same earthquakes")
     func geoJSONRoundTrip() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -75,7 +75,7 @@ struct ListCommandTests {
         }
     }
 
-    @Test("Unknown properties come out as they came in", arguments: ["geojson", "json", "ndjson"])
+    @Test("Unknown properties are printed unchanged", arguments: ["geojson", "json", "ndjson"])
     func extra(format: String) async throws {
         try await withQuakes { quakes in
             let feature = SmallFeed.feature("x", updated: 3000, more: "\"new\":{\"a\":[1,null]}")
@@ -148,7 +148,7 @@ struct ListCommandTests {
         }
     }
 
-    @Test("A long text widens no table but its own line in a pipe, and comes out whole in every other format")
+    @Test("A long text widens only its own line, and only in a pipe; other formats print it in full")
     func longText() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -159,7 +159,7 @@ struct ListCommandTests {
                 let table = try await quakes.run(arguments).output
                 let lines = table.split(separator: "\n")
                 #expect(lines.count > 50)
-                // Only the line that it is on is long.
+                // Only the line with the long text is long.
                 #expect(lines.count { $0.utf8.count > 1000 } == 1, "\(arguments)")
                 let atTerminal = try await quakes.runAtTerminal(arguments).output
                 #expect(!atTerminal.contains(String(repeating: "x", count: 80)), "\(arguments)")
@@ -171,7 +171,7 @@ struct ListCommandTests {
         }
     }
 
-    @Test("CSV is exact; for a spreadsheet it has no control characters, and no text that is a formula")
+    @Test("CSV is exact; with --spreadsheet it has no control characters, and no text that a spreadsheet takes for a formula")
     func spreadsheet() async throws {
         try await withQuakes { quakes in
             let texts = ["=1+1", "+1", "-1", "@x", "\\t=1", "a=1", "＝1", "red\\u001b[31m"]

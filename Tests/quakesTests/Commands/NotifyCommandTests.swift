@@ -26,7 +26,7 @@ struct NotifyCommandTests {
         return path.path
     }
 
-    /// A rules file whose receiver appends each message to a file, and that file.
+    /// Writes a rules file with a receiver that appends each message to a file, and returns both.
     private func rules(
         _ magnitude: String, in folder: URL
     ) throws -> (rules: String, told: @Sendable () throws -> [String]) {
@@ -47,10 +47,10 @@ struct NotifyCommandTests {
         )
     }
 
-    // MARK: Without telling
+    // MARK: Without messages
 
     @Test(
-        "Wrong rules end with 65, each problem with its line and the nearest spelling, and without a database"
+        "Wrong rules end with 65, and each problem has its line and the nearest spelling, even without a database"
     )
     func wrongRules() async throws {
         try await withFolder { folder in
@@ -79,7 +79,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("--check shows what each rule would have told, by the history, and which secret is missing")
+    @Test("--check shows the messages that each rule would have sent, by the history, and any missing secret")
     func check() async throws {
         try await withDatabase { database, quakes, folder in
             for (code, magnitude) in [("a", 5.0), ("b", 3.0), ("c", 4.5)] {
@@ -104,7 +104,7 @@ struct NotifyCommandTests {
             let lines = outcome.output.split(separator: "\n").map {
                 $0.split(separator: " ").map(String.init)
             }
-            // Rule, messages, new, risen, corrected, no longer, withdrawn, in the catalogue.
+            // Columns: rule, messages, new, risen, corrected, no longer matching, withdrawn, in the catalogue.
             #expect(lines.contains(["all", "4", "2", "1", "0", "0", "1", "3"]), "\(outcome.output)")
             #expect(lines.contains(["large", "1", "1", "0", "0", "0", "0", "2"]), "\(outcome.output)")
             #expect(outcome.output.contains("M 4.2 earthquake"))
@@ -112,13 +112,13 @@ struct NotifyCommandTests {
             var again = quakes
             again.environment["TOPIC"] = "quakes"
             #expect(try await again.run("notify", "--check", path).status == 0)
-            // It is a look, and no start.
+            // A check leaves the state as it was, so the rules have not started.
             let state = try await database.query("select decided_at is null as is_new from notify.state")[0]
             #expect(try state.decode("is_new"))
         }
     }
 
-    @Test("--test sends a message to each receiver, and says which were not reached")
+    @Test("--test sends a message to each receiver, and names the ones that were not reached")
     func test() async throws {
         try await PythonReceiver.run("webhook.py", ["200"]) { receiver in
             try await withFolder { folder in
@@ -140,7 +140,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("Contradicting options are refused")
+    @Test("Contradictory options are refused")
     func usage() async throws {
         for arguments in [
             [], ["rules.yaml", "--check", "--once"], ["rules.yaml", "--log"], ["--check"], ["--test"],
@@ -149,10 +149,10 @@ struct NotifyCommandTests {
         }
     }
 
-    // MARK: Telling
+    // MARK: Messages
 
     @Test(
-        "A webhook, ntfy, a mail server and a command each get a message, once, and nobody sees a secret",
+        "A webhook, ntfy, a mail server and a command each get a message, once, and no secret is shown",
         .needsClients)
     func everyone() async throws {
         try await PythonReceiver.run("webhook.py", ["200"], environment: ["SECRET": Self.secret]) { desk in
@@ -228,7 +228,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("A delivery that fails is said, ends --once with 69, and status tells why and since when")
+    @Test("A failed delivery is logged, ends --once with 69, and status shows the reason and since when")
     func failing() async throws {
         try await PythonReceiver.run("webhook.py", ["503 Retry-After: 120", "200"]) { desk in
             try await withDatabase { database, quakes, folder in
@@ -261,7 +261,7 @@ struct NotifyCommandTests {
     }
 
     @Test(
-        "It follows, reads its rules again when they change or on SIGHUP, keeps the last good ones, and ends with 0"
+        "Follows, reloads changed rules and on SIGHUP, keeps the last valid rules, and ends with 0"
     )
     func reload() async throws {
         try await withDatabase { database, quakes, folder in
@@ -281,7 +281,7 @@ struct NotifyCommandTests {
                 try await database.shake("a", 5)
                 try await waitUntil { try told() == ["file:a:1-new"] }
 
-                // A second one ends.
+                // A second process ends with 75.
                 let second = try await QuakesCommand(["DATABASE_URL": database.url]).run("notify", path)
                 #expect(second.status == 75)
                 #expect(second.errors.contains("another quakes notify runs on this database"))
@@ -314,7 +314,7 @@ struct NotifyCommandTests {
 }
 
 extension TestDatabase {
-    /// Writes an earthquake near Tokyo that has happened so many minutes ago.
+    /// Writes an earthquake near Tokyo that happened this many minutes ago.
     func shake(_ code: String, _ magnitude: Double, minutes: Int = 1) async throws {
         try await query(
             """

@@ -6,7 +6,7 @@ import Testing
 @Suite("quakes map and quakes plot")
 struct PictureCommandTests {
     @Test(
-        "They draw the selected events as SVG",
+        "Draw the selected events as SVG",
         arguments: [
             ["map"], ["map", "--fit"], ["plot", "time"], ["plot", "magnitudes"], ["plot", "cumulative"],
             ["plot", "depths"],
@@ -43,7 +43,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("Of several agencies, a picture says of which one something is not held")
+    @Test("A picture of several agencies names the agencies and periods that the catalogue does not hold")
     func coverage() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.query(
@@ -71,7 +71,7 @@ struct PictureCommandTests {
     }
 
     @Test(
-        "A picture of several agencies says that it shows an earthquake more than once, and with --merge shows it once",
+        "A picture warns that agencies may repeat an earthquake, and with --merge it shows each earthquake once",
         arguments: [["map"], ["plot", "time"], ["plot", "cumulative"], ["plot", "depths"]])
     func merged(command: [String]) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -89,10 +89,10 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("Aftershocks are those of the report, and an unknown mainshock ends with 66")
+    @Test("The aftershocks are those of the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in
-            // Some lie too far away, some have another type, and some no magnitude.
+            // Some rows are too far away, some have another type, and some have no magnitude.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, type, time, updated, longitude, latitude)
@@ -127,7 +127,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("A PNG is drawn where rsvg-convert is, and elsewhere the error names the package")
+    @Test("A PNG is drawn if rsvg-convert is installed; otherwise the error names the package")
     func png() async throws {
         try await withSample { quakes in
             try await withFolder { folder in
@@ -154,7 +154,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("An SVG file replaces the one before it, and a folder that is not there is an error")
+    @Test("An SVG file replaces an existing one, and a missing folder is an error")
     func file() async throws {
         try await withSample { quakes in
             try await withFolder { folder in
@@ -173,7 +173,7 @@ struct PictureCommandTests {
     }
 
     @Test(
-        "Options that contradict each other are wrong usage",
+        "Contradictory options are wrong usage",
         arguments: [
             ["map", "--output", "map.pdf"], ["plot", "aftershocks"], ["plot", "time", "--mainshock", "a"],
             ["plot", "aftershocks", "--mainshock", "a", "--since", "1d"], ["plot", "nosuch"], ["plot"],

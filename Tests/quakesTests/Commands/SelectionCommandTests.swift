@@ -3,7 +3,7 @@ import FoundationXML
 import TestSupport
 import Testing
 
-@Suite("What quakes list selects and in which form")
+@Suite("Selections and formats of quakes list")
 struct SelectionCommandTests {
     @Test("--until includes the whole of the day, month or year that it names")
     func until() async throws {
@@ -18,7 +18,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("Magnitudes, types, places and boxes narrow the list; % and _ are letters like others")
+    @Test("Magnitudes, types, places and boxes narrow the list; % and _ are ordinary characters")
     func narrow() async throws {
         try await withQuakes { quakes in
             try await quakes.expect("ab", from: ["--max-magnitude", "2.5", "--min-magnitude", "2"])
@@ -47,7 +47,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("Of several towns with a name, the far larger one is meant")
+    @Test("Of several towns with the same name, --near means the one that is much larger")
     func town() async throws {
         try await withQuakes { quakes in
             let map = try await quakes.run("map", "--near", "los angeles", "--within", "50")
@@ -71,7 +71,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("The largest or the nearest come first, and equal ones by their codes")
+    @Test("The largest or the nearest events come first, and equal ones are in order of their codes")
     func sort() async throws {
         try await withQuakes { quakes in
             try await quakes.expect("edcba", inOrder: ["--sort", "time"])
@@ -83,7 +83,7 @@ struct SelectionCommandTests {
     }
 
     @Test(
-        "What cannot be meant is wrong usage",
+        "Impossible selections are wrong usage",
         arguments: [
             ["--box", "1,2,3"], ["--box", "10,0,-10,0"], ["--box", "135,35,140,40"], ["--box", "0,0,1,x"],
             ["--sort", "distance"], ["--sort", "size"], ["--since", "2014-04", "--until", "2014-03"],
@@ -118,7 +118,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("A database that is younger than --as-of says when its history begins")
+    @Test("If the history begins after --as-of, the error says when it begins")
     func young() async throws {
         try await withQuakes { quakes in
             let outcome = try await quakes.run("list", "--as-of", "2000-01")
@@ -128,7 +128,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("QuakeML is a well-formed document, also without events")
+    @Test("QuakeML is a well-formed document, even without events")
     func quakeML() async throws {
         try await withQuakes { quakes in
             for options in [[], ["--min-magnitude", "11"]] {
@@ -141,7 +141,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("ObsPy reads from QuakeML exactly what the table has, and finds it valid", .needsClients)
+    @Test("ObsPy reads the exact values of the table from QuakeML, and finds it valid", .needsClients)
     func obsPy() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(300)
@@ -177,7 +177,7 @@ struct SelectionCommandTests {
 }
 
 extension QuakesCommand {
-    /// Checks which codes a list has, in any order.
+    /// Checks which codes the list contains, in any order.
     fileprivate func expect(
         _ codes: String, from options: [String], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -185,7 +185,7 @@ extension QuakesCommand {
         #expect(found == codes, "\(options)", sourceLocation: sourceLocation)
     }
 
-    /// Checks the codes of a list in their order.
+    /// Checks which codes the list contains, in this order.
     fileprivate func expect(
         _ codes: String, inOrder options: [String], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

@@ -5,21 +5,21 @@ import Testing
 
 @Suite("quakes serve")
 struct ServeCommandTests {
-    @Test("Prints the port that it took, answers there, and ends with exit code 0 on SIGTERM")
+    @Test("Prints its port, answers there, and ends with exit code 0 on SIGTERM")
     func port() async throws {
         try await TestServer.shared.withDatabase { database in
             try await serve(database, ["--listen", "127.0.0.1:0"], launcher: QuakesCommand.intoFile)
         }
     }
 
-    @Test("Takes the socket that systemd has opened")
+    @Test("Uses the socket that systemd has opened")
     func activation() async throws {
         try await TestServer.shared.withDatabase { database in
             try await serve(database, [], launcher: Self.activating)
         }
     }
 
-    @Test("With --log-format json, every line that it says is JSON")
+    @Test("With --log-format json, every line of its log is JSON")
     func jsonLog() async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in
@@ -48,7 +48,7 @@ struct ServeCommandTests {
         }
     }
 
-    @Test("Started while the database is away, it answers 503 until it is there")
+    @Test("A server started while the database is away answers 503 until the database is available")
     func startedTooEarly() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -73,9 +73,9 @@ struct ServeCommandTests {
         }
     }
 
-    /// test       SIGTERM            sees it drain      again
-    /// server                drains, for an hour             ends
-    @Test("A second signal ends it at once", arguments: [SIGINT, SIGTERM])
+    /// test       SIGTERM            sees the server drain      sends another signal
+    /// server                drains, for up to an hour                             ends
+    @Test("A second signal ends it immediately", arguments: [SIGINT, SIGTERM])
     func secondSignal(signal: Int32) async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in
@@ -92,7 +92,7 @@ struct ServeCommandTests {
                         } ?? 0
                     }
                     try await waitUntil { LoopbackSocket.health(at: port()).contains("\"status\":\"ok\"") }
-                    // Twice within a moment, as timeout(1) sends it, is once.
+                    // timeout(1) sends the signal twice within a moment, which counts as once.
                     kill(process, SIGTERM)
                     kill(process, SIGTERM)
                     try await waitUntil { LoopbackSocket.health(at: port()).contains("503") }
@@ -107,9 +107,9 @@ struct ServeCommandTests {
     }
 
     /// client       connects, asks                                                             asks, gets its answer
-    /// others                        connect, more than it may open files
+    /// others                        connect, more than the server may open files
     /// database                                                             ends all sessions
-    @Test("With few open files, it lets few clients in, and can still reach its database")
+    @Test("With a low limit on open files, it accepts few clients, and can still reach its database")
     func fewFiles() async throws {
         try await TestServer.shared.withDatabase { database in
             let files = 100 + 3 * ProcessInfo.processInfo.activeProcessorCount
@@ -127,10 +127,10 @@ struct ServeCommandTests {
     }
 
     /// clients   ask for long answers                                                     read them to the end
-    /// disk                            takes nothing                                      goes on
-    /// another                                         asks how the server is, is told
+    /// disk                            blocks all writes                                  continues
+    /// another                                         asks for the health, gets it
     @Test(
-        "While the disk of its temporary files stands still, it does everything else",
+        "While the disk of its temporary files is blocked, it continues to do everything else",
         .enabled(if: SlowDisk.canBeBuilt, "clang is not there"),
         arguments: [
             (events: 12_000, path: "/fdsnws/event/1/query?format=geojson", size: 5_000_000),
@@ -140,7 +140,7 @@ struct ServeCommandTests {
         try await withFolder { folder in
             let disk = try await SlowDisk(in: folder)
             try await TestServer.shared.withDatabase { database in
-                // More than the server has threads for all of its answers, unless the machine is large.
+                // These are more answers than the server has threads for, unless the machine is large.
                 let count = min(ProcessInfo.processInfo.activeProcessorCount, 8) + 1
                 let arguments = ["--listen", "127.0.0.1:0", "--sessions", "\(2 * count + 3)"]
                 try await serve(database, arguments, launcher: disk.launcher + QuakesCommand.intoFile) {
@@ -156,7 +156,7 @@ struct ServeCommandTests {
                     async let answers: Void = withTaskGroup { group in
                         for client in clients { group.addTask { await onThread { _ = client.readAll() } } }
                     }
-                    // Until nothing more comes that does not wait for the disk.
+                    // Wait until the clients receive nothing more, because the rest waits for the disk.
                     var (calm, before) = (0, -1)
                     while calm < 50 {
                         #expect(LoopbackSocket.health(at: port).contains("\"status\":\"ok\""))
@@ -173,7 +173,7 @@ struct ServeCommandTests {
         }
     }
 
-    @Test("Refuses an address that is taken, and a database that is not there")
+    @Test("Refuses an address in use, and an invalid one")
     func refusals() async throws {
         let taken = try LoopbackSocket.bound()
         defer { taken.close() }
@@ -187,7 +187,7 @@ struct ServeCommandTests {
         }
     }
 
-    /// Does as systemd does.
+    /// Opens a socket and passes it on as systemd does.
     private static let activating = [
         "python3", "-c",
         """
@@ -201,7 +201,7 @@ struct ServeCommandTests {
         """,
     ]
 
-    /// Runs the command until it has answered a request and `body` is done with its port, and then ends it.
+    /// Runs the command, sends it requests, calls `body` with its port, and then ends it.
     private func serve(
         _ database: TestDatabase, _ arguments: [String], launcher: [String],
         _ body: @escaping @Sendable (Int) async throws -> Void = { _ in }
@@ -229,13 +229,13 @@ struct ServeCommandTests {
 }
 
 extension LoopbackSocket {
-    /// Asks for the head of a count of events, and returns what comes.
+    /// Asks for the head of a count of events, and returns the bytes that arrive.
     fileprivate func askedForCount() -> String {
         send("HEAD /fdsnws/event/1/count HTTP/1.1\r\nHost: x\r\n\r\n")
         return received()
     }
 
-    /// What the server at a port says of its health, which may be nothing.
+    /// The answer of the server at a port to a request for its health; empty without an answer.
     static func health(at port: Int) -> String {
         let socket = LoopbackSocket()
         defer { socket.close() }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("quakes show")
 struct ShowCommandTests {
-    @Test("It shows an event's properties, its mechanism and its story")
+    @Test("Shows an event's properties, its mechanism and its history")
     func event() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([
@@ -44,7 +44,7 @@ struct ShowCommandTests {
         }
     }
 
-    @Test("Of an event that was renamed it says which code it has now, and that its past was pruned")
+    @Test("For a renamed event, prints its present code, and says that its past was pruned")
     func gone() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])

@@ -14,7 +14,7 @@ struct StandbyCommandTests {
         ["backfill", "--from", "1d", "--service", "http://127.0.0.1:1/fdsnws/event/1"],
     ]
 
-    @Test("A database that is set to read only is not called a standby")
+    @Test("A database with read-only transactions is not called a standby")
     func readOnly() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand([
@@ -30,7 +30,7 @@ struct StandbyCommandTests {
         }
     }
 
-    @Test("Those that read give what they give on the primary, and those that write say where they are")
+    @Test("Reading commands give the same output as on the primary, and writing ones name the standby as the reason")
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)

@@ -14,7 +14,7 @@ struct SweepCommandTests {
         QuakesCommand(["DATABASE_URL": database.url, "http_proxy": "http://127.0.0.1:\(server.port)"])
     }
 
-    @Test("A sweep prints its summary and its cursor, and status says what the sweeps brought")
+    @Test("A sweep prints its summary and its cursor, and status shows the results of the sweeps")
     func once() async throws {
         let catalogue = TestCatalogue(now: Self.now)
         catalogue.change { state in
@@ -27,7 +27,7 @@ struct SweepCommandTests {
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(answering: catalogue.answer) { server in
                 let quakes = command(database, through: server)
-                // The slash at the end does not matter.
+                // The service's URL may lack its final slash.
                 let service = String(TestCatalogue.service.dropLast())
                 let text = try await quakes.run("import", service, "--since", "3d")
                 #expect(text.status == 0, "\(text.errors)")
@@ -56,7 +56,7 @@ struct SweepCommandTests {
     }
 
     @Test(
-        "A daemon asks a service no more often than every five minutes, unless it is told to, beside its feeds"
+        "A daemon sweeps a service at most every five minutes, unless told otherwise, and imports its feeds as usual"
     )
     func daemon() async throws {
         let catalogue = TestCatalogue(now: Self.now)
@@ -91,7 +91,7 @@ struct SweepCommandTests {
     }
 
     @Test(
-        "A service that counts one thing and sends another ends with 65, one in whose forms nothing is read names those"
+        "A service without a readable format ends with 65, and the error names the formats"
     )
     func badData() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.count, .updatedAfter])
@@ -108,15 +108,15 @@ struct SweepCommandTests {
         }
     }
 
-    @Test("Options for services are refused where there is none")
+    @Test("Options for event services are refused without such a service")
     func usage() async throws {
         let outcome = try await QuakesCommand().run("import", "all_day", "--since", "3d")
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("--since is for event services"))
     }
 
-    /// Each life ends while it waits for an answer, or for a table that another session has locked.
-    @Test("A sweep that is killed anywhere loses nothing: the next one has it all")
+    /// Each life ends while the sweep waits for an answer, or for a table that another session has locked.
+    @Test("A sweep that is killed at any point loses nothing: the next one imports everything")
     func killed() async throws {
         var random = seededRandom()
         let catalogue = TestCatalogue(now: Self.now)

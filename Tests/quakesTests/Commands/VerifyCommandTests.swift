@@ -5,7 +5,7 @@ import Testing
 @Suite("quakes verify")
 struct VerifyCommandTests {
     @Test(
-        "It lists what differs in every format and ends with 65; with --repair it ends with 0, and then there is none"
+        "Lists the differences in every format and ends with 65; --repair removes them and ends with 0"
     )
     func repair() async throws {
         let day = 86_400_000
@@ -50,7 +50,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("A service that has text and does not count is still compared")
+    @Test("A service with text and without counts can be compared")
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in
             var service = TestEventService(count: 50, limit: 20_000)
@@ -72,7 +72,7 @@ struct VerifyCommandTests {
     }
 
     @Test(
-        "What it cannot do is wrong usage",
+        "Impossible requests are wrong usage",
         arguments: [
             (["--from", "2020-01-02", "--to", "2020-01-01"], "--until must be later"),
             (["--from", "1d", "--service", "all_day"], "--service takes a name such as usgs"),

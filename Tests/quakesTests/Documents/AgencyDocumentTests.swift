@@ -11,7 +11,7 @@ struct AgencyDocumentTests {
         gfz2026texh|2026-10-01T01:29:17.05|36.047|68.87|10.0|GFZ|mb|5.28|Hindu Kush
         """
 
-    @Test("Text comes from a file, as gzip and from standard input, under any name")
+    @Test("Text can come from a file, as gzip, from standard input, and with any file name")
     func sources() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -32,7 +32,7 @@ struct AgencyDocumentTests {
         }
     }
 
-    @Test("Another document is refused with what it is")
+    @Test("A document in another format is refused, and the error names the format")
     func refused() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -42,7 +42,7 @@ struct AgencyDocumentTests {
         }
     }
 
-    @Test("The terms of the agencies' data are shown without a database, and documented as they are known")
+    @Test("The terms of the agencies' data are shown without a database, and the documentation agrees with them")
     func terms() async throws {
         let quakes = QuakesCommand()
         let table = try await quakes.run("status", "--sources")
@@ -68,7 +68,7 @@ struct AgencyDocumentTests {
     }
 
     @Test(
-        "ObsPy reads the same times, places and magnitudes in its own QuakeML and in the agencies'",
+        "ObsPy and Quakes read the same times, places and magnitudes from ObsPy's and the agencies' QuakeML",
         .needsClients)
     func obsPy() async throws {
         var documents = try await Clients.run("agencies.py", ["--list"]).split(separator: "\n").map(

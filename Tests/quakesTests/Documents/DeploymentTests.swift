@@ -5,7 +5,7 @@ import Testing
 
 @testable import quakes
 
-/// What is written into files for other programs: units, manifests, documentation.
+/// Checks the files that are written for other programs: units, manifests, documentation.
 @Suite("Deployment")
 struct DeploymentTests {
     let server = TestServer.shared
@@ -21,7 +21,7 @@ struct DeploymentTests {
         "deploy/kubernetes/worker.yaml",
     ]
 
-    @Test("Every command in units and manifests is one that quakes takes", arguments: units + manifests)
+    @Test("quakes accepts every command in units and manifests", arguments: units + manifests)
     func commands(_ path: String) throws {
         let commands = try Self.commands(in: path)
         #expect(!commands.isEmpty)
@@ -37,13 +37,13 @@ struct DeploymentTests {
             output: .string(limit: 1 << 16), error: .discarded)
         let unit = result.standardOutput
         #expect(unit.hasPrefix("[Unit]\n") && unit.contains("\nExecStart=/usr/bin/quakes "))
-        // Each has its own user, whose name its environment file has.
+        // Each unit has its own user, whose name is also the name of its environment file.
         let user = try #require(unit.firstMatch(of: /\nUser=(\S+)\nGroup=(\S+)\n/))
         #expect(user.output.1 == user.output.2 && !unit.contains("DynamicUser"))
         #expect(unit.contains("\nEnvironmentFile=/etc/\(user.output.1).env\n"))
     }
 
-    @Test("Images and package are of the version that quakes --version prints")
+    @Test("Images and the package have the version that quakes --version prints")
     func versions() throws {
         for path in Self.manifests {
             let tags = try Self.text(path).matches(of: /image: quakes(\S*)/)
@@ -53,7 +53,7 @@ struct DeploymentTests {
     }
 
     @Test(
-        "No unit may do more than it needs, by systemd's own count", .enabled(if: Self.canAnalyze),
+        "systemd-analyze finds that no unit has more rights than it needs", .enabled(if: Self.canAnalyze),
         arguments: units)
     func exposure(_ path: String) async throws {
         let result = try await Subprocess.run(
@@ -63,10 +63,10 @@ struct DeploymentTests {
         #expect(try #require(Double(level.output.1)) < 3)
     }
 
-    /// Since version 250, it looks at files of a system that does not run.
+    /// Checking units offline takes systemd 250 or later.
     private static let canAnalyze = FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze")
 
-    @Test("Each alert has a severity and a runbook entry, and there is no entry without an alert")
+    @Test("Each alert has a severity and a runbook entry, and each entry has an alert")
     func runbook() throws {
         let rules = try Self.text("deploy/prometheus/alerts.yaml").split(separator: "- alert: ").dropFirst()
         let entries = try Self.text("docs/operating.md").matches(of: /(?m)^### (Quakes\w+)$/).map {
@@ -80,12 +80,12 @@ struct DeploymentTests {
         }
     }
 
-    /// With the logins that the manifests describe, on a server as they find it.
+    /// Uses the logins that the manifests describe, on a new server.
     @Test("Health checks fail before the first import, and pass once the feeds and the reader are up to date")
     func health() async throws {
         let compose = try Self.text("docker-compose.yml").matches(of: /test: \["CMD", "quakes", (.*)\]/)
             .map { try Self.words($0.output.1) }
-        // A reader's probe names it: another reader that is behind, or no more, is not its affair.
+        // A reader's probe names it, so a late or removed reader does not make it fail.
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
         let sources = ["all_hour", "all_day", "usgs"]
         let age = ["--max-age", "15m"]
@@ -130,12 +130,12 @@ struct DeploymentTests {
         }
     }
 
-    @Test("The image's build has every folder that the package names")
+    @Test("The image's build copies every folder that the package names")
     func image() throws {
         let named = try Self.text("Package.swift").matches(of: /path: "([^"]+)"/).map { String($0.output.1) }
         let dockerfile = try Self.text("Dockerfile")
         let copied = dockerfile.matches(of: /(?m)^COPY (\S+) \1$/).map { String($0.output.1) }
-        // The second one exists in releases.
+        // Package.resolved exists only in releases.
         #expect(dockerfile.contains("\nCOPY Package.swift Package.resolve[d] ./\n"))
         let sent = try Self.text(".dockerignore").matches(of: /(?m)^!(.+)$/).map { String($0.output.1) }
         #expect(Set(copied).union(["Package.swift", "Package.resolved"]) == Set(sent))
@@ -144,7 +144,7 @@ struct DeploymentTests {
         }
     }
 
-    @Test("The image's user has the numbers that the Kubernetes files name")
+    @Test("The image's user has the user and group ids that the Kubernetes files name")
     func numbers() throws {
         let dockerfile = try Self.text("Dockerfile")
         #expect(dockerfile.contains("--gid 10001 ") && dockerfile.contains("--uid 10001 "))
@@ -168,18 +168,18 @@ struct DeploymentTests {
         for variable in others { #expect(header.contains(variable), "\(variable)") }
     }
 
-    @Test("Compose builds one image, once, and publishes ports to this machine only")
+    @Test("Compose builds one image, once, and publishes ports only on this machine")
     func composeImage() throws {
         let compose = try Self.text("docker-compose.yml")
         #expect(compose.matches(of: /(?m)^ +build:/).count == 1)
         let ports = compose.matches(of: /(?m)^ +- "(\S+:\d+)"$/).map(\.output.1)
         #expect(ports.count >= 5 && ports.allSatisfy { $0.hasPrefix("127.0.0.1:") })
-        // The network's gateway, which requests come through, is the proxy whose word counts.
+        // Requests come through the network's gateway, so that is the proxy to trust.
         let subnet = try #require(compose.firstMatch(of: /subnet: (\S+)/)).output.1
         #expect(compose.contains("\"--trusted-proxy\", \"\(subnet)\""))
     }
 
-    @Test("Only those who set up the schema have the owner's password, and pruning has a login of its own")
+    @Test("Only services that set up the schema have the owner's password, and pruning has its own login")
     func composeLogins() throws {
         let services = try Self.text("docker-compose.yml").split(separator: /\n\n/)
         for name in [
@@ -191,7 +191,7 @@ struct DeploymentTests {
         }
     }
 
-    @Test("Each unit waits for a database on its machine, and restarting often does not end the socket")
+    @Test("Each unit starts after a local database, and frequent restarts do not stop the socket")
     func order() throws {
         for path in Self.units {
             #expect(try Self.text(path).contains(/\nAfter=.* postgresql\.service/), "\(path)")
@@ -199,7 +199,7 @@ struct DeploymentTests {
         #expect(try Self.text("deploy/quakes-serve.service").contains("\nStartLimitIntervalSec=0\n"))
     }
 
-    @Test("The proxies listen on IPv6 too, count no files of the page, and haproxy gives up root's rights")
+    @Test("The proxies listen on IPv6 too, do not limit requests for the page's files, and haproxy drops root's rights")
     func proxies() throws {
         let (nginx, haproxy) = (
             try Self.text("deploy/proxies/nginx.conf"), try Self.text("deploy/proxies/haproxy.cfg")
@@ -217,7 +217,7 @@ struct DeploymentTests {
         #expect(ingresses.last?.contains("path: /page\n") == true)
     }
 
-    @Test("The package has the files for deploying that its documents name")
+    @Test("The package has the deployment files that its documents name")
     func packagedFiles() throws {
         #expect(try Self.text("debian/quakes.docs").contains("\ndeploy\n"))
         for document in try FileManager.default.contentsOfDirectory(atPath: Self.path("docs"))
@@ -263,7 +263,7 @@ struct DeploymentTests {
             ])
     }
 
-    @Test("The import in docs/running.md prints the counts that are given there")
+    @Test("The import in docs/running.md prints the counts that the page shows")
     func example() async throws {
         let text = try Self.text("docs/running.md")
         let said = text.matches(of: /(?m)^    (?:feed\.geojson|-): (\d+ seen, .* rejected) in/).map {
@@ -293,16 +293,16 @@ struct DeploymentTests {
         try String(contentsOfFile: path(name), encoding: .utf8)
     }
 
-    /// The arguments of every command that starts quakes: of a unit's ExecStart=, of a manifest's list in brackets.
+    /// The arguments of every command that starts quakes: in the ExecStart= of a unit, or in the bracketed list of a manifest.
     private static func commands(in name: String) throws -> [[String]] {
         var text = try text(name)
         if name.hasSuffix(".service") {
-            // A variable that is not set is no argument.
+            // An unset variable is not an argument.
             return text.matches(of: /(?m)^ExecStart=\/usr\/local\/bin\/quakes (.*)$/).map {
                 $0.output.1.split(separator: " ").filter { !$0.hasPrefix("$") }.map(String.init)
             }
         }
-        // Compose's variables have defaults. Those of Kubernetes are in the file's own example.
+        // Compose's variables have defaults. The values for Kubernetes are in the example in the file itself.
         text = text.replacing(/\$\{\w+:-([^}]*)\}/) { $0.output.1 }
         for match in text.matches(of: /--from-literal=([A-Z_]+)=([^\s…]+)/) {
             text = text.replacing("$(\(match.output.1))", with: match.output.2)

@@ -4,14 +4,14 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Runs the commands of docs/operating.md as they stand there.
+/// Runs the commands exactly as they are in docs/operating.md.
 @Suite("The drills of docs/operating.md")
 struct DrillTests {
-    /// early reader:  has 1 ──────────────────────────────────── starts anew: 1, 3
-    /// late reader:              has 1, 2 ────────────────────── starts anew: 1, 3
-    /// running one:   has 1 ──── has 1, 2 ─── loses its session, starts anew: 1, 3
+    /// early reader:  has 1 ──────────────────────────────────── starts over: 1, 3
+    /// late reader:              has 1, 2 ────────────────────── starts over: 1, 3
+    /// running one:   has 1 ──── has 1, 2 ─── loses its session, starts over: 1, 3
     /// database:      1 ── dump ─ 2 ───────── drop, restore ──── 3
-    @Test("After dump, drop and restore, readers say that they start over, and all are equal")
+    @Test("After dump, drop and restore, readers say that they start over, and all end up equal")
     func restore() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -61,11 +61,11 @@ struct DrillTests {
         }
     }
 
-    /// early reader:   has 1 ───────────────────────────────────────────── goes on: 1, 2, 4
-    /// late reader:                       has 1, 2 ─────────────────────── goes on: 1, 2, 4
-    /// latest one:                                        has 1, 2, 3 ──── starts anew: 1, 2, 4
+    /// early reader:   has 1 ───────────────────────────────────────────── continues: 1, 2, 4
+    /// late reader:                       has 1, 2 ─────────────────────── continues: 1, 2, 4
+    /// latest one:                                        has 1, 2, 3 ──── starts over: 1, 2, 4
     /// database:       1 ── base backup ─ 2 ──── moment ─ 3    recovered ─ 4
-    @Test("After a recovery to a moment, readers continue, or say that they start over, and all are equal")
+    @Test("After a recovery to a moment, readers continue, or say that they start over, and all end up equal")
     func recovery() async throws {
         let server = try await TemporaryServer.start(settings: BaseBackup.archiving)
         let database = TestDatabase(url: server.url)
@@ -102,7 +102,7 @@ struct DrillTests {
     }
 
     @Test(
-        "The private cluster works with another version of PostgreSQL, and so do its readers",
+        "The private cluster and its readers work with another version of PostgreSQL",
         .enabled(if: OtherPostgres.current != nil, "it takes two versions of PostgreSQL"))
     func upgrade() async throws {
         let other = try #require(OtherPostgres.current)
@@ -132,7 +132,7 @@ struct DrillTests {
         }
     }
 
-    /// The block of commands that begins like this.
+    /// The block of commands whose first line begins like this.
     private static func commands(beginning first: String) throws -> String {
         let lines = try String(contentsOf: projectFile("docs/operating.md"), encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: false)
@@ -141,10 +141,10 @@ struct DrillTests {
     }
 }
 
-/// Where commands are typed.
+/// Runs commands as an operator would type them.
 private struct Shell {
     let folder: URL
-    /// One of PostgreSQL's programs, beside which the others are.
+    /// The path of one of PostgreSQL's programs; the others are in the same folder.
     let programs: String
     let variables: [String: String]
 

@@ -12,7 +12,7 @@ struct ExampleTests {
     let server = TestServer.shared
 
     @Test(
-        "Examples/follow.sql reads all rows at first, then only changed ones, and all rows again after pruning"
+        "Examples/follow.sql reads all rows on the first run, then only changed rows, and all rows again after pruning"
     )
     func psql() async throws {
         try await withFolder { folder in
@@ -47,7 +47,7 @@ struct ExampleTests {
     }
 
     @Test(
-        "Examples/follow.py has all rows of a table that is being rewritten, and takes what has become of them",
+        "Examples/follow.py keeps all rows while the table is being rewritten, and then continues from the new table",
         .enabled(if: interpreter != nil, "needs psycopg"))
     func pythonBesideAlter() async throws {
         try await server.withDatabase { database in
@@ -55,7 +55,7 @@ struct ExampleTests {
             let result = try await follow(database) { execution in
                 var lines = execution.standardOutput.strings().makeAsyncIterator()
                 #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
-                // It looks at a notification.
+                // The notification makes the program read the table.
                 try await database.withConnection { connection in
                     try await connection.execute(
                         script: "begin; \(Alteration.rewriting.statement)", to: "alter the table")
@@ -79,7 +79,7 @@ struct ExampleTests {
             try await database.insert("q0a")
             let result = try await follow(database) { execution in
                 var lines = execution.standardOutput.strings().makeAsyncIterator()
-                // After a while of silence, it looks again, and says the same.
+                // After a while without changes, the program reads again and prints the same line.
                 func next(_ line: String) async throws -> String? {
                     var before = line
                     while let next = try await lines.next() {
@@ -103,7 +103,7 @@ struct ExampleTests {
     }
 
     @Test(
-        "Examples/follow.py comes back after restarts of the server, catches up, and ends cleanly on SIGINT",
+        "Examples/follow.py reconnects after restarts of the server, catches up, and ends cleanly on SIGINT",
         .enabled(if: interpreter != nil, "needs psycopg"))
     func pythonAfterRestarts() async throws {
         let server = try await TemporaryServer.start()
@@ -117,12 +117,12 @@ struct ExampleTests {
                 _ = try await server.cluster.stop()
                 _ = try await server.cluster.start()
                 try await database.insert(code)
-                // It may have come back before the insert, and has then looked once more.
+                // If the program reconnected before the insert, it has printed one more line.
                 let all = "\(restart + 2) earthquakes at "
                 while let line = try await lines.next(), !line.hasPrefix(all) {}
             }
             try execution.send(signal: .interrupt)
-            // It may just have looked once more, and says nothing else.
+            // The program may print one more line with the same count, and no other line.
             while let line = try await lines.next() { #expect(line.hasPrefix("3 earthquakes at ")) }
         }
         #expect(result.status == .exited(0))
@@ -130,7 +130,7 @@ struct ExampleTests {
     }
 
     @Test(
-        "Examples/follow.py says in one line that there is no server",
+        "Examples/follow.py reports in one line that the server does not run",
         .enabled(if: interpreter != nil, "needs psycopg"))
     func pythonWithoutServer() async throws {
         let result = try await Subprocess.run(
@@ -142,13 +142,13 @@ struct ExampleTests {
     }
 
     @Test(
-        "Examples/follow.mjs follows a server over HTTP, comes back after its restart, and ends cleanly on SIGTERM",
+        "Examples/follow.mjs follows a server over HTTP, reconnects after its restart, and ends cleanly on SIGTERM",
         .enabled(if: isThere("node"), "needs Node.js"))
     func javaScript() async throws {
         try await followsOverHTTP(.name("node"), [Self.path("follow.mjs")])
     }
 
-    @Test("Examples/follow.go does the same", .enabled(if: isThere("go"), "needs Go"))
+    @Test("Examples/follow.go follows a server in the same way", .enabled(if: isThere("go"), "needs Go"))
     func go() async throws {
         try await withFolder { folder in
             let program = folder.appending(path: "follow").path
@@ -161,7 +161,7 @@ struct ExampleTests {
         }
     }
 
-    /// server   serves            ends            serves at the same port
+    /// server   serves            ends            serves on the same port
     /// table               changes       changes
     /// reader   follows                  waits                             catches up
     private func followsOverHTTP(_ program: Executable, _ arguments: [String]) async throws {
@@ -211,7 +211,7 @@ struct ExampleTests {
         }
     }
 
-    /// Runs Examples/follow.py for as long as `body` does.
+    /// Runs Examples/follow.py while `body` runs.
     private func follow(
         _ database: TestDatabase,
         _ body: (Execution<NoInput, SequenceOutput, StringOutput<UTF8>>) async throws -> Void
@@ -234,7 +234,7 @@ struct ExampleTests {
         }
     }
 
-    /// A Python that has psycopg: the first in PATH, or the system's.
+    /// A Python with psycopg: the first one in PATH, or the system's.
     private static let interpreter: String? = ["python3", "/usr/bin/python3"].first { python in
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
@@ -246,7 +246,7 @@ struct ExampleTests {
     }
 }
 
-/// A program whose lines are waited for.
+/// A program whose lines the test waits for.
 private final class LineReader: Sendable {
     private let process = Mutex<pid_t>(0)
     private let (lines, teller) = AsyncStream.makeStream(of: String.self)
@@ -267,7 +267,7 @@ private final class LineReader: Sendable {
         return (result.terminationStatus, result.standardError)
     }
 
-    /// Whether this line comes.
+    /// Waits for this line. Returns false if the output ends without it.
     func hears(_ line: String) async -> Bool {
         for await next in lines where next == line { return true }
         return false

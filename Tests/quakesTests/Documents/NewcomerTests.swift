@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a newcomer is told to do works.
+/// The instructions for newcomers work.
 @Suite("Newcomers")
 struct NewcomerTests {
     let server = TestServer.shared
 
-    @Test("An empty database says what to do; an empty answer says that nothing matches")
+    @Test("An empty database says what to do next; an empty answer says that nothing matches")
     func empty() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -51,7 +51,7 @@ struct NewcomerTests {
         #expect(one.output.contains("\"generated\":\(1_767_225_600_000 + 4_200_000),"))
     }
 
-    @Test("The four things that make run suggests work")
+    @Test("The four commands that make run suggests work")
     func suggestions() async throws {
         let script = try String(
             contentsOf: projectFile("scripts/run"), encoding: .utf8)
@@ -61,7 +61,7 @@ struct NewcomerTests {
         #expect(commands.count == 4)
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
-            // The feed's server is not to be reached: the suggestion has to be right, not the network.
+            // The proxy makes the feed's server unreachable: the test checks the command, not the network.
             let quakes = QuakesCommand(["DATABASE_URL": database.url, "https_proxy": "http://127.0.0.1:1"])
             for command in commands where !command.contains("--every") && command != ["serve"] {
                 let outcome = try await quakes.run(command)
@@ -79,7 +79,7 @@ struct NewcomerTests {
 
             let serve = try #require(commands.first { $0 == ["serve"] })
             let served = try await quakes.run(serve + ["--listen", "127.0.0.1:0"]) { process in
-                // Its four sessions, beside the one that asks.
+                // The server opens four sessions, in addition to the session of this query.
                 try await waitUntil {
                     try await database.query(
                         "select from pg_stat_activity where datname = current_database() offset 4"

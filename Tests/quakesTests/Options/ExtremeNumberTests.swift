@@ -1,10 +1,11 @@
 import TestSupport
 import Testing
 
-/// A number that is too large, or none, is refused or taken; no command ends by a trap, which is exit code 132.
+/// A number that is too large, or not a number, is refused or accepted; it never makes a command crash with a trap, exit code
+/// 132.
 @Suite("Numbers of any size")
 struct ExtremeNumberTests {
-    /// With N for the number.
+    /// N stands for the number.
     private static let commands = [
         "list --limit=N", "list --min-magnitude=N --max-magnitude=N", "list --near=1,1 --within=N",
         "list --box=N,N,N,N",
@@ -20,7 +21,7 @@ struct ExtremeNumberTests {
     ]
 
     @Test(
-        "Every command takes or refuses every number",
+        "Every command accepts or refuses every number",
         arguments: ["9223372036854775807", "-9223372036854775808", "nan"])
     func numbers(number: String) async throws {
         try await TestServer.shared.withDatabase { database in

@@ -4,7 +4,7 @@ import Testing
 @Suite("Help")
 struct HelpTests {
     @Test(
-        "Every command explains itself on standard output, with and without a database",
+        "Every command prints its help on standard output, even without a database",
         arguments: [
             [], ["import"], ["list"], ["map"], ["plot"], ["changes"], ["associate"], ["delete"], ["report"],
             ["migrate"],
@@ -21,7 +21,7 @@ struct HelpTests {
         #expect(outcome.output.contains("USAGE: quakes"))
     }
 
-    @Test("No help shows a Swift value, nor a default twice; every command is asked")
+    @Test("The help of every command shows no Swift values, and each default only once")
     func plainWords() async throws {
         var commands: [[String]] = [[]]
         var count = 0
@@ -32,9 +32,9 @@ struct HelpTests {
                 .matches(of: #/\n {2}([a-z]+) {2}/#).map { command + [String($0.1)] }
             commands += names ?? []
 
-            // Such as DurationArgument(duration: 1.0 seconds), Optional(…) and nil.
+            // Swift values look like DurationArgument(duration: 1.0 seconds), Optional(…) and nil.
             #expect(!help.contains(#/[A-Za-z]+\(\w+:|Optional|\bnil\b/#), "\(command): \(help)")
-            // An option's text begins at the left, and its further lines do not.
+            // The text of an option begins at the left; its continuation lines are indented more.
             for option in help.split(separator: #/\n {2,6}(?=[-<])/#) {
                 #expect(option.ranges(of: "default:").count <= 1, "\(command): \(option)")
             }

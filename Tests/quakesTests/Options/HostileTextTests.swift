@@ -3,8 +3,8 @@ import FoundationXML
 import TestSupport
 import Testing
 
-/// A mark that combines with a punctuation mark makes it another Character, and to a String, é is an e with an accent.
-@Suite("Texts whose marks combine with punctuation")
+/// With a combining mark, a punctuation mark is another Character. A String also considers é and e with an accent to be equal.
+@Suite("Texts with combining marks after punctuation")
 struct HostileTextTests {
     private static let places = [
         "a\"\u{301},=1+1,\"", "\"\u{20DD}", "\u{600}\"=1", "\"\u{200D}\",x", "x\"\u{FE0F}", "=\u{301}1",
@@ -13,7 +13,7 @@ struct HostileTextTests {
     ]
 
     @Test(
-        "CSV has as many columns in every row, and the same texts",
+        "CSV has the same number of columns in every row, and the same texts",
         arguments: [["list"], ["report", "event"]])
     func csv(command: [String]) async throws {
         try await withPlaces { quakes in
@@ -66,7 +66,7 @@ struct HostileTextTests {
         }
     }
 
-    @Test("Two codes that look the same are deleted each by itself, or both")
+    @Test("Two codes that look the same can be deleted separately or together")
     func codes() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.insertAccents()
@@ -95,14 +95,14 @@ struct HostileTextTests {
         }
     }
 
-    /// The rows of RFC 4180, whose fields are what their bytes say.
+    /// Parses rows by RFC 4180, byte by byte.
     private static func rows(of text: String) -> [[[UInt8]]] {
         var (rows, row, field) = ([[[UInt8]]](), [[UInt8]](), [UInt8]())
         var isQuoted = false
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""):
-                // The second of two within quotes comes right after the first has ended them.
+                // The second quote of an escaped pair comes immediately after the first, which has ended the quoted part.
                 isQuoted.toggle()
                 field.append(byte)
             case UInt8(ascii: ",") where !isQuoted:
@@ -130,7 +130,7 @@ struct HostileTextTests {
 }
 
 extension TestDatabase {
-    /// Two events whose codes a String cannot tell apart.
+    /// Inserts two events whose codes are equal as Strings.
     fileprivate func insertAccents() async throws {
         for code in ["\u{E9}", "e\u{301}"] {
             try await query(

@@ -3,14 +3,14 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What is secret in a URL reaches its server, and is seen nowhere else.
+/// Secrets in a URL reach the server in that URL, and appear nowhere else.
 @Suite("Secrets")
 struct SecretsTests {
     let server = TestServer.shared
 
     private static let secrets = ["PASSWORD", "APIKEY", "OTHERKEY", "LOCATION", "SIGNATURE"]
 
-    /// Answers with a feed that names the whole URL, as event services do, and that has one feature to reject.
+    /// Answers with a feed that contains the whole URL, as event services do, and that has one feature to reject.
     private static func answer(_ request: TestRequest) -> TestFeedServer.Answer {
         switch URLComponents(string: request.uri)?.path {
         case "/feed" where request.headers.contains(name: "if-none-match"): return .whole(.notModified, [])
@@ -28,7 +28,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("Neither a URL's password nor its key is in the database, in any output or in a log")
+    @Test("Neither a URL's password nor its key is stored in the database, printed or logged")
     func nowhere() async throws {
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: Self.answer) { http in
@@ -58,7 +58,7 @@ struct SecretsTests {
 
                 #expect(seen.contains("/feed?format=geojson&…:"))
                 for secret in Self.secrets { #expect(!seen.contains(secret), "\(secret)") }
-                // The server got all of it.
+                // The server received the whole URL.
                 let asked = try #require(http.requests.first)
                 #expect(asked.uri == "/feed?format=geojson&apikey=APIKEY")
                 #expect(
@@ -70,7 +70,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("A backfill keeps its service's password nowhere, and continues although the password has changed")
+    @Test("A backfill stores its service's password nowhere, and continues even if the password has changed")
     func backfill() async throws {
         let service = TestEventService(count: 30, limit: 20)
         try await server.withDatabase { database in
@@ -102,13 +102,13 @@ struct SecretsTests {
         }
     }
 
-    @Test("URLs that differ only in a key are one source, and status finds it by its whole URL")
+    @Test("URLs that differ only in a key are one source, and status finds that source by either URL")
     func twoKeys() async throws {
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: Self.answer) { http in
                 let quakes = QuakesCommand(["DATABASE_URL": database.url])
                 let urls = ["APIKEY", "OTHERKEY"].map { http.url("/feed?apikey=\($0)") }
-                // What the server says of one is not kept: it may not be true of the other.
+                // The server's tag for one URL is not kept, because it may not be valid for the other.
                 for url in urls + urls {
                     #expect(try await quakes.run("import", url).output.contains("2 seen"))
                 }
@@ -123,7 +123,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("A service with a query is wrong usage, and is not repeated")
+    @Test("A service URL with a query is wrong usage, and the error does not repeat it")
     func serviceWithQuery() async throws {
         let outcome = try await QuakesCommand().run(
             "backfill", "--from", "1d", "--service", "https://host/fdsnws/event/1?apikey=APIKEY")

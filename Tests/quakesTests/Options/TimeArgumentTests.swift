@@ -9,7 +9,7 @@ struct TimeArgumentTests {
     private let now = Instant("2024-03-31T15:30:20.250Z")!
 
     @Test(
-        "A moment is the same at both ends",
+        "A moment is the same as a beginning and as an end",
         arguments: [
             ("2014-04-15T12:00Z", "2014-04-15T12:00:00Z"),
             ("2014-04-15 12:00:01.5", "2014-04-15T12:00:01.500Z"),

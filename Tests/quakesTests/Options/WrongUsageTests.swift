@@ -1,13 +1,13 @@
 import TestSupport
 import Testing
 
-/// Errors that help: they name the value, the option and what is allowed, or what was probably meant.
+/// Helpful errors name the value, the option and what is allowed, or the probable intention.
 @Suite("Wrong usage")
 struct WrongUsageTests {
     let server = TestServer.shared
 
     @Test(
-        "What is refused is named, with what is allowed",
+        "The error names the refused argument, and what is allowed",
         arguments: [
             (["improt"], "There is no command 'improt'. Did you mean 'import'?"),
             (["database", "strat"], "There is no command 'strat'. Did you mean 'start'?"),
@@ -111,7 +111,7 @@ struct WrongUsageTests {
     }
 
     @Test(
-        "A URL that is not one of PostgreSQL is refused, and not shown",
+        "A URL that is not for PostgreSQL is refused, and not shown",
         arguments: [
             "mysql://u:hunter2@h/d", "hunter2", "http:hunter2=3", "jdbc:postgresql://u:hunter2@h/d?a=b",
         ])
@@ -125,7 +125,7 @@ struct WrongUsageTests {
         #expect(!outcome.errors.contains("hunter2"))
     }
 
-    @Test("What a command finds wrong only while it runs is told with its own usage")
+    @Test("A usage error that a command finds only at run time comes with the usage of that command")
     func usageOfTheCommand() async throws {
         try await server.withDatabase { database in
             let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("report", "aftershocks")
@@ -140,7 +140,7 @@ struct WrongUsageTests {
         }
     }
 
-    @Test("An unknown earthquake, source or report is an error that says so")
+    @Test("An unknown earthquake, source or report gives an error that says so")
     func unknown() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -163,7 +163,7 @@ struct WrongUsageTests {
             }
             let sources = try await database.query("select distinct source from import.run")
             #expect(sources.count == 1, "a name that is spelt wrongly has become a source")
-            // One that was deleted still has a history, and one without aftershocks is not an error.
+            // A deleted event still has a history, and an event without aftershocks is not an error.
             for arguments in [
                 ["changes", "--code", "q0a"], ["changes", "--code", "q0b"],
                 ["report", "aftershocks", "mainshock=q0a"],

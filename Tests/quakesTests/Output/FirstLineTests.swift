@@ -3,7 +3,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("Listings write their first line at once")
+@Suite("Listings write their first line immediately")
 struct FirstLineTests {
     let server = TestServer.shared
 
@@ -14,8 +14,8 @@ struct FirstLineTests {
         ["report", "revision"],
     ]
 
-    /// A server that may not spill cannot sort more than it holds in memory: it has to send what it reads.
-    @Test("The server sorts nothing as a whole", arguments: listings)
+    /// A server that may not write temporary files cannot sort more than its memory holds, so it must send rows as it reads them.
+    @Test("The server never sorts the whole result", arguments: listings)
     func sortsNothing(arguments: [String]) async throws {
         try await server.withDatabase { database in
             try await database.importSample(5000)
@@ -35,7 +35,7 @@ struct FirstLineTests {
         }
     }
 
-    @Test("If its reader has seen enough, the command ends, and so does its statement", arguments: listings)
+    @Test("If its reader stops reading, the command ends, and so does its statement", arguments: listings)
     func head(arguments: [String]) async throws {
         try await server.withDatabase { database in
             try await database.importSample(5000)
@@ -53,7 +53,7 @@ struct FirstLineTests {
     }
 
     @Test(
-        "At a terminal the newest 20 are shown, and that there are more; in a pipe all",
+        "At a terminal, the newest 20 rows are shown, with a note that there are more; in a pipe, all rows are",
         arguments: [["list"], ["changes"], ["report", "event"]])
     func terminal(arguments: [String]) async throws {
         try await server.withDatabase { database in
@@ -68,14 +68,14 @@ struct FirstLineTests {
             let piped = try await quakes.run(arguments)
 
             #expect([short, five, all, piped].map(\.status) == [0, 0, 0, 0])
-            // A report has so many columns that the names of some take two lines.
+            // A report has so many columns that the names of some need two lines.
             let heading = arguments[0] == "report" ? 2 : 1
             #expect(
                 [short, five, all, piped].map(\.lines.count) == [20 + heading, 5 + heading, 30 + heading, 31])
             #expect(
                 short.errors.hasPrefix("quakes: these are the ") && short.errors.contains("--limit 0 all"))
             #expect(five.errors == "" && all.errors == "" && piped.errors == "")
-            // The newest event or change is among them.
+            // The rows include the newest event or change.
             let newest = try await database.query("select code from quake order by time desc limit 1")[0]
                 .decode("code", as: String.self)
             if arguments != ["changes"] { #expect(short.output.contains(newest)) }
@@ -98,7 +98,7 @@ struct FirstLineTests {
         }
     }
 
-    @Test("Colours and links reach a terminal only")
+    @Test("Colours and links are only for a terminal")
     func colour() async throws {
         try await server.withDatabase { database in
             let url = "\"url\":\"https://example.org/x\""

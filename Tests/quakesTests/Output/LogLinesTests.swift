@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A log on a full disk")
 struct LogLinesTests {
-    @Test("What is lost is counted, and said once lines can be written again")
+    @Test("Lost lines are counted, and the count is logged once lines can be written again")
     func fullDisk() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "log").path
@@ -29,9 +29,9 @@ struct LogLinesTests {
         }
     }
 
-    /// reader                   takes what is there
-    /// log      fills the pipe                       writes on
-    @Test("A line that was cut short does not run into the next one")
+    /// reader                   empties the pipe
+    /// log      fills the pipe                       writes more
+    @Test("A line that was cut short is separated from the next one")
     func torn() throws {
         let pipe = Pipe()
         let (reader, writer) = (pipe.fileHandleForReading, pipe.fileHandleForWriting.fileDescriptor)
@@ -45,7 +45,7 @@ struct LogLinesTests {
         #expect(String(decoding: rest(reader), as: UTF8.self) == "\nnext\n")
     }
 
-    /// All that is in a pipe now.
+    /// Everything that is in the pipe now.
     private func rest(_ reader: FileHandle) -> [UInt8] {
         var rest: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)
@@ -55,7 +55,7 @@ struct LogLinesTests {
         return rest
     }
 
-    @Test("An import goes on when neither its output nor its log can be written, and ends with 74")
+    @Test("An import continues when neither its output nor its log can be written, and ends with 74")
     func imports() async throws {
         try await TestServer.shared.withDatabase { database in
             try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) { one in
@@ -75,7 +75,7 @@ struct LogLinesTests {
         }
     }
 
-    @Test("A server whose log can't be written serves")
+    @Test("A server whose log cannot be written still serves")
     func serves() async throws {
         try await TestServer.shared.withDatabase { database in
             let socket = try LoopbackSocket.bound(queue: nil)

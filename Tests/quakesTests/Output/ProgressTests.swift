@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Progress")
 struct ProgressTests {
-    @Test("A known length gives a percentage, the rate and the time that is left")
+    @Test("A known length gives a percentage, the rate and the remaining time")
     func knownLength() {
         var progress = ProgressState(
             Importer.Progress(
@@ -23,7 +23,7 @@ struct ProgressTests {
         #expect(progress.text(after: .seconds(100)) == "all_month: 5000 events, 3.6 MB, 50/s")
     }
 
-    @Test("A follower's first pass says how many rows have come, of about how many")
+    @Test("A follower's first pass shows how many of about how many rows have arrived")
     func pass() {
         let snapshot = PassProgress(isSnapshot: true, expected: 4000, rows: 1000)
         #expect(
@@ -45,7 +45,7 @@ struct ProgressTests {
         #expect(Duration.seconds(seconds).rough == text)
     }
 
-    @Test("At a terminal, one line is rewritten and no wider than the terminal, and nothing is left of it")
+    @Test("At a terminal, one line is rewritten, never wider than the terminal, and removed at the end")
     func terminal() async throws {
         try await TestServer.shared.withDatabase { database in
             let sample = try await QuakesCommand().run("sample", "--count", "60000").output
@@ -54,7 +54,7 @@ struct ProgressTests {
             ).path
             try Data(sample.utf8).write(to: URL(filePath: path))
             defer { try? FileManager.default.removeItem(atPath: path) }
-            // script(1) makes its own terminal for the command.
+            // script(1) creates a terminal for the command.
             var quakes = QuakesCommand([
                 "DATABASE_URL": database.url, "COLUMNS": "50", "QUAKES": try QuakesCommand.path, "FEED": path,
             ])

@@ -6,25 +6,25 @@ import Testing
 
 @testable import quakes
 
-@Suite("The list's table")
+@Suite("The table of quakes list")
 struct QuakeTableTests {
     @Test(
-        "At 60, 80, 120 and 200 columns it shows what matters most, and more if there is room",
+        "At 60, 80, 120 and 200 columns it shows the most important columns, and more if there is room",
         arguments: [60, 80, 120, 200])
     func golden(width: Int) throws {
         #expect(text(try Self.quakes(), at: Terminal(width: width)) == Self.golden[width])
     }
 
-    @Test("With a place to be near to, it shows the distance from there")
+    @Test("With --near, it shows the distance from that place")
     func distance() throws {
         let near = QuakeSelection.Circle(latitude: 1, longitude: 0, kilometres: 200)
         let lines = text(try Self.quakes(), at: Terminal(width: 80), near: near).split(separator: "\n")
         #expect(lines[0].contains("KM AWAY") && lines[1].contains("  111.2  "))
-        // Along a meridian of a sphere of 6371 km.
+        // Both points are on a meridian of a sphere with a radius of 6371 km.
         #expect(abs(near.distance(toLatitude: 2, longitude: 0) - 6371 * Double.pi / 180) < 1e-9)
     }
 
-    @Test("Magnitudes and alerts are coloured, codes are links to the event's page; nothing else differs")
+    @Test("Magnitudes and alerts are coloured, codes are links to the events' pages; everything else is the same")
     func colour() throws {
         let plain = text(try Self.quakes(), at: Terminal(width: 120))
         let styled = text(try Self.quakes(), at: Terminal(width: 120, hasStyles: true, hasLinks: true))

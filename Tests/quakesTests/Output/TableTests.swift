@@ -77,7 +77,7 @@ import Testing
         }
         #expect(later(.none, ["1", "somewhere else"]) == "1  somewhere else\n")
         #expect(later(Terminal(width: 80), ["1", "somewhere else"]) == "1  somewher…\n")
-        // A number is never cut while a text can make room for it.
+        // A number is never cut while a text can still be shortened.
         #expect(later(Terminal(width: 12), ["1234567", "somewhere"]) == "1234567  so…\n")
         #expect(later(Terminal(width: 80), ["1234567", "somewhere"]) == "1234567  somewhere\n")
     }
@@ -232,7 +232,7 @@ extension Table {
     }
 }
 
-/// A table whose rows are kept, to be rendered at several widths.
+/// A table that keeps its rows, so that it can be rendered at several widths.
 private struct Rows {
     let columns: [TableColumn]
     var rows: [[TableCell]] = []

@@ -2,9 +2,9 @@ import Testing
 
 @testable import quakes
 
-@Suite("What a terminal can show")
+@Suite("Capabilities of terminals")
 struct TerminalTests {
-    @Test("A pipe, TERM=dumb and NO_COLOR have neither colour nor links; a pipe has no width either")
+    @Test("A pipe, TERM=dumb and NO_COLOR have neither colours nor links; a pipe also has no width")
     func plain() {
         #expect(terminal(["TERM": "xterm-256color", "COLUMNS": "70"], isTerminal: false) == .none)
         for variables in [["TERM": "dumb"], [:], ["TERM": "xterm-256color", "NO_COLOR": "1"]] {
@@ -12,7 +12,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("Links are left out where a terminal would show parts of them")
+    @Test("Terminals that would print parts of links get none")
     func links() {
         #expect(terminal(["TERM": "xterm-256color"]) == Terminal(width: 100, hasStyles: true, hasLinks: true))
         for variables in [
@@ -23,7 +23,7 @@ struct TerminalTests {
         #expect(terminal(["TERM": "xterm", "VTE_VERSION": "7006"]).hasLinks)
     }
 
-    @Test("The width is that of COLUMNS, else of the terminal, else 80")
+    @Test("The width comes from COLUMNS, else from the terminal, else it is 80")
     func width() {
         #expect(terminal(["COLUMNS": "70"]).width == 70)
         #expect(terminal(["COLUMNS": "0"]).width == 100)

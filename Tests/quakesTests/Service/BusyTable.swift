@@ -2,12 +2,11 @@ import PostgreSQL
 import SampleFeed
 import TestSupport
 
-/// Keeps a table busy while it is followed: imports of feeds in many batches, revisions, deletions and changes of keys,
-/// all at the same time.
+/// Writes to a table while it is followed: concurrent imports of feeds in many batches, revisions, deletions and changes of keys.
 struct BusyTable: Sendable {
     let database: TestDatabase
     let seed: UInt64
-    /// Whether to prune history now and then, so that followers have to start over.
+    /// Whether to prune the history occasionally, which makes followers start over.
     var prunes = false
 
     /// Keeps the table busy while `body` runs. Nothing is written after this returns.

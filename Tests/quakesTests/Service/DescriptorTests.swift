@@ -3,14 +3,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Started by a careless supervisor, a program may lack a standard descriptor. The next file or socket that it opens
-/// then has the number 0, 1 or 2.
+/// A careless supervisor may start a program without a standard descriptor. The next file or socket that the program opens then
+/// has the number 0, 1 or 2.
 @Suite("Closed standard descriptors")
 struct DescriptorTests {
     let server = TestServer.shared
 
     @Test(
-        "Without a standard descriptor every command ends, with 66 or 74 if it needs it, and harms nothing",
+        "Without a standard descriptor, a command ends with 66 or 74 if it needs it, and damages nothing",
         arguments: [0, 1, 2])
     func everyCommand(_ descriptor: Int) async throws {
         try await withSetting { setting in
@@ -30,7 +30,7 @@ struct DescriptorTests {
                 #expect(outcome.output.isEmpty == isSilent, "\(command.arguments): \(outcome.output)")
             }
             #expect(try await setting.list() == setting.listed)
-            // A stream's position is kept only when its lines were written.
+            // A stream's position is kept only if its lines were written.
             #expect(FileManager.default.fileExists(atPath: setting.token) == (descriptor != 1))
             if descriptor != 1 { #expect(try Data(contentsOf: URL(filePath: setting.token)).count < 200) }
         }
@@ -48,12 +48,12 @@ struct DescriptorTests {
         }
     }
 
-    @Test("The number of a closed descriptor is never given to a file or a socket")
+    @Test("A file or a socket never gets the number of a closed standard descriptor")
     func reserved() async throws {
         try await withSetting { setting in
             let arguments = ["follow", "--view", setting.view]
             let status = try await setting.quakes.without([0, 1, 2]).run(arguments) { process in
-                // By then it has opened all that it ever opens.
+                // By then, the program has opened all its files and sockets.
                 try await waitUntil {
                     try await setting.quakes.run("list", "--view", setting.view).status == 0
                 }
@@ -76,7 +76,7 @@ struct DescriptorTests {
         var readsInput = false
     }
 
-    /// A small database that every command finds something in, and where else commands read and write.
+    /// A small database in which every command finds something, and the files that commands read and write.
     private struct Setting {
         let database: TestDatabase
         let quakes: QuakesCommand
@@ -85,7 +85,7 @@ struct DescriptorTests {
         let view: String
         let token: String
         let service: [String]
-        /// What `list` shows without the event that is there to be deleted.
+        /// The output of `list` without the event that the test deletes.
         var listed = ""
 
         var commands: [Command] {

@@ -4,9 +4,9 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often. QUAKES_STRESS_SEED repeats a seed, but
-/// not the timing of the server and the scheduler.
-@Suite("Followers that are killed")
+/// `QUAKES_STRESS_KILLS=200 swift test --filter FollowKill` kills more often. QUAKES_STRESS_SEED repeats a seed, but not the
+/// timing of the server and the scheduler.
+@Suite("Killed followers")
 struct FollowKillTests {
     private let server = TestServer.shared
     private let kills =
@@ -36,7 +36,7 @@ struct FollowKillTests {
     }
 
     @Test(
-        "A stream that is killed at any moment brings each change at least once and in order; a replay gives the table"
+        "A stream killed at any moment brings each change at least once, in order; its replay gives the table"
     )
     func stream() async throws {
         let seed = printedSeed()
@@ -70,7 +70,7 @@ struct FollowKillTests {
     }
 }
 
-/// The lives of one follower. Each ends by SIGKILL, half of them while it is writing. The next one continues from there.
+/// The lives of one follower. SIGKILL ends each life, in half of them during a write. The next life continues from there.
 private final class Lives {
     private let quakes: QuakesCommand
     private let arguments: [String]
@@ -78,7 +78,7 @@ private final class Lives {
     /// The file that the follower writes to.
     private let written: URL
     private var random: SplitMix64
-    /// How much output there was when each life began.
+    /// The length of the output at the beginning of each life.
     private(set) var beginnings: [Int] = []
 
     init(
@@ -113,7 +113,7 @@ private final class Lives {
         }
     }
 
-    /// A life that is not cut short: it catches up and exits.
+    /// Starts a life that is not killed: the follower catches up and exits.
     func catchUp() async throws {
         let outcome = try await live(arguments + ["--once"]) { _ in }
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -130,7 +130,7 @@ private final class Lives {
 }
 
 extension URL {
-    /// A value that changes whenever the file does.
+    /// A value that changes with every write to the file.
     fileprivate var modification: [Int] {
         var status = stat()
         guard stat(path, &status) == 0 else { return [] }

@@ -47,7 +47,7 @@ struct FollowMemoryTests {
         }
     }
 
-    /// In KiB; nil when the process is gone.
+    /// The peak memory in KiB; nil if the process has ended.
     private func peakMemory(of process: pid_t) throws -> Int? {
         guard let status = FileManager.default.contents(atPath: "/proc/\(process)/status") else { return nil }
         let lines = String(decoding: status, as: UTF8.self).split(separator: "\n")

@@ -3,13 +3,13 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// In databases made before PostgreSQL 15, anyone may create functions in the schema `public`. PostgreSQL takes such a one where
-/// its own function of that name takes the arguments less exactly.
-@Suite("A schema in which anyone may create functions")
+/// In databases made before PostgreSQL 15, any role can create functions in the schema `public`. PostgreSQL prefers such a
+/// function to its built-in one if its parameter types match the arguments more exactly.
+@Suite("A schema in which every role can create functions")
 struct OpenSchemaTests {
     let server = TestServer.shared
 
-    /// Each of them says that it was called.
+    /// Each of these functions raises an error that says that it was called.
     private static let strangers = """
         grant create on schema public to public;
         create function public.called() returns text language plpgsql as $$ begin raise 'called by %', current_user; end $$;
@@ -29,7 +29,7 @@ struct OpenSchemaTests {
         create aggregate public.count(text) (sfunc = public.nextof, stype = bigint);
         """
 
-    @Test("migrate runs none of them, nor keeps one in what it makes, and says how to close the schema")
+    @Test("migrate neither calls nor stores such a function, and says how to close the schema")
     func migrating() async throws {
         try await server.withEmptyDatabase { database in
             try await database.execute(Self.strangers)
@@ -60,7 +60,7 @@ struct OpenSchemaTests {
         }
     }
 
-    @Test("No command runs one of them")
+    @Test("No command calls such a function")
     func working() async throws {
         try await server.withDatabase { database in
             try await database.execute(Self.strangers)

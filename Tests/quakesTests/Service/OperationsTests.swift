@@ -6,7 +6,7 @@ import Testing
 struct OperationsTests {
     let server = TestServer.shared
 
-    @Test("quakes rejects shows what could not be imported, and returns its bytes unchanged")
+    @Test("quakes rejects shows the features that could not be imported, and returns their bytes unchanged")
     func rejects() async throws {
         try await server.withDatabase { database in
             let broken = SmallFeed.feature("a", magnitude: "\"one\"")
@@ -31,7 +31,7 @@ struct OperationsTests {
     }
 
     @Test(
-        "quakes status ends with 69 and a reason if a feed is too old or a reader too far behind, otherwise with 0"
+        "quakes status ends with 69 and a reason if a feed is too old or a reader too late, otherwise with 0"
     )
     func status() async throws {
         try await server.withDatabase { database in
@@ -64,7 +64,7 @@ struct OperationsTests {
     }
 
     @Test(
-        "A feed that is reached and stands still is noticed by its document's age, and --quiet says no more than that"
+        "The age of its document reveals a feed that responds but stands still, and --quiet prints only that"
     )
     func documentAge() async throws {
         try await server.withDatabase { database in
@@ -95,7 +95,7 @@ struct OperationsTests {
         try await server.withDatabase { database in
             let feed = SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("a")])
             let run = try await quakes(["import", "-", "--log-format", "json"], database, input: feed)
-            // What reads the log as JSON often reads standard output, too, as systemd's journal does.
+            // Programs that read the log as JSON often read standard output too, such as systemd's journal.
             #expect(run.output.isEmpty)
             let line = try #require(run.errors.split(separator: "\n").first { $0.contains("run ended") })
             let object = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
@@ -111,7 +111,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("With --log-format json a run that fails is one line, too, even if the database cannot be reached")
+    @Test("With --log-format json, a failed run is also one line, even if the database cannot be reached")
     func failedLogLine() async throws {
         try await server.withDatabase { database in
             for (url, status) in [(database.url, 66 as Int32), ("postgresql://127.0.0.1:1/", 69)] {
@@ -128,7 +128,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("A typo, a file and standard input do not make monitoring fail, unless they are named")
+    @Test("Typos, files and standard input do not make monitoring fail, unless they are named")
     func monitoring() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([SmallFeed.feature("a")])
@@ -159,7 +159,7 @@ struct OperationsTests {
     }
 
     @Test(
-        "status names each feed, says how old its data are, and shows the newest event and how many there are"
+        "status names each feed, the age of its data, the newest event and the number of events"
     )
     func catalogue() async throws {
         try await server.withDatabase { database in

@@ -6,7 +6,7 @@ import Testing
 @Suite("The log while the database is away")
 struct OutageLogTests {
     @Test(
-        "However often it is tried, nothing is said twice",
+        "Repeated attempts to connect do not log the same line twice",
         arguments: [
             (["serve", "--listen", "127.0.0.1:0"], 24), (["follow", "--format", "ndjson"], 6),
             (["import", "nofile", "--every", "1s"], 6),
@@ -19,13 +19,13 @@ struct OutageLogTests {
             try await waitUntil { port.attempts >= attempts }
             kill(process, SIGTERM)
         }
-        // Without the time.
+        // The lines without their times.
         let lines = outcome.errors.split(separator: "\n").map { $0.trimmingPrefix(#/\d\S+Z /#) }
         #expect(lines.contains { $0.contains("server closed the connection") }, "\(outcome.errors)")
         #expect(Set(lines).count == lines.count && lines.count <= 5, "\(outcome.errors)")
     }
 
-    @Test("A server whose login lacks the role says what to grant, and ends")
+    @Test("A server whose login lacks the role prints what to grant, and ends")
     func rights() async throws {
         try await TestServer.shared.withRoles { roles in
             let quakes = QuakesCommand(["DATABASE_URL": roles.login(.report).url])

@@ -13,7 +13,7 @@ struct PoolerTests {
     private static let reason =
         "a pooler there gives each transaction another session, and this needs one that stays; connect to the server directly, or set the pooler's pool_mode to session"
 
-    /// Runs `body` with a database, and the same by way of a pooler.
+    /// Runs `body` with a database, and with the same database through a pooler.
     private func withPooler(
         _ mode: Pooler.Mode, _ settings: [String] = [],
         _ body: (_ database: TestDatabase, _ pooled: TestDatabase) async throws -> Void
@@ -25,7 +25,7 @@ struct PoolerTests {
         }
     }
 
-    @Test("In transaction mode, what needs a session ends with 69, says why, and changes nothing")
+    @Test("In transaction mode, a command that needs a session ends with 69, says why, and changes nothing")
     func refused() async throws {
         try await withPooler(.transaction) { database, pooled in
             let quakes = QuakesCommand(["DATABASE_URL": pooled.url])
@@ -48,14 +48,14 @@ struct PoolerTests {
         }
     }
 
-    /// A pool that uses its sessions in turn, so that the second connection never gets the first one's.
+    /// A pool that uses its sessions in turn, so that the second connection never gets the session of the first one.
     ///
     /// connection: asks for its process: 1             listens: 1          waits, and has no session
     /// second:                              asks: 2                notifies: 2
-    @Test("In transaction mode, a pool whose sessions look the same by chance does not deceive")
+    @Test("In transaction mode, a pool is recognized even if successive queries happen to use the same session")
     func roundRobin() async throws {
         try await withPooler(.transaction, ["server_round_robin = 1"]) { _, pooled in
-            // Two transactions at once take two sessions.
+            // Two concurrent transactions need two sessions.
             try await pooled.withConnection { one in
                 try await one.transaction(to: "hold a session") {
                     _ = try await pooled.query("select")
@@ -116,7 +116,7 @@ struct PoolerTests {
     }
 
     @Test(
-        "In transaction mode, everything else gives what it gives without a pooler",
+        "In transaction mode, all other commands give the same output as without a pooler",
         arguments: [
             ["list"], ["list", "--format", "json"], ["list", "--as-of", "1"], ["changes"],
             ["changes", "--format", "ndjson"], ["report"], ["report", "event"], ["report", "import_run"],

@@ -12,7 +12,7 @@ struct ScheduleTests {
     private var random = SplitMix64(seed: 1)
 
     @Test(
-        "Runs begin at the interval, however long they take; after one that takes longer, the next begins at once"
+        "Runs begin at the interval, regardless of their length; after a run longer than it, the next begins immediately"
     )
     mutating func steady() {
         var schedule = Schedule(every: .seconds(60))
@@ -22,7 +22,7 @@ struct ScheduleTests {
         #expect(long == start + .seconds(90))
     }
 
-    @Test("A service is asked a little later each time, so that not all the world asks at once")
+    @Test("A random delay is added to the interval of a service, so that not all installations ask at the same time")
     mutating func jitter() {
         var schedule = Schedule(every: .seconds(300), jitter: .seconds(30))
         let waits = (0..<20).map { _ in
@@ -42,7 +42,7 @@ struct ScheduleTests {
         #expect(sooner == start + .seconds(60))
     }
 
-    @Test("A feed that its server calls fresh for years is requested after 15 minutes, or at the interval")
+    @Test("A feed that its server calls fresh for years is requested after 15 minutes, or at the interval if that is longer")
     mutating func freshForYears() {
         for (every, wait) in [(60, 900), (3600, 3600)] {
             var schedule = Schedule(every: .seconds(every))
@@ -54,7 +54,7 @@ struct ScheduleTests {
         }
     }
 
-    @Test("A wait that a server asks for is kept, for at most a day")
+    @Test("The wait that a server asks for is respected, up to one day")
     mutating func leftAlone() {
         var schedule = Schedule(every: .seconds(60))
         for (asked, wait) in [(10, 60), (3600, 3600), (86_400, 86_400), (1 << 31, 86_400)] {
@@ -69,7 +69,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "A run that was not possible is tried again soon, after growing waits, which a successful run resets"
+        "A run that was not possible is repeated soon, after growing waits, which a successful run resets"
     )
     mutating func retried() {
         var schedule = Schedule(every: .seconds(3600))
@@ -87,7 +87,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "While the database is away, another one may take over any moment: it is asked for every 3 s at least"
+        "While the database is away, attempts are at most 3 s apart, because a standby may take over at any moment"
     )
     mutating func unreached() {
         var schedule = Schedule(every: .seconds(3600))
@@ -102,7 +102,7 @@ struct ScheduleTests {
         #expect(Schedule.Ending(unfit) == .notRun)
     }
 
-    @Test("A failure that repeats is said once in five minutes, also among others, and again after a success")
+    @Test("A repeated failure is logged once in five minutes, even among other failures, and again after a success")
     func repeatedFailure() {
         var repeated = RepeatedFailure()
         func said(_ text: String, after seconds: Int) -> Bool {
@@ -120,7 +120,7 @@ struct ScheduleTests {
         #expect(!repeated.isFailing && said("the database is away", after: 305))
     }
 
-    @Test("A source that another worker holds is asked for less and less often, at any interval")
+    @Test("A source that another worker holds is tried less and less often, at any interval")
     mutating func busy() {
         var schedule = Schedule(every: .seconds(1))
         let busy = Schedule.Ending.busy

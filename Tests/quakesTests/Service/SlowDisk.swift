@@ -2,8 +2,8 @@ import Foundation
 import Subprocess
 import TestSupport
 
-/// A disk that a program's temporary files are on, and that can stand still: a library in front of pwrite, for which the program
-/// waits as it would for the disk.
+/// A disk for a program's temporary files that a test can block. A preloaded library replaces pwrite and waits as a blocked disk
+/// would.
 struct SlowDisk {
     private let folder: URL
 
@@ -25,7 +25,7 @@ struct SlowDisk {
         }
         """#
 
-    /// Swift's toolchain brings it.
+    /// Swift's toolchain includes clang.
     static let canBeBuilt = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains
     {
         FileManager.default.isExecutableFile(atPath: "\($0)/clang")
@@ -45,7 +45,7 @@ struct SlowDisk {
 
     private func path(_ name: String) -> String { folder.appending(path: name).path }
 
-    /// Starts a program whose disk it is.
+    /// Starts a program that uses this disk.
     var launcher: [String] {
         [
             "env", "LD_PRELOAD=\(path("disk.so"))", "DISK_STOPPED=\(path("stopped"))",
@@ -56,6 +56,6 @@ struct SlowDisk {
     func stop() { _ = FileManager.default.createFile(atPath: path("stopped"), contents: nil) }
     func goOn() { try? FileManager.default.removeItem(atPath: path("stopped")) }
 
-    /// How many writes have begun since it stands still.
+    /// How many writes have been blocked.
     var waiting: Int { (try? Data(contentsOf: URL(filePath: path("waiting"))).count) ?? 0 }
 }

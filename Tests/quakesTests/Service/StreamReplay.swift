@@ -1,18 +1,18 @@
 import Foundation
 import TestSupport
 
-/// Applies the lines of `quakes follow --format ndjson` as docs/following.md tells a consumer to.
+/// Applies the lines of `quakes follow --format ndjson` by the rules for consumers in docs/following.md.
 struct StreamReplay {
     private(set) var rows: [String: NSDictionary] = [:]
     /// `token.ordinal` of each change that arrived.
     private(set) var changes: Set<String> = []
-    /// Lines that a killed process did not finish.
+    /// How many lines a killed process left unfinished.
     private(set) var tornLines = 0
     private(set) var lineCount = 0
-    /// The first line with a lower token than one before it in the same life.
+    /// The first line whose token is lower than an earlier one of the same life.
     private(set) var disorder: String?
 
-    /// - Parameter lives: the length of the stream when each life of the follower began.
+    /// - Parameter lives: The length of the stream at the beginning of each life of the follower.
     init(_ stream: Data, lives: [Int]) throws {
         var last = (token: 0, ordinal: 0)
         var lives = lives[...]
@@ -35,7 +35,7 @@ struct StreamReplay {
         }
     }
 
-    /// nil when the line is not complete.
+    /// Returns nil if the line is incomplete.
     private static func object(_ line: Data) -> [String: Any]? {
         do {
             return try JSONSerialization.jsonObject(with: line) as? [String: Any]
@@ -55,7 +55,7 @@ struct StreamReplay {
         }
     }
 
-    /// The rows that a replay should end with.
+    /// The rows with which a replay should end.
     static func table(of database: TestDatabase) async throws -> [String: NSDictionary] {
         let rows = try await database.with("-cTimeZone=UTC").query(
             "select code, to_jsonb(quake)::text as row from quake")

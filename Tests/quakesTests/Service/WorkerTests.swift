@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The executable as a service: as a daemon, beside another worker, and killed.
+/// The executable as a service: as a daemon, in competition with another worker, and killed.
 ///
 /// `QUAKES_STRESS_KILLS=100 swift test --filter WorkerTests` kills more often.
 @Suite("The worker as a service")
@@ -14,7 +14,7 @@ struct WorkerTests {
     private static let kills =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_KILLS"].flatMap { Int($0) } ?? 10
 
-    @Test("A daemon imports what is new, survives a restart of PostgreSQL, and ends with 0 on SIGTERM")
+    @Test("A daemon imports new events, survives a restart of PostgreSQL, and ends with 0 on SIGTERM")
     func daemon() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -33,7 +33,7 @@ struct WorkerTests {
                 feed.grow()
                 try await server.cluster.start()
                 try await waitUntil { try await database.quakes() == 3 }
-                // Either source can have brought all of them.
+                // One source may have brought all events, so wait until both have a run.
                 try await waitUntil {
                     try await database.query("select distinct source from import.run").count == 2
                 }
@@ -50,7 +50,7 @@ struct WorkerTests {
         let database = TestDatabase(url: server.url)
         let feed = GrowingFeed()
         try await TestFeedServer.run(answering: feed.answer(to:)) { http in
-            // The daemon's way to the server, which counts its attempts.
+            // The daemon connects through this proxy, which counts the attempts.
             let path = try SwallowingProxy(to: server.cluster.socketDirectory)
             let url = database.url.replacing(
                 /host=[^&]*/, with: "host=\(path.directory.replacing("/", with: "%2F"))")
@@ -60,7 +60,7 @@ struct WorkerTests {
                 try await waitUntil { path.connectionCount > 0 }
                 try await server.cluster.start()
                 let attempts = path.connectionCount
-                // The second of these was begun after the server had started.
+                // The second of these attempts began after the server had started.
                 try await waitUntil { path.connectionCount > attempts + 1 }
                 try await database.withConnection { _ = try await Migrator($0).migrate() }
                 try await waitUntil { try await database.quakes() == 1 }
@@ -71,7 +71,7 @@ struct WorkerTests {
         }
     }
 
-    @Test("If two workers import the same feed at once, one does the work and the other ends with 75")
+    @Test("If two workers import the same feed at the same time, one does the work and the other ends with 75")
     func twoWorkers() async throws {
         try await TestServer.shared.withDatabase { database in
             let feed = GrowingFeed()
@@ -97,7 +97,7 @@ struct WorkerTests {
     }
 
     @Test(
-        "A run whose source says nothing is recorded when it is given up or stopped",
+        "A run whose source does not respond is recorded when it times out or is stopped",
         arguments: [false, true], [false, true])
     func silentSource(isKnown: Bool, isStopped: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -128,7 +128,7 @@ struct WorkerTests {
         }
     }
 
-    @Test("A source that says nothing from a daemon's first turn on is missed by status --max-age")
+    @Test("status --max-age reports a source that has not responded since the daemon started")
     func silentFromTheFirst() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(script: [.silent]) { http in
@@ -146,16 +146,16 @@ struct WorkerTests {
     }
 
     @Test(
-        "A second daemon waits for the first one's end, and says so once", arguments: ["/changes", "/feed"])
+        "A second daemon waits until the first one ends, and says so once", arguments: ["/changes", "/feed"])
     func twoDaemons(path: String) async throws {
         let cluster = try await TemporaryServer.start()
         let database = TestDatabase(url: cluster.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
-        // The second one's way to the server, which counts its attempts.
+        // The second daemon connects through this proxy, which counts the attempts.
         let way = try SwallowingProxy(to: cluster.cluster.socketDirectory)
         let url = database.url.replacing(
             /host=[^&]*/, with: "host=\(way.directory.replacing("/", with: "%2F"))")
-        // The client that asks holds the source from then on.
+        // Once the first daemon has made its request, it holds the source.
         try await TestFeedServer.run(script: [.silent]) { http in
             let arguments = ["import", http.url(path), "--every", "0.1s", "--database"]
             let first = try await QuakesCommand().run(arguments + [database.url]) { first in
@@ -178,7 +178,7 @@ struct WorkerTests {
     /// second:      begins run 2 ───────────────────────────── is stopped: cancelled
     /// third:                   begins run 3         run 4                            run 5
     ///                          both live: stay      one of them lives: stay          none lives: closes run 1
-    @Test("A killed run from standard input is closed once no other reads from there, and none that lives")
+    @Test("A dead run from standard input is closed once every other such run has ended; a live run never is")
     func killedFromStandardInput() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -194,7 +194,7 @@ struct WorkerTests {
                     #expect(try await database.outcomes() == ["running", "running", "done"])
 
                     kill(first, SIGKILL)
-                    // Its session ends when the server notices.
+                    // The session of the first worker ends when the server notices its death.
                     try await waitUntil { try await database.advisoryLocks() == 1 }
                     try await importAgain()
                     #expect(try await database.outcomes() == ["running", "running", "done", "done"])
@@ -210,7 +210,7 @@ struct WorkerTests {
         }
     }
 
-    @Test("A daemon leaves a server alone for as long as it asks, and says so")
+    @Test("A daemon respects the wait that a server asks for, and logs it")
     func leftAlone() async throws {
         try await TestServer.shared.withDatabase { database in
             let feed = GrowingFeed()
@@ -246,10 +246,10 @@ struct WorkerTests {
         }
     }
 
-    /// Each life ends in the middle: while it waits for the feed, or for the key of an event in a random batch, which
-    /// another session holds.
+    /// Each life ends while the worker waits for the feed, or for the key of an event in a random batch, which another session
+    /// holds.
     @Test(
-        "Killed or stopped at random moments, it loses no record and leaves no lock and no unfinished run"
+        "A worker that is killed or stopped at random loses no record, and leaves no lock and no unfinished run"
     )
     func killed() async throws {
         var random = seededRandom()
@@ -264,7 +264,7 @@ struct WorkerTests {
                 for life in 0..<Self.kills {
                     let signal = life.isMultiple(of: 2) ? SIGKILL : SIGTERM
                     let code = feed.grow(at: random.below(3000))
-                    // The first two wait for the key.
+                    // The first two lives wait for the key.
                     let isFetching = life > 1 && random.below(4) == 0
                     isHeld.withLock { $0 = isFetching }
                     let requests = http.requests.count
@@ -287,9 +287,9 @@ struct WorkerTests {
                         #expect(status == 128 + signal)
                         try await holder.execute(script: "rollback", to: "let go")
                     }
-                    // The backend of a worker that was killed goes when it notices.
+                    // The backend of a killed worker ends when it notices.
                     try await waitUntil { try await database.advisoryLocks() == 0 }
-                    // The next one has closed the run of one that was killed.
+                    // The next worker has closed the run of a killed one.
                     outcomes = outcomes.map { $0 == "running" ? "failed" : $0 }
                     outcomes.append(signal == SIGTERM ? "cancelled" : "running")
                     #expect(try await database.outcomes() == outcomes)
@@ -306,13 +306,13 @@ struct WorkerTests {
     }
 }
 
-/// A feed that gains events on request.
+/// A feed to which a test adds events.
 private final class GrowingFeed: Sendable {
     private let codes: Mutex<[String]>
 
     init(_ count: Int = 1) { codes = Mutex((0..<count).map { "\($0)" }) }
 
-    /// Puts another event at a place; returns its code.
+    /// Adds another event at this place, and returns its code.
     @discardableResult
     func grow(at place: Int = 0) -> String {
         codes.withLock { codes in
@@ -330,7 +330,7 @@ private final class GrowingFeed: Sendable {
 }
 
 extension TestDatabase {
-    /// How each run ended, in their order.
+    /// The outcome of each run, in order.
     fileprivate func outcomes() async throws -> [String] {
         try await query("select outcome from import.run order by id").map { try $0.decode("outcome") }
     }

@@ -2,11 +2,11 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 
-/// The response to one request: all of it at once, or its head and then its body piece by piece.
+/// Writes the response to one request: all of it at once, or its head and then its body piece by piece.
 struct Output: ~Copyable {
     private var writer: ResponseWriter?
     private var body: (any ResponseBodyWriter)?
-    /// What the client is told; 0 before the head is written.
+    /// The response's status code; 0 before the head is written.
     private(set) var status = 0
     private(set) var lastWrite = ContinuousClock.now
 
@@ -14,7 +14,7 @@ struct Output: ~Copyable {
         self.writer = consume writer
     }
 
-    /// Whether it is too late for another answer.
+    /// Whether the head was written, so that another answer is no longer possible.
     var hasBegun: Bool { status != 0 }
 
     /// - Parameter bytes: nil for a response without a body.

@@ -3,21 +3,22 @@ import NIOPosix
 import QuakeStore
 import Synchronization
 
-/// Bytes between a database session that writes them and clients that read them, each as fast as it can.
+/// A buffer between a database session that writes bytes and clients that read them, each at its own speed.
 ///
-/// The last piece is in memory. Those before it wait in a temporary file without a name, unless all readers have them, so the
-/// session is free as soon as the database is done. Without readers, nothing can be written any more.
+/// The last piece is in memory. Earlier pieces are in a temporary file without a name while a reader may still need them, so the
+/// session is free as soon as the database is done. Once all readers have left, writing fails.
 ///
-/// Nothing waits for the disk or for room under the lock: that would block the few threads of all answers.
+/// No code waits for the disk or for the quota while it holds the lock, because that would block the few threads that send all
+/// answers.
 final class Spool: Sendable {
     private let quota: SpoolQuota
-    /// Whether everyone reads from the beginning, whenever they come. Otherwise there is one reader, and what it has read is
-    /// given up.
+    /// Whether readers can join at any time and read from the beginning. Otherwise there is one reader, and bytes that it has
+    /// read are dropped.
     private let isShared: Bool
     private let state = Mutex(State())
 
     private struct State {
-        /// Has the bytes from `fileStart` to `lastStart`; nil if there are none.
+        /// Contains the bytes from `fileStart` to `lastStart`; nil if there are none.
         var file: TemporaryFile?
         var fileStart = 0
         var lastStart = 0
@@ -25,7 +26,7 @@ final class Spool: Sendable {
         var end: Result<Void, any Error>?
         var readers: [Int: Place] = [:]
         var newestID = 0
-        /// When a reader last took something, or had everything.
+        /// When a reader last took bytes, or had none left to take.
         var lastTaken = ContinuousClock.now
 
         /// How many bytes were written.
@@ -38,13 +39,13 @@ final class Spool: Sendable {
         func wakeAll() { for place in readers.values { place.news.wake() } }
     }
 
-    /// How far a reader is.
+    /// A reader's position, and how to reach its client.
     private struct Place {
         var offset = 0
         var isPoked = false
         let closing: @Sendable () -> Void
         let abandoned: @Sendable () -> Void
-        /// Comes when there may be something to read.
+        /// Wakes the reader when there may be something to read.
         let news: Signal
     }
 
@@ -58,11 +59,11 @@ final class Spool: Sendable {
 
     var hasWritten: Bool { state.withLock { $0.size > 0 } }
 
-    /// Writes at the end. One thread at a time may do this.
+    /// Appends bytes. Only one thread at a time may call this.
     ///
     /// - Parameter isLast: whether no further bytes will come.
-    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when there is no room for it;
-    ///   `CancellationError` when it has no readers left.
+    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when the quota has no room for it;
+    ///   `CancellationError` when the spool has no readers left or has ended.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         guard !bytes.isEmpty else { return isLast ? finish() : () }
         let unread = try state.withLock { state in
@@ -103,7 +104,7 @@ final class Spool: Sendable {
         state.file = nil
     }
 
-    /// No further bytes will come. An error is thrown to the readers behind those that are there.
+    /// Ends the spool: no further bytes will come. Readers get the bytes that were written, and then the error if there is one.
     func finish(_ error: (any Error)? = nil) {
         state.withLock { state in
             if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
@@ -113,7 +114,8 @@ final class Spool: Sendable {
 
     // MARK: Slow clients
 
-    /// How long no reader has taken anything; nil if one of them has everything and waits for the database.
+    /// How long no reader has taken any bytes. nil if there are no readers, or if a reader has taken all bytes so far and waits
+    /// for the database.
     func standstill(_ now: ContinuousClock.Instant) -> Duration? {
         state.withLock { state in
             let isWaitedFor = state.end == nil && state.readers.values.contains { $0.offset == state.size }
@@ -121,9 +123,9 @@ final class Spool: Sendable {
         }
     }
 
-    /// Disconnects all clients that read it.
+    /// Disconnects all clients that read this spool.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: how many clients were disconnected.
     func drop() -> Int {
         let readers = state.withLock { $0.readers }
         for (id, place) in readers {
@@ -135,16 +137,16 @@ final class Spool: Sendable {
 
     // MARK: The reading side
 
-    /// One client that reads. It has to leave.
+    /// A client that reads the spool. Call `leave()` when the client is done.
     struct Reader: Sendable {
         fileprivate let spool: Spool
         fileprivate let id: Int
         fileprivate let news = Signal()
 
-        /// The next bytes; nil at the end; none when it was poked.
+        /// The next bytes; nil at the end; empty after a call of `poke()`.
         ///
-        /// - Throws: what the writing side failed with; `TemporaryFileError` when the temporary file cannot be read;
-        ///   `CancellationError`, also when it has left.
+        /// - Throws: the error with which the writing side ended; `TemporaryFileError` when the temporary file cannot be read;
+        ///   `CancellationError` when the task is cancelled or the reader has left.
         func next() async throws -> ByteBuffer? {
             while true {
                 try Task.checkCancellation()
@@ -160,7 +162,7 @@ final class Spool: Sendable {
             }
         }
 
-        /// Whether it has read all, and nothing went wrong.
+        /// Whether the reader has taken all bytes, and the writing side ended without an error.
         var isAtEnd: Bool {
             spool.state.withLock { state in
                 guard case .success? = state.end else { return false }
@@ -168,7 +170,7 @@ final class Spool: Sendable {
             }
         }
 
-        /// Wakes it if it waits.
+        /// Ends the wait in `next()`, which then returns empty bytes.
         func poke() {
             spool.state.withLock { state in
                 state.readers[id]?.isPoked = true
@@ -179,11 +181,11 @@ final class Spool: Sendable {
         func leave() { spool.leave(id) }
     }
 
-    /// Adds a reader from the beginning.
+    /// Adds a reader that starts at the beginning.
     ///
     /// - Parameters:
-    ///   - closing: closes the connection of a client that has to go because it is slow.
-    ///   - abandoned: called if the client was the last one to leave.
+    ///   - closing: closes the client's connection; called if the client is too slow.
+    ///   - abandoned: called if this reader is the last one to leave.
     /// - Returns: nil if the writing side failed or all readers have left.
     func reader(
         closing: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void = {}
@@ -200,7 +202,7 @@ final class Spool: Sendable {
     private enum Taken {
         case bytes(ByteBuffer)
         case part(TemporaryFile, Range<Int>)
-        /// There are none yet.
+        /// No further bytes were written yet.
         case nothing
         case end
     }

@@ -1,8 +1,9 @@
 import Synchronization
 
-/// How much of all answers and streams together may wait for clients in temporary files.
+/// Limits how many bytes of all answers and streams together may wait for clients in temporary files.
 ///
-/// When the quota is used up, the spool goes that costs most, with its clients: most bytes times the longest standstill.
+/// When the quota is used up, the clients of the costliest spool are disconnected. A spool's cost is its bytes times the duration
+/// of its standstill.
 final class SpoolQuota: Sendable {
     private let limit: Int
     private let metrics: Metrics
@@ -10,7 +11,7 @@ final class SpoolQuota: Sendable {
 
     private struct State {
         var bytes = 0
-        /// Those that have bytes.
+        /// The spools that have bytes in their files.
         var spools: [ObjectIdentifier: (spool: Spool, bytes: Int)] = [:]
     }
 

@@ -4,12 +4,12 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// A pass that is read from the database for the clients that need it, and waits for all of them. It ends when the last of them
+/// A pass that is read from the database for all clients that need it, each at its own pace. It is given up when the last of them
 /// has left.
 final class CatchUp: ReaderView {
     let start: ChangesRequest.Start
     let form: StreamForm
-    /// That of the live passes when it was begun.
+    /// The epoch of the live passes when this catch-up began.
     let epoch: Int
     let spool: Spool
     private let ended: @Sendable (CatchUp) -> Void
@@ -24,7 +24,7 @@ final class CatchUp: ReaderView {
 
     private static let pieceSize = 64 << 10
 
-    /// - Parameter ended: called when it has no readers left.
+    /// - Parameter ended: called when the catch-up has no readers left.
     init(
         _ start: ChangesRequest.Start, _ form: StreamForm, epoch: Int, in quota: SpoolQuota,
         ended: @escaping @Sendable (CatchUp) -> Void
@@ -38,12 +38,12 @@ final class CatchUp: ReaderView {
         state.withLock { $0.reading = task }
     }
 
-    /// Adds a reader from the beginning.
+    /// Adds a reader that starts at the beginning.
     ///
     /// - Parameters:
-    ///   - ring: where the reader continues at the end.
-    ///   - closing: closes the connection of a client that has to go because it is slow.
-    /// - Returns: nil if no reader can continue from its end, or it was given up.
+    ///   - ring: the live passes, in which the reader continues afterwards.
+    ///   - closing: closes the client's connection; called if the client is too slow.
+    /// - Returns: nil if the live passes do not continue from the end of the pass, or if the catch-up was given up.
     func reader(leadingTo ring: LiveRing, closing: @escaping @Sendable () -> Void) -> Spool.Reader? {
         if let (position, signature) = reached,
             ring.place(after: position, of: signature, epoch: epoch) == nil
@@ -57,13 +57,13 @@ final class CatchUp: ReaderView {
         }
     }
 
-    /// The position at the end of the pass, and the table's signature in it; nil as long as it has none.
+    /// The position at the end of the pass, and the table's signature in it; nil until the pass was read to its end.
     var reached: (position: Position, signature: String)? { state.withLock { $0.reached } }
 
-    /// Reads the pass, unless it is longer than this.
+    /// Reads the pass, unless it has more changes than `limit`.
     ///
-    /// - Returns: false if it is longer.
-    /// - Throws: `StandbyBehind` without patience.
+    /// - Returns: false if it has more changes; nothing was read then.
+    /// - Throws: `StandbyBehind` if `patience` is nil and the database is a hot standby that is behind the client's position.
     func read(
         over connection: Connection, upTo limit: Int?, patience: Duration?, logger: Logger
     ) async throws -> Bool {
@@ -77,7 +77,7 @@ final class CatchUp: ReaderView {
             return false
         }
         state.withLock { $0.position = position }
-        // What it writes may wait for room, or for the disk: on the connection's thread, where nothing else waits with it.
+        // Writing may wait for the quota or for the disk, so this runs on the connection's thread, where it blocks nothing else.
         _ = try await connection.run { connection in
             try await applyPass(over: connection, patience: patience, logger: logger)
         }

@@ -3,10 +3,10 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// Reads from the database the changes that clients have missed: once for all that have missed the same.
+/// Reads missed changes from the database, once for all clients that have missed the same changes.
 ///
-/// Short reads have another lane than long ones, so that a client which was away for a moment never waits for a snapshot or a
-/// long stretch of the history.
+/// Short reads and long reads use different lanes, so a client that was away for a moment never waits for a snapshot or a long
+/// stretch of the history.
 final class CatchUps: Sendable {
     private let live: LiveChanges
     private let quota: SpoolQuota
@@ -26,17 +26,18 @@ final class CatchUps: Sendable {
     ) {
         (self.live, self.quota, self.sessions) = (live, quota, sessions)
         self.settings = settings
-        // A single client's trouble is not worth a line.
+        // A problem of a single client is not worth a line in the log.
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         self.logger = quiet
     }
 
-    /// Lets a client read a pass from this start on. Others may have begun it before, as long as a client can continue from its end.
+    /// Adds a client that reads a pass from this start. It joins a pass that was begun for other clients, if it can continue in
+    /// the live passes after the end of that pass.
     ///
     /// - Parameters:
-    ///   - rateLimitKey: the address whose limits it counts against.
-    ///   - closing: closes the connection of a client that has to go because it is slow.
+    ///   - rateLimitKey: the address whose limits the pass counts against.
+    ///   - closing: closes the client's connection; called if the client is too slow.
     func reader(
         _ start: ChangesRequest.Start, _ form: StreamForm, for rateLimitKey: ClientAddress?,
         closing: @escaping @Sendable () -> Void
@@ -44,7 +45,7 @@ final class CatchUps: Sendable {
         let key = Key(start: start, form: form)
         let ring = live.ring
         return try current.withLock { current in
-            // The present moment is another one for each who asks.
+            // `now` is a different moment for each client.
             if start != .now, let known = current[key],
                 let reader = known.reader(leadingTo: ring, closing: closing)
             {
@@ -64,13 +65,14 @@ final class CatchUps: Sendable {
 
     private func read(_ catchUp: CatchUp, for rateLimitKey: ClientAddress?) async {
         do {
-            // A client that has followed elsewhere may be ahead of a standby. Waiting holds no session.
+            // A client that has followed another server may be ahead of this hot standby. While it waits for the standby, it
+            // holds no session.
             let end = ContinuousClock.now + settings.behindTime
             while true {
                 let isEarly = ContinuousClock.now < end
                 do {
-                    // All rows are much, asked for or not. The database knows the size of a stretch of the
-                    // history.
+                    // A snapshot always uses the costly lane. For any other start, the short lane first asks the database how
+                    // many changes have to be read, and reads them if they are few.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
                         isRead = try await read(catchUp, .short, patience: nil, for: rateLimitKey)
@@ -93,7 +95,7 @@ final class CatchUps: Sendable {
     }
 
     /// - Returns: false if the pass is too long for the short lane, and was not read.
-    /// - Throws: `StandbyBehind` without patience; `Refusal` 503 when the lane's time is up.
+    /// - Throws: `StandbyBehind` if `patience` is nil and a hot standby is behind; `Refusal` 503 when the lane's time is up.
     private func read(
         _ catchUp: CatchUp, _ lane: Lane, patience: Duration?, for rateLimitKey: ClientAddress?
     ) async throws -> Bool {

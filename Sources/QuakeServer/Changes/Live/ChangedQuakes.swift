@@ -1,19 +1,19 @@
 import Feed
 import QuakeStore
 
-/// The events of a pass's changes, as they were before all of them and as they are after them: what filters are applied to.
+/// The events that a pass changes, as they were before the pass and as they are after it. Filters are applied to these.
 struct ChangedQuakes: Sendable {
     private var images: [(first: Quake?, last: Quake?)] = []
-    /// The event of each change, by its place among the images.
+    /// For each change, the index of its event in `images`.
     private var changed: [Int32] = []
-    /// The events as far as their changes are known.
+    /// The events while changes are still being appended. `finish` turns them into `images`.
     private var events: [Event] = []
     private var places: [ExactText: Int32] = [:]
 
     private struct Event {
         let wasThere: Bool
         var last: Quake?
-        /// What was overwritten, the earliest value of each property.
+        /// The values that were overwritten: for each changed property, the earliest one.
         var overwritten: [(property: Property, value: Quake.Value)] = []
 
         var first: Quake? {
@@ -23,7 +23,7 @@ struct ChangedQuakes: Sendable {
             return first
         }
 
-        /// Throws only for a required property that is null.
+        /// An event without values. It is never nil, because the initializer only throws if a required property is null.
         private static let blank = try? Quake { $0.isRequired ? .text("") : .null }
     }
 
@@ -47,7 +47,7 @@ struct ChangedQuakes: Sendable {
         (events, places) = ([], [:])
     }
 
-    /// About how much memory it takes.
+    /// The approximate memory use, in bytes.
     var size: Int { images.count * 2 * Property.count * MemoryLayout<Quake.Value>.stride + 4 * changed.count }
 
     func selected(by selection: QuakeSelection) -> SelectedChanges {
@@ -60,7 +60,8 @@ struct ChangedQuakes: Sendable {
     }
 }
 
-/// Which changes of a pass a filter selects: two bits for each.
+/// Which changes of a pass a filter selects, as two bits for each change: whether the event matches before or after the pass, and
+/// whether it matches after the pass.
 struct SelectedChanges: Sendable {
     private var ever: [UInt64] = []
     private var now: [UInt64] = []

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Runs work on an event loop round-robin by group, and within a group in order. It is used on its event loop only.
+/// Runs work on an event loop, round-robin by group, and in order within a group. Use it on its event loop only.
 final class FairScheduler<Group: Hashable, Taker>: Sendable {
     private let eventLoop: any EventLoop
     private let take: @Sendable (Taker) -> Void
@@ -11,7 +11,7 @@ final class FairScheduler<Group: Hashable, Taker>: Sendable {
         var takers = FairQueue<Group, Taker>()
     }
 
-    /// How long turns are taken before the loop looks at its sockets.
+    /// How long turns may run before the event loop serves its sockets again.
     private static var time: TimeAmount { .milliseconds(5) }
     private static var pause: TimeAmount { .milliseconds(1) }
 
@@ -20,7 +20,7 @@ final class FairScheduler<Group: Hashable, Taker>: Sendable {
         waiting = NIOLoopBoundBox.makeBoxSendingValue(Waiting(), eventLoop: eventLoop)
     }
 
-    /// Adds one who takes a turn after all others of its group.
+    /// Queues a turn behind all other turns of the same group.
     func append(_ taker: Taker, of group: Group) {
         waiting.value.takers.append(taker, of: group)
         guard !waiting.value.areTakingTurns else { return }
@@ -28,8 +28,8 @@ final class FairScheduler<Group: Hashable, Taker>: Sendable {
         eventLoop.assumeIsolated().execute { self.takeTurns() }
     }
 
-    /// An event loop does not look at its sockets while a task is ready. So the next turns come a moment later, by when it should be
-    /// done with those of others.
+    /// An event loop does not serve its sockets while a task is ready. So the remaining turns are scheduled for a moment later,
+    /// by when the loop should have served the sockets of others.
     private func takeTurns() {
         let end = NIODeadline.now() + Self.time
         while let taker = waiting.value.takers.popFirst() {

@@ -4,17 +4,18 @@ import NIOCore
 import QuakeStore
 import Synchronization
 
-/// What is new, for all clients that are connected: the process reads each pass once, and all who ask the same get the same
-/// bytes.
+/// New changes for all connected clients. The process reads each pass once, and clients with the same form get the same bytes.
 ///
 /// ## Who owns what
-/// - **A pass** is kept here once, as lines, for a while: up to `passSize` bytes of all passes, the newest one last. A client
-///   is a place in them. If it takes so long that its place is gone, it is dropped, and can resume from its last position.
-/// - **A filter** is applied to a pass once, on a separate queue, to values that the pass carries; client addresses take turns.
-///   What is kept of it are two bits for each change, with the pass. Clients without a filter do not wait for it.
-/// - **A piece** is what is written at once, some 32 KiB in one form. It is made when the first client needs it, and shared
-///   by all that are at the same place. A client has one piece at a time, so that memory does not grow with filters.
-/// - **What is not here** comes from the database, by `CatchUps`.
+/// - **A pass** is kept here once, as lines. The newest pass is always kept, and older ones for up to `passTime` and `passSize`
+///   bytes in total. A client has a place in the passes. If a client is so slow that its place is no longer kept, it is dropped,
+///   and can resume from its last position.
+/// - **A filter** is applied to a pass once, on a separate queue in which client addresses take turns. The pass carries the
+///   values that filters need, and keeps the result as two bits for each change. Clients without a filter do not wait for it.
+/// - **A piece** is a part of a pass in one form, about 32 KiB, that is written at once. It is made when the first client needs
+///   it, and shared by all clients at the same place. A client holds one piece at a time, so that memory does not grow with the
+///   number of filters.
+/// - **Changes that are not kept here** are read from the database by `CatchUps`.
 final class LiveChanges: ReaderView, Sendable {
     private let settings: ServerSettings
     let metrics: Metrics
@@ -22,16 +23,16 @@ final class LiveChanges: ReaderView, Sendable {
     private let state = Mutex(State())
     let pieces = LivePieces()
     private let filtering = DispatchQueue(label: "quakes.filters", qos: .utility)
-    /// The filters that are to be applied to a pass. Who asks may hold the lock of the state.
+    /// The filters that wait to be applied. They have a separate lock, because a caller may hold the lock of `state`.
     private let asked = Mutex(AskedFilters())
 
     private struct State {
         var ring = LiveRing()
-        /// Requests for a stream that are under way, whether they are live yet or not.
+        /// Streams and long polls under way, whether or not they are live yet.
         var clients = 0
         var filters = 0
         var loops: [ObjectIdentifier: LiveLoop] = [:]
-        /// Those who wait for a pass, or for their filter to be applied.
+        /// Long polls that wait for a pass, or for their filter to be applied.
         var waiting: [Int: (news: Signal, filter: ChangeFilter?)] = [:]
         var newestID = 0
         var isAway = false
@@ -50,9 +51,9 @@ final class LiveChanges: ReaderView, Sendable {
 
     // MARK: Clients
 
-    /// Counts a client, until `leave`.
+    /// Counts a client until `leave` is called.
     ///
-    /// - Throws: `Refusal` 503 if there is no room.
+    /// - Throws: `Refusal` 503 if the server is ending, or if too many clients follow the changes.
     func enter(_ form: StreamForm) throws {
         try state.withLock { state in
             guard !state.ring.isEnding else { throw Refusal.unavailable("The server is ending.") }
@@ -80,21 +81,21 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Lets every client come to the end of a pass, and no further.
+    /// Ends all streams. A client that has got a part of a pass still gets the rest of it.
     func end() {
         state.withLock { $0.ring.isEnding = true }
         wake { $0.goOn($1) }
     }
 
-    /// Lets go of all that holds on to this: the server has ended.
+    /// Drops the `LiveLoop`s, which refer back to this object, and the kept pieces. Called after the server has ended.
     func close() {
         state.withLock { $0.loops = [:] }
         pieces.forget()
     }
 
-    /// Hands over each client on its event loop, and wakes the waiting ones.
+    /// Calls `body` for each live client on its event loop, and wakes waiting polls.
     ///
-    /// - Parameter filters: only those who have one of these; nil for all.
+    /// - Parameter filters: only clients with one of these filters are called or woken; nil for all clients.
     private func wake(
         having filters: Set<ChangeFilter>? = nil, _ body: @escaping @Sendable (LiveClient, LiveRing) -> Void
     ) {
@@ -106,9 +107,9 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Waits for what may be new here, unless it is there already.
+    /// Waits until something may be new here. Returns at once if `isThere` finds it in the current passes.
     ///
-    /// - Parameter news: wakes the waiting one, also from elsewhere.
+    /// - Parameter news: ends the wait. Others can also wake it, such as a timer.
     func wait(_ news: Signal, _ filter: ChangeFilter?, unless isThere: (LiveRing) -> Bool) async {
         let id = state.withLock { state -> Int? in
             guard !state.ring.isEnding, !isThere(state.ring) else { return nil }
@@ -123,8 +124,9 @@ final class LiveChanges: ReaderView, Sendable {
 
     // MARK: Filters
 
-    /// What a filter selects of a pass. If that is not known yet, the clients with this filter are told soon. One address has
-    /// as many filters applied as it may have streams.
+    /// The changes of a pass that a filter selects. If they are not known yet, the filter is applied in the background, and the
+    /// clients with this filter are woken when that is done. An address may have as many filters applied to a pass as it may have
+    /// streams.
     func selected(
         by filter: ChangeFilter, of pass: LivePass, for rateLimitKey: ClientAddress?
     ) -> LivePass.Selected {
@@ -138,8 +140,8 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Applies the filters that are asked for. Their clients are woken every now and then, because going through all clients
-    /// for each filter would take longer than the filters.
+    /// Applies the waiting filters. Clients are woken every 50 ms at most, because visiting all clients after each filter would
+    /// take longer than applying the filters.
     private func applyFilters() {
         var applied: Set<ChangeFilter> = []
         var woken = ContinuousClock.now
@@ -161,14 +163,14 @@ final class LiveChanges: ReaderView, Sendable {
 
     func position() -> Position? { state.withLock { $0.ring.position } }
 
-    /// The table may be altered while the connection is lost.
+    /// Whether the table still has the shape of the kept passes. It may have been altered while the connection was lost.
     func accepts(_ table: TableShape) -> Bool {
         ring.signature.map { $0 == table.signature } ?? true
     }
 
     func apply(_ pass: Pass) async throws -> Position {
         let (hasClients, hasFilters) = state.withLock { state in
-            // Nothing is sent that would then be given up: new clients read from the history meanwhile.
+            // Without clients, no passes are kept. A client that comes meanwhile reads from the history.
             if state.clients == 0 { state.ring.clear() }
             return (state.clients > 0, state.filters > 0)
         }
@@ -218,7 +220,7 @@ final class LiveChanges: ReaderView, Sendable {
         wake { $0.goOn($1) }
     }
 
-    /// Continues elsewhere. Followers read the part in between from the history.
+    /// Continues at another position without the changes in between. Clients read those from the history.
     private func skip(to position: Position, _ signature: String) {
         let hasClients = state.withLock { state in
             state.ring.clear()
@@ -232,10 +234,10 @@ final class LiveChanges: ReaderView, Sendable {
         if hasClients { wake { $0.restart($1) } }
     }
 
-    /// Whether the clients have been told that the database is away.
+    /// Whether the clients have been told that the database is unreachable.
     var isAway: Bool { state.withLock { $0.isAway } }
 
-    /// The database has answered.
+    /// Notes that the database has answered, and drops old passes.
     func trim() {
         state.withLock { state in
             state.isAway = false
@@ -243,7 +245,7 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Tells the clients once that the database is away.
+    /// Tells the clients, once for each outage, that the database is unreachable.
     func tellOfOutage() {
         let isFirst = state.withLock { state in
             defer { state.isAway = true }

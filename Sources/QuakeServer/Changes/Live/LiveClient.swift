@@ -1,14 +1,15 @@
 import NIOCore
 import QuakeStore
 
-/// A client that is live: the passes go to its socket below everything that knows HTTP, as chunks of its body.
+/// A client that is live. Passes are written to its socket as chunks of the response body, below all handlers that know HTTP.
 ///
-/// It has one piece of a pass at a time: when that is written, the next one in its turn. It is used on its event loop only.
+/// It holds one piece of a pass at a time. When that piece is written, the client waits for its turn to get the next one. Use it
+/// on its event loop only.
 final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Whose address it has, as `Client.rateLimitKey` says.
+    /// The address whose limits the client counts against; see `Client.rateLimitKey`.
     let rateLimitKey: ClientAddress?
     private let form: StreamForm
     private let changes: LiveChanges
@@ -46,11 +47,11 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Follows from here on, until `end` is told why it ended.
+    /// Sends the passes after a position. When that ends, `end` is resumed with the reason.
     ///
     /// - Parameters:
-    ///   - signature: the table's, when the client got what it has.
-    ///   - epoch: that in which the position was read from the database; nil if the client names it.
+    ///   - signature: the table's signature when the client got its rows.
+    ///   - epoch: the epoch in which the position was read from the database; nil if the client named the position.
     func follow(
         after position: Position, of signature: String?, epoch: Int?,
         _ end: CheckedContinuation<LiveEnd, Never>
@@ -69,7 +70,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
 
-    /// Sends what the client can take, piece by piece, each when it is the client's turn.
+    /// Requests a turn to send the next piece. Drops a client that is so slow that its next pass is no longer kept.
     func goOn(_ ring: LiveRing) {
         guard let following else { return }
         if following.place.next < ring.first { return drop() }
@@ -132,8 +133,9 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         return nil
     }
 
-    /// Sends the client to the history, unless it has come as far as the passes go on from, and the table is still the same.
-    /// If it has got a part of a pass, it is dropped, and comes back.
+    /// Handles a gap between the passes so far and the next ones. The client has to read from the history, unless it has already
+    /// reached the position where the next passes begin and the table is still the same. A client that got only a part of a pass
+    /// is dropped, and can reconnect.
     func restart(_ ring: LiveRing) {
         guard let following else { return }
         guard following.place.line == nil else { return drop() }
@@ -145,12 +147,13 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         finish(.restart(after: reached))
     }
 
-    /// Shows the client that the stream is alive.
+    /// Sends a heartbeat if nothing was written for the heartbeat time.
     func beat(_ now: NIODeadline) {
         if now - lastWrite >= heartbeatTime { writeBetweenPasses(heartbeat, now) }
     }
 
-    /// A client that is in the middle of a pass has other news, and asks for the server's health by itself.
+    /// Tells the client that the database is unreachable. A client in the middle of a pass is not told, because it still gets
+    /// data, and asks for the server's health by itself.
     func tellOfOutage() { writeBetweenPasses(outage, .now()) }
 
     private func writeBetweenPasses(_ bytes: ByteBuffer, _ now: NIODeadline) {
@@ -178,9 +181,9 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 enum LiveEnd: Sendable {
-    /// Its connection is closed.
+    /// The client's connection is closed.
     case gone
     case ended
-    /// What follows this position has to be read from the history.
+    /// The changes after this position have to be read from the history.
     case restart(after: Position)
 }

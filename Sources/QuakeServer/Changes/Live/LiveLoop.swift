@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The live clients of one event loop. Everything but `eventLoop` is for that loop only.
+/// The live clients of one event loop. Only `eventLoop` may be used outside that loop.
 final class LiveLoop: Sendable {
     let eventLoop: any EventLoop
     private let changes: LiveChanges
@@ -37,10 +37,11 @@ final class LiveLoop: Sendable {
         members.value.beat = nil
     }
 
-    /// Lets a client send a piece. Addresses take turns, so that one with many streams costs the others no more than one with one.
+    /// Queues a client's turn to send a piece. Addresses take turns, so an address with many streams delays the others no more
+    /// than an address with one stream.
     func giveTurn(to client: LiveClient) { turns.append(client, of: client.rateLimitKey) }
 
-    /// Hands over each client, or each one with one of these filters, and the passes as they are now.
+    /// Calls `body` with the current passes for each client, or only for each client with one of these filters.
     func forEach(having filters: Set<ChangeFilter>?, _ body: (LiveClient, LiveRing) -> Void) {
         let ring = changes.ring
         for client in members.value.clients.values {

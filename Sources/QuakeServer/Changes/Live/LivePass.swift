@@ -2,33 +2,34 @@ import Feed
 import QuakeStore
 import Synchronization
 
-/// One pass of the process's follower, kept for its clients: the lines of its changes, once for all, and of each filter
-/// which of them it selects.
+/// One pass of the process's follower, kept for all clients: the lines of its changes, and for each filter which of them it
+/// selects.
 final class LivePass: Sendable {
     let number: Int
     let start: Position
     let end: Position
     let madeAt = ContinuousClock.now
     let lines: ChangeLines
-    /// What filters look at; nil if the pass was read without any.
+    /// The events that filters are applied to; nil if no client had a filter when the pass was read.
     private let quakes: ChangedQuakes?
     private let state = Mutex(State())
 
     private struct State {
-        /// By the filters' keys.
+        /// What each filter selects, by the filter's key.
         var selected: [ExactText: Selected] = [:]
-        /// How many of them each address asked for first.
+        /// How many of the filters each address was the first to ask for.
         var counts: [ClientAddress: Int] = [:]
         var size = 0
     }
 
-    /// About what an entry among the filters takes beside its key and its bits.
+    /// The approximate size of an entry in `selected` without its key and its bits, in bytes.
     private static let entrySize = 128
 
     enum Selected: Sendable {
         case soon
         case known(SelectedChanges)
-        /// It is not: what it would look at is not here, or one address asks for too many. The history has the answer.
+        /// The filter cannot be applied: the pass was kept without events for filters, or the address asks for too many filters.
+        /// The client has to read the changes from the history.
         case never
     }
 
@@ -40,11 +41,13 @@ final class LivePass: Sendable {
 
     var size: Int { lines.bytes.count + (quakes?.size ?? 0) + state.withLock { $0.size } }
 
+    /// The changes of this pass that a filter selects.
     ///
     /// - Parameters:
-    ///   - rateLimitKey: who asks; nil for those who are not told apart.
-    ///   - limit: how many filters one address may bring.
-    ///   - apply: called if the filter is new to this pass. It applies the filter elsewhere, because that may take long.
+    ///   - rateLimitKey: the address that asks; nil for clients without limits per address.
+    ///   - limit: how many filters one address may have applied.
+    ///   - apply: called if the filter is new to this pass. It must only schedule `apply(_:)` on another thread, because that may
+    ///     take long.
     func selected(
         by filter: ChangeFilter, for rateLimitKey: ClientAddress?, limit: Int, _ apply: () -> Void
     ) -> Selected {
@@ -63,7 +66,7 @@ final class LivePass: Sendable {
         return selected
     }
 
-    /// Applies a filter. Never on an event loop.
+    /// Applies a filter. This may take long, so never call it on an event loop.
     func apply(_ filter: ChangeFilter) {
         guard let selected = quakes?.selected(by: filter.selection) else { return }
         state.withLock { state in
@@ -72,12 +75,13 @@ final class LivePass: Sendable {
         }
     }
 
-    /// Writes some of the pass, whole lines: some 32 KiB.
+    /// Writes a part of the pass: whole lines, about 32 KiB in total.
     ///
     /// - Parameters:
-    ///   - selected: what the form's filter selects; nil for a form without one.
-    ///   - line: where to begin.
-    /// - Returns: what was written, and where to go on; nil after the pass's position, which comes last.
+    ///   - selected: what the form's filter selects; nil for a form without a filter.
+    ///   - line: the first line to write.
+    /// - Returns: the bytes, and the line to continue with. The line is nil once the bytes end with the pass's position, which
+    ///   comes last.
     func written(_ form: StreamForm, _ selected: SelectedChanges?, from line: Int) -> (
         bytes: [UInt8], next: Int?
     ) {

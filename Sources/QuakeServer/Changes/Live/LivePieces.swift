@@ -1,21 +1,21 @@
 import NIOCore
 import Synchronization
 
-/// Some of a pass in one form, as it stands in the body.
+/// A part of a pass in one form, as it is written to the response body.
 struct LivePiece: Sendable {
     let bytes: ByteBuffer
-    /// The line of the pass that follows; nil at its end.
+    /// The line of the pass that the next piece begins with; nil at the end of the pass.
     let next: Int?
 }
 
-/// The newest pieces: most clients are at the same place, and share them.
+/// A cache of the newest pieces. Most clients are at the same place, and share them.
 final class LivePieces: Sendable {
     private static let limit = 16 << 20
     private let kept = Mutex(Kept())
 
     private struct Kept {
         var pieces: [Key: LivePiece] = [:]
-        /// The oldest first.
+        /// The keys of `pieces`, the oldest first.
         var keys = CircularBuffer<Key>()
         var size = 0
 

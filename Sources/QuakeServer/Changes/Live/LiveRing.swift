@@ -7,7 +7,8 @@ struct LiveRing {
     var position: Position?
     /// The signature of the table in these passes; nil before the first one.
     var signature: String?
-    /// Changes whenever the passes do not follow on those before.
+    /// Increases when changes are skipped while clients are connected, so that the next pass does not continue where the last one
+    /// ended.
     var epoch = 0
     var isEnding = false
 
@@ -29,11 +30,11 @@ struct LiveRing {
         }
     }
 
-    /// Where a client at this position continues; nil if that is not known here.
+    /// Where in the passes a client at this position continues; nil if it has to read from the history first.
     ///
     /// - Parameters:
-    ///   - signature: the table's, when they got what they have.
-    ///   - epoch: that in which the position was read from the database; nil if a client names it.
+    ///   - signature: the table's signature when the client got its rows.
+    ///   - epoch: the epoch in which the position was read from the database; nil if the client named the position.
     func place(after position: Position, of signature: String?, epoch: Int?) -> LivePlace? {
         if let epoch {
             guard epoch == self.epoch else { return nil }
@@ -53,7 +54,7 @@ struct LiveRing {
 
     mutating func clear() { (first, passes) = (next, []) }
 
-    /// Drops what is old or too much. The newest pass stays.
+    /// Drops passes that are too old, and the oldest ones while there are too many or they are too large. The newest pass stays.
     mutating func trim(to limit: Int, after time: Duration) {
         var size = passes.reduce(0) { $0 + $1.size }
         let now = ContinuousClock.now
@@ -70,10 +71,10 @@ struct LiveRing {
 
 struct LivePlace {
     var next: Int
-    /// Where to go on in that pass; nil for its beginning.
+    /// The line to continue with in the pass `next`; nil for its beginning.
     var line: Int?
-    /// The end of the passes that were sent.
+    /// The end of the last pass that was sent completely.
     var reached: Position
-    /// The table's signature when the client got what it has.
+    /// The table's signature when the client got its rows.
     let signature: String?
 }

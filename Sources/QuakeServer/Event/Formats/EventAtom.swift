@@ -3,9 +3,9 @@ import PostgreSQL
 import QuakeML
 import XML
 
-/// Events as an Atom feed (RFC 4287) with GeoRSS, as the USGS's `.atom` feeds
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php). The USGS's events have its identifiers, and all others those of
-/// QuakeML.
+/// Events as an Atom feed (RFC 4287) with GeoRSS, like the USGS's `.atom` feeds
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php). Events of the USGS have the USGS's identifiers, and all others
+/// have those of QuakeML.
 struct EventAtom: EventEncoder {
     static let properties = EventSummary.properties
 
@@ -33,7 +33,7 @@ struct EventAtom: EventEncoder {
         bytes.append(text: "</id><title>")
         bytes.append(xmlText: event.title)
         bytes.append(text: "</title><updated>\(event.updated)</updated><link rel=\"alternate\" ")
-        // Each entry without content has such a link.
+        // An entry without content must have an alternate link (RFC 4287, 4.1.2).
         if let url = event.url {
             bytes.append(text: "type=\"text/html\" href=\"")
             bytes.append(xmlText: url)

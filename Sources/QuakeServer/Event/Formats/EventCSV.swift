@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// Events in the columns of the USGS's CSV. What summary feeds do not tell, such as errors, is empty.
+/// Events in the columns of the USGS's CSV. Columns that summary feeds do not report, such as errors, are empty.
 struct EventCSV: EventEncoder {
     static let properties: [Property] = [
         .time, .latitude, .longitude, .depth, .magnitude, .magnitudeType, .nst, .gap, .dmin, .rms, .net,

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// Writes events in one form, straight from their rows.
+/// Writes events in one format, directly from their rows.
 protocol EventEncoder: Sendable {
     static var properties: [Property] { get }
     /// Whether the columns of `EarthquakeGroup` follow those of the properties.

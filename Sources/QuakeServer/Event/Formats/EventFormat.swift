@@ -5,7 +5,7 @@ enum EventFormat: String, Sendable, CaseIterable {
     case geojson
     case kml
 
-    /// By its name, or by `quakeml`, which is another one of `xml` at the USGS.
+    /// Finds a format by its name, or `xml` by `quakeml`, which is the USGS's second name for it.
     init?(name: String) { self.init(rawValue: name == "quakeml" ? "xml" : name) }
 
     var contentType: String {

@@ -2,10 +2,10 @@ import Feed
 import PostgreSQL
 import QuakeStore
 
-/// Writes events as features of GeoJSON, as the USGS feeds have them, straight from the rows of a COPY
+/// Writes events as GeoJSON features in the form of the USGS's feeds, directly from the rows of a COPY
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing them gives the same events again.
 struct EventGeoJSON: EventEncoder {
-    /// The feeds' order of a feature's members.
+    /// The properties in the order in which the feeds write a feature's members.
     static let properties: [Property] = inFeed + [.extra, .longitude, .latitude, .depth, .code]
 
     private static let inFeed: [Property] = {
@@ -18,7 +18,7 @@ struct EventGeoJSON: EventEncoder {
         return known + Property.allCases.filter { $0.feedName != nil && !known.contains($0) }
     }()
 
-    /// The properties with what stands before their values.
+    /// The properties, each with the text that stands before its value.
     private static let members: [(name: [UInt8], kind: Property.Kind)] = inFeed.enumerated().map {
         index, property in
         (Array("\(index == 0 ? "" : ",")\"\(property.feedName ?? "")\":".utf8), property.kind)
@@ -29,20 +29,20 @@ struct EventGeoJSON: EventEncoder {
     var generated = Instant.now
     var api = EventAPI.version
     var limit: Int?
-    /// How many events were to be skipped; nil for a feed, which has all of its events.
+    /// How many events the request skips; nil for a feed, which never skips events.
     var offset: Int?
-    /// Whether the events are details of one that was asked for. A feature then has the list of products of the USGS's detail
-    /// documents, which clients expect there; it is empty, because the table has no products. And one event is a feature
-    /// alone, as at the USGS.
+    /// Whether this is the detail document of one requested event. A feature then has a list of products, which clients expect
+    /// from the USGS's detail documents; it is empty, because the table has no products. If there is one event, the document is
+    /// that feature alone, as at the USGS.
     var isDetail = false
-    /// The function of JavaScript that is called with the document; nil for the document itself.
+    /// The JavaScript function that is called with the document; nil for the plain document.
     var callback: String?
     var endsLine = false
-    /// Whether a feature has a property `earthquake`: the one that it describes together with others.
+    /// Whether a feature gets the property `earthquake`, if other events describe the same earthquake.
     var needsGroup = false
 
     private(set) var count = 0
-    /// The least longitude, latitude and depth, and the greatest. An unknown depth counts as 0.
+    /// The least and the greatest longitude, latitude and depth. An unknown depth counts as 0.
     private(set) var least = SIMD3<Double>(repeating: .infinity)
     private(set) var greatest = SIMD3<Double>(repeating: -.infinity)
 
@@ -71,7 +71,7 @@ struct EventGeoJSON: EventEncoder {
         if isDetail { bytes.append(text: ",\"products\":{}") }
         let start = bytes.count
         if let extra = try row.nextJSON(), extra.count > 2 {
-            // An object without its braces.
+            // The members of the object, without its braces.
             bytes.append(UInt8(ascii: ","))
             bytes.append(contentsOf: extra[1..<extra.count - 1])
         }
@@ -81,7 +81,7 @@ struct EventGeoJSON: EventEncoder {
         bytes.append(UInt8(ascii: "}"))
         guard needsGroup else { return }
         let group = try EarthquakeGroup(&row)
-        // It comes last, and belongs among the properties.
+        // The group's columns come last in the row, but its text belongs among the properties.
         if group.members.count > 1 {
             bytes.insert(contentsOf: ",\"earthquake\":\(group.json.jsonText)".utf8, at: start)
         }
@@ -161,7 +161,7 @@ extension [UInt8] {
 }
 
 extension EarthquakeGroup {
-    /// As `/changes` has it.
+    /// The earthquake in the form of `/changes`.
     fileprivate var json: JSONObject {
         [
             "code": code, "preferred": preferred, "magnitude_from": magnitudeFrom, "networks": networks,

@@ -2,9 +2,9 @@ import Feed
 import PostgreSQL
 import XML
 
-/// Events as placemarks of KML 2.2 (https://docs.ogc.org/is/07-147r2/07-147r2.html), as the USGS's `.kml` feeds
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/kml.php): coloured by age or by depth, larger with the magnitude, and in
-/// a folder for each day.
+/// Events as placemarks of KML 2.2 (https://docs.ogc.org/is/07-147r2/07-147r2.html), like the USGS's `.kml` feeds
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/kml.php). An icon's colour shows the age or the depth, its size shows the
+/// magnitude, and there is a folder for each day.
 struct EventKML: EventEncoder {
     static let properties = EventSummary.properties
 
@@ -12,13 +12,13 @@ struct EventKML: EventEncoder {
     let title: String
     let url: String
     let now: Instant
-    /// Whether there is a folder for each magnitude instead.
+    /// Whether there is a folder for each magnitude instead of each day.
     var groupsByMagnitude = false
     private(set) var folder: String?
 
     struct Form: Sendable, Equatable {
         var color = Color.age
-        /// Whether each event has its time, so that a globe can play them.
+        /// Whether each placemark has a time, so that a globe can play the events in their order.
         var isAnimated = false
     }
 
@@ -26,7 +26,7 @@ struct EventKML: EventEncoder {
         case age, depth
     }
 
-    /// The icon is one that programs for KML bring along.
+    /// The icon is one that KML programs already have.
     func head(of count: Int) -> String {
         let icon =
             "<IconStyle><Icon><href>http://maps.google.com/mapfiles/kml/shapes/shaded_dot.png</href></Icon></IconStyle>"
@@ -86,7 +86,7 @@ struct EventKML: EventEncoder {
         return magnitude < 0 ? "Magnitude <0" : "Magnitude \(Int(magnitude))"
     }
 
-    /// The colours and the classes of the USGS's legends: opacity, blue, green and red.
+    /// The colour of the event's class in the USGS's legends. The hexadecimal digits are opacity, blue, green and red.
     private func color(of event: EventSummary) -> String {
         switch form.color {
         case .age:

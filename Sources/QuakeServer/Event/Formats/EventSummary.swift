@@ -2,7 +2,7 @@ import Feed
 import PostgreSQL
 import XML
 
-/// The parts of an event that the formats for people show, in the words of the USGS's feeds.
+/// The parts of an event that formats for people show, worded as in the USGS's feeds.
 struct EventSummary {
     let code: [UInt8]
     let net: [UInt8]
@@ -16,9 +16,9 @@ struct EventSummary {
     let magnitude: Double?
     private let place: [UInt8]?
     private let feedTitle: [UInt8]?
-    /// The event's page, if it is an address of the web: a feed may name anything, such as a script.
+    /// The URL of the event's page. nil if it is not a web address, because a feed may contain anything there, such as a script.
     let url: [UInt8]?
-    /// Minutes from UTC to the local time.
+    /// The offset of the local time from UTC, in minutes.
     private let zone: Int64?
 
     static let properties: [Property] = [
@@ -43,7 +43,7 @@ struct EventSummary {
 
     var host: String? { FeedIdentity.host(of: url.map { String(decoding: $0, as: UTF8.self) }) }
 
-    /// Such as `M 4.9 - 128 km WSW of Port Orford, Oregon`.
+    /// The title, such as `M 4.9 - 128 km WSW of Port Orford, Oregon`.
     var title: [UInt8] {
         if let feedTitle { return feedTitle }
         var title = Array("M \(magnitude.map { rounded($0, 1) } ?? "?")".utf8)
@@ -51,7 +51,8 @@ struct EventSummary {
         return title
     }
 
-    /// A list of HTML: the time, there and in UTC, the place and the depth. It holds nothing but numbers.
+    /// An HTML list with the time in UTC and at the epicentre, the location and the depth. It contains no text of a feed, so it
+    /// needs no escaping.
     var list: String {
         let local = zone.map { zone in
             let minutes = abs(zone) % 60

@@ -2,10 +2,10 @@ import Feed
 import PostgreSQL
 import QuakeStore
 
-/// Events as the standard's text: 14 columns between vertical bars.
+/// Events in the text format of the FDSN standard: 14 columns separated by vertical bars.
 ///
-/// The table knows one network for each event, which is preferred: that is its author, its catalogue and its contributor. The
-/// magnitude of a merged earthquake may be another one's.
+/// The table has one network for each event, the preferred one. It fills the columns for author, catalogue and contributor. The
+/// magnitude of a merged earthquake may come from another network.
 struct EventText: EventEncoder {
     var needsGroup = false
 
@@ -23,7 +23,7 @@ struct EventText: EventEncoder {
         line.append(field: code)
         if let time = try row.nextInstant() {
             time.appendText(to: &line)
-            // Times are in UTC, and the standard's examples do not say so.
+            // Removes the `Z`: times are in UTC, and the standard's examples do not have it.
             line.removeLast()
         }
         line.append(UInt8(ascii: "|"))
@@ -48,7 +48,7 @@ struct EventText: EventEncoder {
 }
 
 extension [UInt8] {
-    /// A text and the bar behind it. A bar or a control character within the text becomes a space.
+    /// Appends a text and a bar. A bar or a control character within the text becomes a space.
     fileprivate mutating func append(field text: UnsafeRawBufferPointer?) {
         if let text {
             append(

@@ -17,7 +17,7 @@ struct EventXML: EventEncoder {
     func finish(_ bytes: inout [UInt8]) { bytes.append(text: QuakeML.tail) }
 }
 
-/// Earthquakes that are merged, from the rows of `SelectedQuakes.forEachSolution`.
+/// Merged earthquakes as QuakeML, from the rows of `SelectedQuakes.forEachSolution`.
 struct EarthquakeXML: EventEncoder {
     static let properties = EventXML.properties
 

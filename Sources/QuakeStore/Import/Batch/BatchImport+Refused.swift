@@ -2,8 +2,8 @@ import Feed
 import PostgreSQL
 
 extension BatchImport {
-    /// Finds each feature that the server refuses, and commits nothing. It takes one transaction for any number of them, unless the
-    /// server can't even read some: then the batch is halved until each of those is alone.
+    /// Finds each feature that the server refuses, and commits nothing. This takes one transaction for any number of refused
+    /// features, unless the server can't even read some of them: then the batch is halved until each of those is alone.
     func findRefused(_ records: [Int], _ batch: FeatureBatch, _ refused: inout Refused) async throws {
         do {
             for (index, error) in try await refusals(of: records, batch) {
@@ -22,7 +22,7 @@ extension BatchImport {
 
     /// Merges records one by one, and rolls everything back. A dry run only copies them.
     ///
-    /// - Returns: why the server refuses records, by their indices.
+    /// - Returns: the errors of the refused records, by the records' indices.
     private func refusals(of records: [Int], _ batch: FeatureBatch) async throws -> [Int: PostgresError] {
         do {
             return try await connection.write(to: "try a batch") { () -> [Int: PostgresError] in

@@ -9,15 +9,15 @@ struct BatchImport {
     let run: Int?
     let runningCounts: RunningCounts
 
-    /// Why the server refuses features, by their ordinals.
+    /// The rejections of features that the server refuses, by the features' ordinals.
     typealias Refused = [Int: Rejection]
 
-    /// Imports a batch and counts what happened.
+    /// Imports a batch and adds its counts.
     ///
-    /// If another transaction is in the way, the batch is repeated. A feature with a value that the server refuses is found
-    /// and rejected alone. If all features of the latest batch were new, these are likely to be new, too: they are first
-    /// inserted without comparing them with the table. If most were unchanged, or none has come yet, the server is asked
-    /// which of them it needs.
+    /// The batch is retried after a conflict with another transaction. If the server refuses a value, only the feature with that
+    /// value is rejected. If all features of the latest batch were new, the features of this batch are likely to be new, too:
+    /// they are first inserted without a comparison with the table. If most features of the latest batch were unchanged, or if
+    /// this is the first batch, the server is first asked which features it needs.
     func run(_ batch: FeatureBatch, _ settling: Settling) async throws {
         var refused = Refused()
         var expectsNew = runningCounts.latest.areAllNew && !settling.notesPresence && run != nil
@@ -30,8 +30,8 @@ struct BatchImport {
             {
                 expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {
-                // Without the refused ones, older features with the same codes take their places, and may be refused as
-                // well: from the second time on, all features are tried.
+                // Older features with the same codes replace the refused ones, and may be refused as well. So from the second
+                // time on, all features are tried.
                 let known = refused.count
                 let candidates =
                     refused.isEmpty
@@ -78,9 +78,9 @@ struct BatchImport {
         }
     }
 
-    /// Streams records into `incoming` and merges them. Counts those that were inserted, updated or older.
+    /// Streams records into `incoming` and merges them. Counts the records that were inserted, updated or older than the row.
     ///
-    /// - Parameter expectsNew: whether to stream them into the table itself, which fails when one of them exists already.
+    /// - Parameter expectsNew: whether to stream the records into the table itself, which fails if one of them exists already.
     private func take(
         _ records: [Int], of batch: FeatureBatch, _ settling: Settling, expectsNew: Bool
     ) async throws -> ImportCounts {
@@ -109,7 +109,7 @@ struct BatchImport {
         return counts
     }
 
-    /// Replaces the later versions that the service turned out not to have, unless there are so many that the brake applies.
+    /// Replaces versions in the table that are later than those of the service, unless there are so many that the brake applies.
     private func takeBack(
         _ counts: inout ImportCounts, of batch: FeatureBatch, _ settling: Settling, _ corrector: String
     ) async throws {
@@ -126,7 +126,8 @@ struct BatchImport {
         }
     }
 
-    /// The records that the table lacks, or has with other values. Asks about a few thousand at a time, to need little memory.
+    /// The records that the table lacks or has with other values. The server is asked about a few thousand records at a time,
+    /// which takes little memory.
     private func needed(
         _ records: [Int], of batch: FeatureBatch, _ settling: Settling
     ) async throws -> [Int] {
@@ -181,7 +182,7 @@ struct BatchImport {
         ) { writer in
             var rows = BinaryRows()
             for (feature, rejection) in rejections {
-                // A deletion does not say that the event exists.
+                // A rejected deletion does not say that its event exists, so its code is left out.
                 let code =
                     feature.isDeletion ? nil : try batch.withBytes(of: feature) { readableCode(of: $0) }
                 if code == nil, !feature.isDeletion { unreadable += 1 }

@@ -1,7 +1,7 @@
 /// Bytes that are written once and read back. Only the last few MiB stay in memory; older bytes are in a temporary file
 /// without a name, which disappears with the process. A small spool never touches the disk.
 ///
-/// What is appended in one piece can be read back in one piece.
+/// Bytes that were appended in one piece can be read back in one piece.
 final class BatchSpool {
     private let memoryLimit: Int
 
@@ -9,7 +9,7 @@ final class BatchSpool {
     /// The bytes before this offset are in the file, the others in `tail`.
     private var fileCount = 0
     private var tail: [UInt8] = []
-    /// The file's bytes once more, if they were read ahead.
+    /// A copy of the file's bytes, if they were read ahead.
     private var head: [UInt8] = []
 
     init(memoryLimit: Int) {
@@ -42,10 +42,10 @@ final class BatchSpool {
         return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
-    /// Reads the file's bytes at once, if they are no more than this: reading all pieces in another order would
-    /// otherwise read the file once for each of them.
+    /// Reads all of the file's bytes at once, if there are at most `limit`. Otherwise, reading the pieces in a different order
+    /// takes one read of the file for each piece.
     ///
-    /// - Parameter room: where to put them: it belongs to the spool until `removeAll` returns it.
+    /// - Parameter room: the buffer for the bytes. It belongs to the spool until `removeAll` returns it.
     /// - Throws: `TemporaryFileError` when the temporary file can't be read.
     func readAhead(atMost limit: Int, into room: inout [UInt8]) throws {
         guard let file, fileCount > 0, fileCount <= limit else { return }
@@ -54,7 +54,7 @@ final class BatchSpool {
         swap(&head, &room)
     }
 
-    /// Discards everything, but keeps the file for later use. Returns the room that it was given.
+    /// Discards everything, but keeps the file for later use. Returns the buffer that was given to `readAhead`.
     @discardableResult
     func removeAll() -> [UInt8] {
         fileCount = 0

@@ -2,23 +2,24 @@ import Feed
 import Glibc
 import PostgreSQL
 
-/// Features that wait for their transaction: each as a row of COPY, as that row's fingerprint, or with the reason for its
-/// rejection.
+/// Features that wait for their transaction. Each feature is kept as a row for COPY, as the fingerprint of that row, or with the
+/// reason for its rejection.
 ///
-/// They are also kept as the feed wrote them, in case the server needs the row after all, or refuses it. All bytes are in
-/// spools, so that a batch of large features needs little more memory than one of small ones.
+/// The features are also kept as the feed wrote them, in case the server needs the row after all, or refuses it. All bytes are in
+/// spools, so that a batch of large features needs little more memory than a batch of small ones.
 ///
-/// One task fills a batch and another imports it. A task that has handed it over must not use it until it comes back.
+/// One task fills a batch and another imports it. A task that has handed a batch over must not use it until it gets the batch
+/// back.
 final class FeatureBatch: @unchecked Sendable {
     struct Feature {
         let ordinal: Int
         let offset: Int
         fileprivate let start: Int
         let size: Int
-        /// The line of the document, if it goes by lines.
+        /// The feature's line, in a document of lines.
         let line: Int?
         fileprivate let keptCount: Int32
-        /// The original text of a document that is not GeoJSON, behind the feature made from it.
+        /// The original text in a document that is not GeoJSON. It is stored behind the feature that was made from it.
         fileprivate let source: (start: Int, count: Int32)?
         var isDeletion = false
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
@@ -30,7 +31,7 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate let row: Range<Int>?
         fileprivate let fingerprint: RowFingerprint?
         fileprivate let codeCount: Int32
-        /// The first eight bytes of the code as one number, the first byte the most significant: it decides nearly all
+        /// The first eight bytes of the code as one number, the first byte the most significant: this number decides nearly all
         /// comparisons.
         fileprivate let codePrefix: UInt64
         fileprivate let codeStart: Int
@@ -38,9 +39,9 @@ final class FeatureBatch: @unchecked Sendable {
 
     private(set) var records: [Record] = []
     private(set) var rejections: [(feature: Feature, rejection: Rejection)] = []
-    /// The seed of its rows' fingerprints; another one for each batch.
+    /// The seed of the fingerprints, which is different for each batch.
     private(set) var seed = RowFingerprint.seed()
-    /// How many bytes of the document these features account for.
+    /// How many bytes of the document are counted with this batch.
     var documentBytes = 0
 
     private let rows: BatchSpool
@@ -52,13 +53,13 @@ final class FeatureBatch: @unchecked Sendable {
     /// - Parameter memoryLimit: how many bytes of rows stay in memory.
     init(capacity: Int, memoryLimit: Int) {
         rows = BatchSpool(memoryLimit: memoryLimit)
-        // Memory that is not used is never touched, and the array need not be copied as it grows.
+        // Reserved memory that is not used costs nothing, and the array need not be copied as it grows.
         records.reserveCapacity(min(capacity, 20_000))
     }
 
     var count: Int { records.count + rejections.count }
 
-    /// What is to be kept of each row; its number is its fingerprint.
+    /// What to keep of each row: the row itself, its fingerprint (`number`), or both.
     enum Keeping {
         case row, number, rowAndNumber
     }
@@ -69,7 +70,7 @@ final class FeatureBatch: @unchecked Sendable {
     ) throws {
         let fingerprint =
             keeping == .row ? nil : RowFingerprint(of: record, from: feature.bytes, seed)
-        // The row is kept in any case if it can't have a fingerprint.
+        // A row that can't have a fingerprint is always kept itself.
         let isRowKept = keeping != .number || fingerprint == nil
         let row = try isRowKept ? keep(record, from: feature.bytes) : nil
         records.append(
@@ -102,7 +103,7 @@ final class FeatureBatch: @unchecked Sendable {
             source: source.map { ($0.lowerBound, Int32($0.count)) })
     }
 
-    /// Returns the room that it was given.
+    /// Discards all features. Returns the buffer that was given to `readAhead`.
     func removeAll() -> [UInt8] {
         records.removeAll(keepingCapacity: true)
         rejections.removeAll()
@@ -138,7 +139,7 @@ final class FeatureBatch: @unchecked Sendable {
         try withBytes(of: record.feature) { rows.append(try decoder.decode($0), from: $0) }
     }
 
-    /// The codes of records and their fingerprints, in the form in which a statement takes them; nil if none has one.
+    /// The codes and fingerprints of records, as parameters of a statement; nil if no record has a fingerprint.
     func fingerprints(of records: [Int]) -> (codes: BoundArray<String>, numbers: BoundArray<Int64>)? {
         guard records.contains(where: { self.records[$0].fingerprint != nil }) else { return nil }
         var found = BoundArray<String>(count: records.count)
@@ -148,7 +149,7 @@ final class FeatureBatch: @unchecked Sendable {
                 let record = self.records[index]
                 let code = record.codeStart..<record.codeStart + Int(record.codeCount)
                 found.append(codes.extracting(code))
-                // A row without one gets a number that the server's row hardly ever has.
+                // A row without a fingerprint gets a number that the server's row almost never has.
                 numbers.append(record.fingerprint?.value ?? seed)
             }
         }
@@ -157,11 +158,11 @@ final class FeatureBatch: @unchecked Sendable {
 
     // MARK: One row per code
 
-    /// The newest record for each code; among equally new ones, the last in the document. They are sorted by the bytes
+    /// The newest record for each code; among equally new records, the last in the document. The records are sorted by the bytes
     /// of their codes, so that all workers lock rows in the same order, and neighbours in the index follow one another.
     ///
     /// - Parameter refused: ordinals of records to leave out.
-    /// - Returns: the indices of those records, and how many of the others are older than the newest with their code.
+    /// - Returns: the indices of those records, and how many of the other records are older than the newest one with their code.
     func newest(without refused: Set<Int>) -> (indices: [Int], olderCount: Int) {
         var newest: [Int] = []
         newest.reserveCapacity(records.count)
@@ -191,7 +192,7 @@ final class FeatureBatch: @unchecked Sendable {
         }
     }
 
-    /// Negative, 0 or positive, as `memcmp` returns it.
+    /// Compares the codes of two records. The result is negative, 0 or positive, as that of `memcmp`.
     private func order(_ left: Record, _ right: Record, _ codes: UnsafeBufferPointer<UInt8>) -> Int {
         if left.codePrefix != right.codePrefix { return left.codePrefix < right.codePrefix ? -1 : 1 }
         let common = Int(min(left.codeCount, right.codeCount))

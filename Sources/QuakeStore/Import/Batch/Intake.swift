@@ -2,19 +2,19 @@ import Feed
 
 /// Decodes features and puts them into the batches of their lanes. Features with the same code go to the same lane.
 struct Intake {
-    /// One per lane.
+    /// The batches that are being filled, one for each lane.
     var batches: [FeatureBatch]
     private var batchSize: Int
-    /// How many bytes of a batch's rows stay in memory: enough for an hourly feed of 10,000 features.
+    /// How many bytes of a batch's rows stay in memory. This is enough for an hourly feed with 10,000 features.
     private var memoryLimit = 6 << 20
     private var decoder = FeatureDecoder()
-    /// The record of the next feature, when it was decoded before its end was known.
+    /// The record of the next feature, if that was decoded before its end was known.
     private var record: QuakeRecord?
-    /// What the batches keep of each row, by what the server is likely to need.
+    /// What the batches keep of each row, depending on what the server is likely to need.
     var keeping = FeatureBatch.Keeping.rowAndNumber
     /// The withdrawals that the document lists.
     private(set) var deletions: [StatedDeletion] = []
-    /// How many of them there may be: they are kept until the document's end.
+    /// The limit of `deletions`, which are kept until the document's end.
     private static let deletionLimit = 100_000
 
     init(batchSize: Int) {
@@ -22,25 +22,25 @@ struct Intake {
         batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
-    /// Continues with empty batches. Together with those that are being imported, they hold no more features than the
-    /// one batch did.
+    /// Continues with one empty batch for each lane. Together with the batches that are being imported, they hold no more
+    /// features than the single batch before.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
-        // A lane reads ahead what it imports.
+        // Less has to stay in memory here, because a lane reads ahead the rows of the batch that it imports.
         memoryLimit = min(120 << 10, (5 << 20) / (2 * lanes))
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
 
     func emptyBatch() -> FeatureBatch { FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit) }
 
-    /// Decodes the feature at the start of the bytes, if they hold all of it, and returns its size.
+    /// Decodes the feature at the start of the bytes and returns its size; nil if the bytes do not have all of it.
     mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard let (record, size) = decoder.decodePrefix(bytes) else { return nil }
         self.record = record
         return size
     }
 
-    /// Returns the batch's lane when the batch is now full.
+    /// Decodes a feature and adds it to a batch. Returns the batch's lane if the batch is now full.
     mutating func add(_ feature: RawFeature) throws -> Int? {
         var lane = 0
         do {

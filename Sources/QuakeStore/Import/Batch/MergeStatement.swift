@@ -5,15 +5,16 @@ import PostgreSQL
 enum MergeStatement {
     /// The settings of a worker's session, once per connection.
     ///
-    /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without fresh statistics, the planner may read
-    ///   all of the large table, even once for each row. Nested loops over the index never do.
+    /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without fresh statistics, the planner may
+    ///   choose to read all of the large table, even once for each row. Nested loops over the index never do that.
     /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
-    /// - When a worker is killed, its backend notices in the middle of a statement, and frees the source.
-    /// - A session that ends drops its temporary tables, and with synchronous replication waits until a standby has that, too: in a
-    ///   leader that has lost its standbys for ever. So a commit does not wait for standbys here, unless it says so
-    ///   (`waitingForStandbys`).
-    /// - Workers keep out of each other's way by locks. SERIALIZABLE, as the default of the database or the login, would only
-    ///   make them fail each other.
+    /// - When a worker is killed, its backend notices this even in the middle of a statement, and releases the lock on the
+    ///   source.
+    /// - A session that ends drops its temporary tables. With synchronous replication, that would wait for a standby, and for
+    ///   ever on a leader that has lost its standbys. So a commit does not wait for standbys here, unless its transaction asks
+    ///   for it (`waitingForStandbys`).
+    /// - Locks keep workers apart. SERIALIZABLE, as the default of the database or the login, would only make their transactions
+    ///   fail.
     private static let session = """
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
@@ -31,16 +32,16 @@ enum MergeStatement {
         select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB'
         """
 
-    /// For the features of a batch that the table lacks, or has with other values. It is emptied at the end of each transaction,
-    /// without the new file that TRUNCATE makes. Making it takes the server a few milliseconds, so a document without news goes
-    /// without.
+    /// The temporary table for the features of a batch that `quake` lacks or has with other values. It is emptied at the end of
+    /// each transaction, without a new file as TRUNCATE would make. Creating the table takes a few milliseconds, so a document
+    /// without news does not create it.
     static let incomingTable = quietly(
         """
         create temporary table if not exists incoming on commit delete rows as
             select \(Property.allCases.list()) from only public.quake with no data
         """)
 
-    /// Few documents have rejects.
+    /// The temporary table for the rejects of a batch. It is separate, because few documents have rejects.
     static let rejectTable = quietly(
         """
         create temporary table if not exists pg_temp.rejected (
@@ -48,12 +49,12 @@ enum MergeStatement {
         ) on commit delete rows
         """)
 
-    /// Without the notice that a table exists.
+    /// The script without the notice that a table exists already.
     static func quietly(_ script: String) -> String {
         "set client_min_messages = warning; \(script); set client_min_messages = notice"
     }
 
-    /// An expression that makes this transaction wait for standbys as the session's commits did before it was prepared.
+    /// An expression that makes this transaction's commit wait for standbys as commits did before the session was prepared.
     static let waitingForStandbys: Query = """
         set_config('synchronous_commit', coalesce(nullif(current_setting('import.synchronous_commit', true), ''),
                                                   current_setting('synchronous_commit')), true)
@@ -66,11 +67,11 @@ enum MergeStatement {
     static let incomingColumns = Property.allCases.map(\.column)
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
-    /// Which rows of a batch the server needs: those that the table lacks, or has with other values. The others are noted as
-    /// present, if the document may settle.
+    /// Selects the rows of a batch that the server needs: those that the table lacks or has with other values. The other rows are
+    /// noted as present if the document may settle.
     ///
-    /// The lock prevents settling between this statement and the merge. Any other change of an equal row meanwhile comes after
-    /// this document, as it would after the merge.
+    /// The lock prevents settling between this statement and the merge. If another transaction changes an equal row meanwhile,
+    /// that counts as a change after this document, as it would after the merge.
     static func needed(
         _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
     ) -> Query {
@@ -94,11 +95,11 @@ enum MergeStatement {
             """
     }
 
-    /// Says what to do with each row of `incoming`, which has one row per code, in code order. Notes the features as present
-    /// in the document if it may settle.
+    /// Compares each row of `incoming` with the table. `incoming` has one row per code, in the order of the codes. Notes the
+    /// features as present in the document if it may settle.
     ///
-    /// A feature is older when the row was revised later, unless neither says when: see `areUndated`. Features that newer
-    /// documents contradict were removed before. The result is narrow: an unchanged feature is not copied.
+    /// A feature is older if the row was revised later, unless neither says when it was revised (`areUndated`). Features that
+    /// newer documents contradict were removed before. The result has few columns, so that unchanged features are not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
@@ -112,13 +113,15 @@ enum MergeStatement {
         """
     }
 
-    /// Whether neither the row nor the feature says when it was revised: then `updated` is the origin time, which a revision may
-    /// move either way, and the later statement counts. A version without a time of revision is older than one with it.
+    /// The condition that neither the row nor the feature says when it was revised. Then `updated` is the origin time, which a
+    /// revision may move either way, so the later statement counts. A version without a time of revision counts as older than one
+    /// with it.
     private static func areUndated(_ feature: String) -> String {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
-    /// If the document lists an event in an earlier revision, it matters whether it covers the row.
+    /// Notes the features as present. If the document lists an event in an earlier revision, the row's times are noted instead,
+    /// because what matters is whether the document covers the row.
     private static let presence = """
         ,
         noted as (
@@ -129,9 +132,9 @@ enum MergeStatement {
         )
         """
 
-    /// The join finds equal rows, which are never touched: no lock, no WAL, no change. The conditions of the update are
-    /// there in case another worker got in between. Rows are locked in the order of `incoming`, so that two workers
-    /// wait for each other rather than deadlock.
+    /// The join finds equal rows, which are not touched: they get no lock, no WAL record and no change in the history. The update
+    /// checks its conditions again, because another worker may have changed the row in between. Rows are locked in the order of
+    /// `incoming`, so that two workers wait for each other instead of deadlocking.
     static func merge(_ settling: Settling) -> Query {
         """
         with \(compared(settling)),
@@ -153,10 +156,12 @@ enum MergeStatement {
         """
     }
 
-    /// Replaces the rows of `incoming` that the table has in a later version, as `pg_temp.finding` says, and removes them from
-    /// `incoming`: the rest is compared and merged as usual. A row that was revised since then stays.
+    /// Replaces rows of `quake` that have a later version than `incoming` according to `pg_temp.finding`, and removes their
+    /// features from `incoming`. The other features are compared and merged as usual. A row that was revised since the finding
+    /// stays.
     ///
-    /// - Parameter features: how many the service has; if a tenth of them would be replaced, and more than 5, none is.
+    /// - Parameter features: how many events the service has. If more than a tenth of them and more than 5 would be replaced,
+    ///   none is replaced.
     static func takeBack(_ features: Int, _ settling: Settling) -> Query {
         """
         with later as materialized (
@@ -203,10 +208,11 @@ enum MergeStatement {
         """
     }
 
-    /// Makes a function that merges the rows of `incoming`, a hundred at a time, and one by one where the server refuses a
-    /// value. It returns the numbers of the refused rows, and why (see `PostgresError.isRefusedValue`).
+    /// Creates a function that merges the rows of `incoming`: a hundred at a time, and one by one where the server refuses a
+    /// value. It returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedValue`).
     ///
-    /// If the table was empty before, the planner would keep a copy, and search all of it for each row.
+    /// Without `enable_material = off`, the planner would materialize a table `quake` that was empty before, and search all of
+    /// the copy for each row.
     static let refusals = """
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql
@@ -248,7 +254,7 @@ enum MergeStatement {
         $$
         """
 
-    /// Keeps identical broken bytes once, and counts them.
+    /// Stores the rejects. Identical bytes are stored once and counted.
     static func keepRejects(run: Int) -> Query {
         """
         insert into import.reject as kept (run, ordinal, byte_offset, reason, message, raw, size, count)
@@ -263,8 +269,8 @@ enum MergeStatement {
         """
     }
 
-    /// Adds a batch's counts to its run, and notes its transaction in the history if it changed anything. If it changed no row,
-    /// the commit need not wait for the disk: a crash could lose only counts, of a run that died.
+    /// Adds a batch's counts to its run, and notes the id of its transaction in the history if the batch changed anything. If it
+    /// changed no row, the commit need not wait for the disk: a crash could lose only counts of a run that died in the crash.
     static func add(_ counts: inout ImportCounts, to run: Int, on connection: Connection) async throws {
         let sums = ImportCounts.named.map { name, count -> Query in
             "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"

@@ -1,14 +1,14 @@
 /// So many events would be deleted that the source is more likely to be broken. Its other events are imported.
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
-    /// Such as `all_day`.
+    /// The name of the feed, such as `all_day`.
     public let feed: String
     /// How many events the source lacks, or says to be deleted.
     public var missing = 0
-    /// How many events it shows under another code.
+    /// How many events the source shows under another code.
     public var renamed = 0
-    /// How many events it has in an earlier version than the table.
+    /// How many events the source has in an earlier version than the table.
     public var reverted = 0
-    /// How many events there are; 0 for a feed that has only some.
+    /// The number of events with which these counts are compared; 0 if the source lists only some events.
     public let total: Int
     public var place = "in its window"
 

@@ -1,12 +1,12 @@
 import Feed
 import PostgreSQL
 
-/// What one document states about which events exist and which are gone, and the changes to the table that follow. The rules, and the
-/// records that they need, are at the beginning of `migrations/0004_settling.sql`.
+/// What one document states about which events exist and which are gone, and the changes to the table that follow. The rules and
+/// the tables for them are described at the beginning of `migrations/0004_settling.sql`.
 ///
-/// In each of the document's transactions, `age` comes before its features are merged. If the document turns out to be late,
-/// `sift` removes what newer ones contradict. The merge notes the features in `pg_temp.present`, and in the last transaction
-/// `settle` deletes the events that are gone according to the document.
+/// In each of the document's transactions, `age` is called before features are merged. If the document turns out to be late,
+/// `sift` removes the features that newer documents contradict. The merge notes the features in `pg_temp.present`. In the last
+/// transaction, `settle` deletes the events that are gone according to the document.
 struct Settling {
     /// When the document was made; nil while that is unknown.
     let made: Instant?
@@ -18,15 +18,17 @@ struct Settling {
     let rejectLimit: RejectLimit
     /// Whether the document is a sweep, in which a missing event is not gone.
     let isSweep: Bool
-    /// The service whose earlier versions replace the table's later ones; nil for all but a repair.
+    /// The service whose earlier versions replace the table's later ones; nil unless this is a repair.
     var corrector: String?
     /// The feed and the window of the document. Set with the last batch of a document that can be settled.
     var identity: FeedIdentity?
-    /// The events that the document says are gone, and since when. It counts without an identity, too: any document may say so.
+    /// The events that the document says are gone, and since when. They count even without an identity, because any document may
+    /// state deletions.
     var deletions = StatedDeletions()
 
-    /// Makes the temporary table for the features of a document that may settle, or empties it. Nothing vacuums a temporary table, so
-    /// one that has grown gets a new file, which is too much for each of many small documents.
+    /// Creates or empties the temporary table for the features of a document that may settle. Temporary tables are not vacuumed
+    /// automatically, so a large one is truncated, which makes a new file. That would cost too much for each of many small
+    /// documents.
     static func prepare(_ connection: Connection) async throws {
         try await connection.execute(
             script: MergeStatement.quietly(
@@ -51,14 +53,14 @@ struct Settling {
         select code, false from pg_temp.rejected where code is not null
         """
 
-    /// Keeps settling and merging apart until the transaction ends, and looks for settled documents. A batch of an older document
-    /// that is merged while another one settles would not see the deletion, and bring the event back. Any number of workers may
-    /// merge side by side. The lock is one on a table, because anyone who may connect can take an advisory lock.
+    /// Keeps settling and merging apart until the transaction ends, and looks for newer documents. If a batch of an older
+    /// document were merged while another document settles, it would not see the deletion, and would bring the event back. Any
+    /// number of workers may merge in parallel. The lock is on a table, because anyone who may connect can take an advisory lock.
     ///
-    /// Two statements: the second sees what was committed while the first waited.
+    /// This takes two statements, so that the second sees everything that was committed while the first waited.
     ///
-    /// - Returns: whether something is known that the document may be too old for, so that even an event that is not in the
-    ///   table may be stale; and whether the document was made too far in the future to be believed.
+    /// - Returns: `isLate`: whether a document made at the same time or later is known, so that even a feature that is not in the
+    ///   table may be stale; `isAhead`: whether the document is dated too far in the future.
     func age(isDryRun: Bool, on connection: Connection) async throws -> (isLate: Bool, isAhead: Bool) {
         if !isDryRun {
             let settles = (identity != nil || deletions.count > 0) && retraction != .never
@@ -78,7 +80,7 @@ struct Settling {
         return (try row.decode("is_late"), try row.decode("is_ahead"))
     }
 
-    /// Takes from `pg_temp.incoming` what newer documents know better, and counts it.
+    /// Removes the features that newer documents contradict from `pg_temp.incoming`, and counts them.
     func sift(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
         let row = try await connection.query(
             "select stale, retracted from import.sift(\(made), \(feed), \(notesPresence), \(isDryRun))",
@@ -87,10 +89,10 @@ struct Settling {
         counts.retracted += try row.decode("retracted", as: Int.self)
     }
 
-    /// Deletes what the document shows to be gone, unless too many features were rejected, or the id of one can't be read:
-    /// that feature could be any event. With such a feature, a sweep shows neither that an event was renamed nor that one is
-    /// missing, only what was deleted: its cursor could never move past the feature otherwise. The same holds for a document that is not a
-    /// feed, which only says what is gone.
+    /// Deletes the events that are gone according to the document. It deletes nothing if too many features were rejected, or if
+    /// the id of a rejected feature can't be read, because that feature could be any event. With an unreadable id, a sweep still
+    /// deletes the events that the service states as deleted, but none as renamed or missing: otherwise its cursor could never
+    /// move past the feature. The same is true for a document that is not a feed and only states deletions.
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {
@@ -109,11 +111,11 @@ struct Settling {
         } else if document.unreadable > 0 {
             try await connection.query("update pg_temp.present set ids = null", to: "leave out old ids")
         }
-        // A document that does not say when it was made is believed to be of now.
+        // A document that does not say when it was made counts as made now.
         let window = document.unreadable > 0 ? nil : identity?.window
         let moment = identity?.generated ?? made ?? .now
         let name = identity?.name ?? "the document"
-        // A copy: if the transaction is repeated, they are stored again.
+        // This is a copy, so that the deletions are stored again if the transaction is retried.
         var deletions = deletions
         if !deletions.inMemory.isEmpty {
             try await deletions.store(of: identity?.service ?? "", at: moment, on: connection)

@@ -1,10 +1,10 @@
 import Feed
 import PostgreSQL
 
-/// What a document or a sweep says was deleted, until it is settled. The first sweep of a service may bring a million deletions:
-/// only the last few thousand are in memory, the others in the temporary table `pg_temp.stated`.
+/// The deletions that a document or a sweep states, until it is settled. The first sweep of a service may have a million
+/// deletions: only the last few thousand are in memory, and the others are in the temporary table `pg_temp.stated`.
 struct StatedDeletions {
-    /// How many are in memory at most, if they are stored when it is full.
+    /// How many deletions are in memory at most, if the caller stores them whenever `isFull` is true.
     static let limitInMemory = 5_000
 
     private(set) var inMemory: [StatedDeletion] = []
@@ -17,8 +17,8 @@ struct StatedDeletions {
         inMemory.append(contentsOf: deletions)
     }
 
-    /// Moves those in memory to the table, which is emptied before the first. They are of the service, and of the moment, if they
-    /// do not say.
+    /// Moves the deletions from memory to the table, which is emptied at the first call. A deletion that does not name its
+    /// service or its time gets the given ones.
     mutating func store(of service: String, at moment: Instant, on connection: Connection) async throws {
         if stored == 0 {
             try await connection.execute(

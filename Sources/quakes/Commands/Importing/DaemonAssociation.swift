@@ -3,13 +3,13 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// A daemon's association: it begins once the table has rows of a second agency. No import waits for it.
+/// The association of a daemon. It begins once the table has rows of a second agency. No import waits for it.
 ///
-/// Until then it looks for one at the start and after runs that brought new events. Looking reads the table, so it takes at most a
-/// hundredth of the time: a catalogue of one agency pays no more than that.
+/// Until then, it looks for a second agency at the start and after runs that inserted events. Each look reads the table, and is
+/// followed by a pause a hundred times as long. So a catalogue of one agency spends at most a hundredth of the time on it.
 struct DaemonAssociation {
     private let database: Database
-    /// Tells that new events have come since the last look.
+    /// Has an element if events were inserted since the last look.
     private let news: AsyncStream<Void>
     private let newsTeller: AsyncStream<Void>.Continuation
 
@@ -23,7 +23,7 @@ struct DaemonAssociation {
         if summary.counts.inserted > 0 { newsTeller.yield() }
     }
 
-    /// Runs until the task is cancelled. What goes wrong is said, and tried again.
+    /// Runs until the task is cancelled. After an error, it logs the error and tries again.
     ///
     /// - Throws: `CancellationError`.
     func run() async throws {
@@ -40,7 +40,7 @@ struct DaemonAssociation {
                 }
             } catch {
                 try Task.checkCancellation()
-                // That the database is away, the imports say.
+                // The imports report that the database can't be reached.
                 let isAway = Schedule.Ending(error) == .unreached
                 if !isAway, repeated.isToBeSaid("\(error)") {
                     database.logger.error("no association: \(error)")

@@ -129,7 +129,7 @@ struct ImportCommand: AsyncParsableCommand {
                 try await group.waitForAll()
             }
         } catch is CancellationError {
-            // A daemon normally ends by a signal.
+            // A daemon is normally stopped by a signal.
         }
     }
 
@@ -150,7 +150,7 @@ struct ImportCommand: AsyncParsableCommand {
             } catch {
                 report.add(unreached: sources[index...], because: error)
                 if self.database.log.logFormat == .text || error is CancellationError { throw error }
-                // The log has said it, as JSON.
+                // The log already has the error, as JSON.
                 throw ExitCode(ExitStatus(error).rawValue)
             }
         }
@@ -161,9 +161,10 @@ struct ImportCommand: AsyncParsableCommand {
         throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
     }
 
-    // MARK: Again and again
+    // MARK: As a daemon
 
-    /// A service is asked no more often than it likes.
+    /// The time between two imports of a source. An event service is asked no more often than --sweep-every or, without that
+    /// option, the service's pace allows.
     private func interval(of source: FeedSource, _ every: Duration) -> Duration {
         EventService(source).map { max(every, sweepEvery?.duration ?? $0.pace) } ?? every
     }
@@ -180,19 +181,20 @@ struct ImportCommand: AsyncParsableCommand {
             let start = ContinuousClock.now
             let summary = try await summary(of: source, every, into: database)
             told(summary)
-            // There was no run if the database was not fit, or another worker holds the source.
+            // A summary without a run means that the database was not ready, or that another worker is importing the source.
             let reason = summary.run == nil ? summary.failure.map { "\($0)" } : nil
             if reason == nil { repeated.reset() }
             if reason.map({ repeated.isToBeSaid($0) }) ?? true { report.add(summary) }
             if let failure = summary.failure as? CancellationError { throw failure }
             var ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
-            // A stream has waited for a change already.
+            // A stream of changes has already waited for a change, so it continues at once.
             if ChangesSource(source) != nil {
                 if summary.failure == nil { continue }
                 if case .done = ending { ending = .notRun }
             }
-            // The service has been asked, even if the database failed then.
+            // If there was a run, the service was asked, even if the database failed afterwards. So the next request waits for
+            // the usual time.
             if isService, [.notRun, .unreached].contains(ending), summary.run != nil { ending = .done }
             if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)
@@ -215,9 +217,9 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: One run
 
-    /// Imports one source over another connection, within `--timeout`.
+    /// Imports one source over a new connection, within `--timeout`.
     ///
-    /// - Throws: what keeps every source from being imported, such as an unreachable database. The summary has any other failure.
+    /// - Throws: an error that affects every source, such as an unreachable database. Any other failure is in the summary.
     private func importOne(
         _ source: FeedSource, every: Duration? = nil, into database: Database
     ) async throws -> ImportSummary {
@@ -230,7 +232,7 @@ struct ImportCommand: AsyncParsableCommand {
                 do {
                     return try await database.namingGrants(for: .writer) {
                         try await importer.run(source) { progress in
-                            // A feed that has come in one piece is imported before the line could be read.
+                            // If the whole feed has already arrived, its import ends before a person could read the line.
                             if progress.arrival.bytes != progress.arrival.length {
                                 line.show(ProgressState(progress, of: source))
                             }

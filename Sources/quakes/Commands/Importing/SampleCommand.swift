@@ -38,7 +38,7 @@ struct SampleCommand: ParsableCommand {
     }
 
     func run() throws {
-        // The document is dated ten minutes later, or with revisions 70. It should not be from the future.
+        // The document's date is ten minutes after `end`, or 70 minutes with revisions. It should not be in the future.
         let end = until?.instant ?? Instant(milliseconds: Instant.now.milliseconds - 4_200_000)
         try SampleFeed(count: count, seed: seed, revised: revise, until: end).write { piece in
             try Task.checkCancellation()

@@ -116,7 +116,7 @@ struct AssociateCommand: AsyncParsableCommand {
             }
             return StandardOutput.write(text)
         }
-        // Reads what was overwritten, too.
+        // Association also reads what was overwritten, which needs the role of a reader.
         try await database.namingGrants(for: .reader) {
             try await database.withConnection(for: .writer) { connection in
                 if let text { try await FittedParameters.keep(text, on: connection) }
@@ -134,7 +134,7 @@ struct AssociateCommand: AsyncParsableCommand {
                     database.options, view: associator, name: Associator.readerName, logger: database.logger
                 ).run()
             } catch is CancellationError {
-                // Following normally ends by a signal.
+                // Following is normally stopped by a signal.
             }
         }
     }
@@ -190,7 +190,7 @@ struct AssociateCommand: AsyncParsableCommand {
     }
 }
 
-/// Another session is grouping, and takes longer than this one may wait.
+/// Another session is associating, and did not finish within the time that this session may wait.
 struct AssociatorBusy: Error, CustomStringConvertible {
     var description: String { "another session is associating; try again later" }
 }

@@ -12,7 +12,8 @@ struct DatabaseCommand: AsyncParsableCommand {
             """,
         subcommands: [Start.self, Stop.self, Status.self, URL.self, Shell.self])
 
-    // Without their names, the parser would make them from the types', which takes it a millisecond at every start.
+    // The subcommands have explicit names, because the parser would need a millisecond at every start to derive them from the
+    // types.
 
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

@@ -58,7 +58,7 @@ struct ChangesCommand: AsyncParsableCommand {
         }
     }
 
-    /// Says that there was more once, to those who did not say where to begin.
+    /// Says that older history was pruned, unless the user chose the token to begin after.
     private func tell(_ horizon: Horizon) {
         if after == nil, horizon.token > 0 { StandardError.print("quakes: \(horizon)") }
     }

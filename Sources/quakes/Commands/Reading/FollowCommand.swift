@@ -59,14 +59,14 @@ struct FollowCommand: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            // Opens the file first: it takes no database to refuse a wrong one.
+            // The file is opened first: a wrong file can be refused without a database.
             if let view {
                 try await follow(SQLiteView(view))
             } else {
                 try await follow(ChangeStream(tokenFile: token.map { try TokenFile($0) }))
             }
         } catch is CancellationError where !once {
-            // Following normally ends by a signal.
+            // Following is normally stopped by a signal.
         }
     }
 
@@ -89,7 +89,8 @@ struct FollowCommand: AsyncParsableCommand {
         }
     }
 
-    /// Shows at a terminal how far the first pass into a file is. Lines of a stream show it themselves.
+    /// Shows the progress of the first pass into a file at a terminal. A stream needs no such line, because its output shows the
+    /// progress.
     private static func observer(of view: some ReaderView) -> (@Sendable (PassProgress) -> Void)? {
         guard view is SQLiteView, StandardError.isTerminal else { return nil }
         let line = Mutex(ProgressLine())

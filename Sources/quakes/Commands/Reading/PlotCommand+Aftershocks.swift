@@ -15,7 +15,7 @@ extension PlotCommand {
                 "aftershocks are chosen by --mainshock, --radius and --days, not by --since, --until, --near or --box"
             )
         }
-        // Half way round the earth, and a century.
+        // The limits are half way round the earth, and a century.
         for (name, value, most) in [("--radius", radius, 20_016.0), ("--days", days, 36_525)] {
             if let value, !(value > 0 && value <= most) {
                 throw ValidationError(
@@ -38,13 +38,14 @@ extension PlotCommand {
         aftershocks.near = .init(
             latitude: mainshock.latitude, longitude: mainshock.longitude, kilometres: window.kilometres)
         if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
-        // As in the report, an event without a magnitude is none.
+        // As in the report, an event without a magnitude does not count as an aftershock.
         if aftershocks.minimumMagnitude == nil { aftershocks.minimumMagnitude = -12 }
         let drawn = try await selection.portrait(of: aftershocks, database)
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
         }
-        // How far the catalogue reaches after the mainshock, without a gap if that is known.
+        // The time up to which the catalogue reaches: the beginning of its first gap after the mainshock, or else its newest
+        // event.
         let end = try await heldUntil(mainshock)
         let known =
             if let end { end } else { try await first { _ in }?.time ?? mainshock.time }
@@ -64,7 +65,7 @@ extension PlotCommand {
         try await picture.write(Plot.aftershocks(rate, caption: caption))
     }
 
-    /// Where the catalogue's first gap after an earthquake begins at its place; nil if that is not known.
+    /// When the catalogue's first gap after an earthquake begins, at the earthquake's place; nil if that is not known.
     private func heldUntil(_ mainshock: Quake) async throws -> Instant? {
         guard selection.view == nil, selection.asOf == nil else { return nil }
         let held = try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
@@ -73,7 +74,7 @@ extension PlotCommand {
         return Coverage(held, of: place).heldUntil(mainshock.time, from: selection.minMagnitude)
     }
 
-    /// The newest event of the whole catalogue, or of what `narrow` makes of it.
+    /// The newest event of the whole catalogue, or of the part to which `narrow` limits it.
     private func first(_ narrow: (inout QuakeSelection) -> Void) async throws -> Quake? {
         var all = QuakeSelection()
         all.asOf = selection.asOf

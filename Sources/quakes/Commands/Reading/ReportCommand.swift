@@ -66,7 +66,8 @@ struct ReportCommand: AsyncParsableCommand {
         }
     }
 
-    /// At a terminal the beginning of each summary, broken into lines; elsewhere all of it on one line.
+    /// Lists the reports. At a terminal, it shows the beginning of each summary, on several lines if necessary; elsewhere it
+    /// shows the whole summary on one line.
     private func list(_ reports: [Report]) {
         let isTerminal = StandardOutput.isTerminal
         let columns: [Column<Report>] = [

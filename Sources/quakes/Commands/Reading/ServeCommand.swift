@@ -111,7 +111,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = try await database.located()
-        // Fails now, and not at the first request, if the login or the schema is not fit.
+        // Checks the login and the schema, so that the command fails now and not at the first request.
         do {
             try await database.withConnection(for: .reader) { connection in
                 try await CatalogueState.withSnapshot(on: connection, limit: .seconds(10)) { _ in }

@@ -75,7 +75,7 @@ struct NotifyCommand: AsyncParsableCommand {
         do {
             try await tell(file)
         } catch is CancellationError where !once {
-            // Telling normally ends by a signal.
+            // The command is normally stopped by a signal.
         }
     }
 
@@ -167,7 +167,7 @@ struct NotifyCommand: AsyncParsableCommand {
 }
 
 extension Courier {
-    /// Which secrets can't be read, one line for each receiver.
+    /// The receivers whose secrets can't be read, with the reasons, one line each.
     fileprivate func problems(of rules: Rules) -> [String] {
         rules.receivers.sorted { $0.key < $1.key }.compactMap { name, receiver in
             do {

@@ -5,7 +5,7 @@ import QuakeView
 import Synchronization
 import UnixSignals
 
-/// The file that says which receivers are told what.
+/// The file with the rules, which say what each receiver is told.
 struct RulesFile: Sendable {
     private let path: String
 
@@ -16,7 +16,7 @@ struct RulesFile: Sendable {
     /// - Throws: `RulesError` with all problems; `FileError`.
     func read() throws -> Rules {
         guard let data = FileManager.default.contents(atPath: path) else {
-            // The manager does not say why.
+            // FileManager does not tell the reason, so the file is opened to find it.
             let file = open(path, O_RDONLY | O_CLOEXEC)
             let code = file < 0 ? errno : EISDIR
             if file >= 0 { close(file) }
@@ -30,7 +30,8 @@ struct RulesFile: Sendable {
             })
     }
 
-    /// Reads it again each time it changes, and on SIGHUP, until the task is cancelled. A change is noticed within a second.
+    /// Reads the file again each time it changes, and on SIGHUP, until the task is cancelled. A change is noticed within a
+    /// second.
     func watch(_ changed: @escaping @Sendable (Result<Rules, any Error>) -> Void) async throws {
         let request = Request()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -57,13 +58,13 @@ struct RulesFile: Sendable {
         }
     }
 
-    /// A SIGHUP that was not answered yet.
+    /// Whether a SIGHUP has arrived since the file was last read.
     private final class Request: Sendable {
         let isAsked = Atomic(false)
     }
 
-    /// What differs once the file was written or replaced; nil if there is none. A symbolic link is followed: that is how
-    /// Kubernetes replaces files.
+    /// Numbers that change when the file is written or replaced; nil if there is no file. A symbolic link is followed, because
+    /// Kubernetes replaces a file by changing a link.
     private var signature: [Int]? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

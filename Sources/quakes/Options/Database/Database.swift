@@ -10,7 +10,7 @@ struct Database: Sendable {
     let isLocal: Bool
     let logger: Logger
 
-    /// A writer needs the schema of this version; a reader can use a newer one too.
+    /// Opens a connection, and checks the schema. A writer needs the schema of this version; a reader can use a newer one, too.
     func withConnection<Result>(
         for purpose: Roles.Purpose, _ body: (Connection) async throws -> Result
     ) async throws -> Result {
@@ -28,8 +28,8 @@ struct Database: Sendable {
         }
     }
 
-    /// The same for a command that runs until it is stopped, and has nothing to ask yet: it fails now if the login or the schema is
-    /// not fit, and waits as long as the database is away, as it does later.
+    /// Checks the login and the schema for a command that runs until it is stopped, before it has anything to ask. If they are
+    /// not fit, this fails now. If the database can't be reached, this waits, as the command does later.
     func waitUntilFit(for purpose: Roles.Purpose) async throws {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         var failure = RepeatedFailure()

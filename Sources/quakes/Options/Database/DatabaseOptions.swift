@@ -27,9 +27,9 @@ struct DatabaseOptions: ParsableArguments {
         try await located().withConnection(for: purpose, body)
     }
 
-    /// nil for the private cluster.
+    /// The database that an option or the environment names; nil for the private cluster.
     ///
-    /// - Throws: `NoDatabase` when nothing names a database and no terminal would show that a private one starts. A
+    /// - Throws: `NoDatabase` when nothing names a database and no terminal would show that a private cluster is started. A
     ///   scheduled job that lost its secret must not fill the wrong database.
     func resolve(_ environment: Environment) throws -> ConnectionOptions? {
         if local { return nil }
@@ -46,7 +46,7 @@ struct DatabaseOptions: ParsableArguments {
         throw NoDatabase()
     }
 
-    /// Finds the database. Starts the private cluster if that is the one.
+    /// Finds the database. If it is the private cluster, this starts the cluster.
     func located() async throws -> Database {
         if var options = try resolve(Environment.current) {
             options.avoidsOpenSchemas = true

@@ -2,7 +2,7 @@ import ArgumentParser
 import Feed
 import QuakeStore
 
-/// A stretch of origin times at an event service.
+/// A period of origin times at an event service.
 struct ServiceStretch: ParsableArguments {
     @Option(
         name: [.long, .customLong("from")],

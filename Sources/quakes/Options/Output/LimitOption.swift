@@ -23,12 +23,12 @@ struct RowLimit: Sendable {
     var rows: Int?
     var isDefault = false
 
-    /// How many to read: one more than are shown tells whether there are more.
+    /// How many rows to read: one more than are shown, to find out whether there are more.
     var reading: Int? { rows.map { $0 == .max ? $0 : $0 + 1 } }
 
     func admits(_ count: Int) -> Bool { rows.map { count <= $0 } ?? true }
 
-    /// Says that there are more, to those who did not ask for fewer.
+    /// Says that there are more rows, unless the user chose the limit.
     ///
     /// - Parameter what: such as "the newest" or "the first".
     func tellOfMore(_ what: String) {

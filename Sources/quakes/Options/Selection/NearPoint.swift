@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// A point that `--near` and the ends of a cross-section give: a latitude and a longitude in degrees, or a town.
+/// The value of `--near` or of an end of a cross-section: a latitude and a longitude in degrees, or a town.
 struct NearPoint {
     let latitude: Double
     let longitude: Double
-    /// The town's name, if it was given by that.
+    /// The town's name, if the point was given as a town.
     let town: String?
 
     init(_ text: String) throws {
@@ -26,7 +26,7 @@ struct NearPoint {
 
     var words: String { town ?? "\(latitude), \(longitude)" }
 
-    /// The parts between commas, nil for one that is not a number.
+    /// The numbers between commas; nil for a part that is not a number.
     static func numbers(_ text: String) -> [Double?] {
         text.split(separator: ",", omittingEmptySubsequences: false).map {
             Double(String($0.trimmingPrefix { $0 == " " }))

@@ -4,7 +4,7 @@ import QuakeStore
 import QuakeView
 import Synchronization
 
-/// Which earthquakes a command shows: the same for every command that shows some.
+/// The options that select earthquakes, for all commands that show some.
 struct SelectionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -171,7 +171,7 @@ struct SelectionOptions: ParsableArguments {
 
     var types: [String]? { Self.words(type) }
 
-    /// The networks that are wanted, by their own names or by those of their agencies; nil for all.
+    /// The networks of --net, or those of the agencies of --agency; nil for all networks.
     private var networks: [String]? {
         Self.words(net) ?? (agency.isEmpty ? nil : agency.flatMap(\.self).flatMap(\.networks))
     }
@@ -190,7 +190,7 @@ struct SelectionOptions: ParsableArguments {
         }
     }
 
-    /// Whose events they are, in words, such as `GFZ or EMSC`; nil for all.
+    /// The selected agencies or networks in words, such as `GFZ or EMSC`; nil for all.
     var source: String? {
         if !agency.isEmpty {
             return agency.flatMap(\.self).map(\.label).joined(separator: " or ")
@@ -198,7 +198,7 @@ struct SelectionOptions: ParsableArguments {
         return Self.words(net).map { "network \($0.joined(separator: " or "))" }
     }
 
-    /// What stands between the commas of an option that may be repeated; nil if it is not given.
+    /// The comma-separated values of an option that may be repeated; nil if the option is not given.
     private static func words(_ texts: [String]) -> [String]? {
         if texts.isEmpty { return nil }
         return texts.flatMap { $0.split(at: ",") }
@@ -228,9 +228,9 @@ struct SelectionOptions: ParsableArguments {
 }
 
 extension SelectionOptions {
-    /// Hands over each selected earthquake, from the view's file if there is one, else from the database.
+    /// Passes each selected earthquake to `body`: from the file of --view, or else from the database.
     ///
-    /// - Returns: why there are none, if so.
+    /// - Returns: the reason why there are no earthquakes; nil if there are some.
     func forEach(
         _ selection: QuakeSelection, _ database: DatabaseOptions,
         _ body: @escaping @Sendable (ListedQuake) throws -> Void

@@ -3,7 +3,7 @@ import Feed
 import QuakeStore
 
 extension PastMoment: ExpressibleByArgument {
-    /// A whole number is a token, so a year alone is none of these.
+    /// A whole number is a token. So a year alone is not a time here.
     public init?(argument: String) {
         if let token = Int(argument), token >= 0 {
             self = .token(token)
@@ -19,7 +19,7 @@ extension PastMoment: ExpressibleByArgument {
     }
 }
 
-/// A point in time, a day, a month or a year, in UTC: given as such, or as how long ago it was.
+/// A moment, a day, a month or a year in UTC. It is given as a date, or by how long ago it was.
 ///
 /// `2014-04-15T12:00Z`, `2014-04-15`, `2014-04`, `2014`, `today`, `yesterday`, `now`, `3h`, `3 h ago`, `2 weeks`, `1mo`,
 /// `1y`.
@@ -58,7 +58,7 @@ struct TimeArgument: ExpressibleByArgument {
         (self.instant, self.end) = (instant, end)
     }
 
-    /// The ends of `2014`, `2014-04` or `2014-04-15`.
+    /// The start and the end of `2014`, `2014-04` or `2014-04-15`.
     private static func days(_ text: String) -> (start: Instant, end: Instant)? {
         let form = /(\d{4})(?:-(\d\d)(?:-(\d\d))?)?/.asciiOnlyDigits()
         guard let match = text.wholeMatch(of: form)?.output, let year = Int(match.1) else { return nil }
@@ -69,8 +69,8 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// Reads how long ago something was: a length of time, which `ago` may follow. nil also for what would be before the times that an
-/// event can have.
+/// Reads how long ago something was: a length of time, with or without `ago` after it. It is also nil if the moment would be
+/// before the times that an event can have.
 private func ago(_ text: String, before now: Instant) -> Instant? {
     guard let length = TimeLength(text.replacing(#/ ago$/#.ignoresCase(), with: "")) else { return nil }
     if length.months == 0 {

@@ -8,13 +8,14 @@ import QuakeStore
 struct Town {
     let name: String
     let country: String
-    /// From which zoom on a map shows it: 2 for the largest.
+    /// The zoom level from which a map shows the town: 2 for the largest.
     let zoom: Double
     let latitude: Double
     let longitude: Double
 
-    /// Finds a town by its name, in upper or lower case and with or without accents. Of several with a name, it is the one that is
-    /// far larger than the others, as Los Angeles in the United States is. Else the country has to follow: `Valencia, Spain`.
+    /// Finds a town by its name, in upper or lower case and with or without accents. If several towns have the name, the one that
+    /// is far larger than the others is found, such as Los Angeles in the United States. If none is, the country has to follow
+    /// the name: `Valencia, Spain`.
     ///
     /// - Throws: `ValidationError` if there is none, or several.
     static func named(_ text: String) throws -> Town {
@@ -34,7 +35,7 @@ struct Town {
         )
     }
 
-    /// With its country, unless there is only one of the name.
+    /// The name, with the country if several towns have this name.
     var fullName: String {
         Self.all.count { $0.name == name } > 1 ? "\(name), \(country)" : name
     }

@@ -3,12 +3,12 @@ import Feed
 import QuakeStore
 import Synchronization
 
-/// What a picture needs of the selected earthquakes: they themselves, and what the caption says about them.
+/// The data of a picture: the selected earthquakes, and what the caption says about them.
 struct Portrait: Sendable {
     private(set) var events: [ChartEvent] = []
-    /// The hosts of the services whose events they are, at most five.
+    /// The hosts of the services that the events come from, at most five.
     private(set) var services: Set<String> = []
-    /// Whose events they are.
+    /// The agencies that the events come from.
     private var agencies: Set<String> = []
     private let isMerged: Bool
 
@@ -50,7 +50,7 @@ struct Portrait: Sendable {
         return first...last
     }
 
-    /// The days between which they lie, such as `30 Sep – 29 Oct 2025`.
+    /// The days of the first and the last event, such as `30 Sep – 29 Oct 2025`; nil if there are no events.
     var days: String? {
         guard let times else { return nil }
         let (first, last) = (CivilDate(times.lowerBound), CivilDate(times.upperBound))
@@ -68,7 +68,7 @@ struct Portrait: Sendable {
 }
 
 extension SelectionOptions {
-    /// What a picture needs of the selected earthquakes. Says on standard error why there are none, if so.
+    /// Reads the data of a picture of the selected earthquakes. If there are none, it says why on standard error.
     ///
     /// - Parameter admits: whether the picture shows an event.
     func portrait(
@@ -83,9 +83,9 @@ extension SelectionOptions {
         return portrait.withLock { $0 }
     }
 
-    /// What a picture shows, where and when, as far as a title has room for it.
+    /// The title of a picture: what it shows, where and when, as far as there is room.
     ///
-    /// - Parameter subject: such as `Magnitudes over time`; nil for what was selected itself.
+    /// - Parameter subject: such as `Magnitudes over time`; nil if the picture shows the selected events themselves.
     func title(_ subject: String?, _ portrait: Portrait) -> String {
         let kinds = types ?? ["earthquake"]
         var kind = kinds == ["earthquake"] ? "earthquakes" : kinds.joined(separator: " and ") + " events"
@@ -109,7 +109,7 @@ extension SelectionOptions {
         }
     }
 
-    /// What is selected, in words for a caption.
+    /// The selection in words, for a caption.
     var words: [String] {
         var words: [String] = []
         if let magnitudes { words.append("magnitude \(magnitudes)") }
@@ -130,7 +130,7 @@ extension SelectionOptions {
         return words
     }
 
-    /// Whose events are selected, and where.
+    /// The selected agencies and places, in words.
     private var places: [String] {
         var words = source.map { [$0] } ?? []
         if let place { words.append("place with “\(place.text)”") }
@@ -141,7 +141,7 @@ extension SelectionOptions {
 }
 
 extension Quake {
-    /// The agency whose event it is; nil for an unknown network, such as those of the synthetic feed.
+    /// The agency that the event comes from; nil for an unknown network, such as those of the synthetic feed.
     fileprivate var agency: String? {
         guard let network = self[.net].text else { return nil }
         let name = Agency.name(ofNetwork: network)

@@ -3,19 +3,20 @@ import Feed
 import QuakeStore
 
 extension SelectionOptions {
-    /// What the catalogue holds. Of a view's file and of the past that is not known.
+    /// The periods of which the catalogue holds all events; empty for a view's file and for a past state, where they are not
+    /// known.
     func held(_ database: DatabaseOptions) async throws -> [HeldPeriod] {
         guard view == nil, asOf == nil else { return [] }
         return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
     }
 
-    /// What is held of the selected area and agencies.
+    /// The periods that are held of the selected area and agencies.
     func coverage(_ held: [HeldPeriod]) -> Coverage {
         let hosts = selectedHosts
         return Coverage(held.filter { hosts.isEmpty || hosts.contains($0.service) }, of: region ?? .world)
     }
 
-    /// What the catalogue does not hold of what is shown, in words: by agency, where there are several.
+    /// The gaps of the catalogue in the shown period, in words. If there are several agencies, each of them has a sentence.
     func gaps(_ held: [HeldPeriod], _ portrait: Portrait) -> String? {
         guard !held.isEmpty, let times = portrait.times else { return nil }
         let from = since.map { min($0.instant, times.lowerBound) } ?? times.lowerBound
@@ -33,10 +34,10 @@ extension SelectionOptions {
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 
-    /// The services of the selected agencies; empty for all.
+    /// The hosts of the selected agencies' services; empty for all.
     private var selectedHosts: [String] { agency.flatMap(\.self).map(\.host) }
 
-    /// The part of the earth that was asked for; nil for all of it.
+    /// The selected part of the earth; nil for all of it.
     var region: Region? {
         if let box { return Region(box) }
         guard let near, let within else { return nil }

@@ -12,7 +12,7 @@ extension Agency {
         ]
     }
 
-    /// The service that has the agency's name as a source; nil for one that goes by its URL.
+    /// The service that `quakes import` accepts by the agency's name; nil if it accepts only the service's URL.
     private var eventService: EventService? { EventService.registered.first { $0.name == name } }
 
     fileprivate var json: JSONObject {

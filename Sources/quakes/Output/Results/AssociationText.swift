@@ -3,7 +3,7 @@ import Feed
 import QuakeStore
 
 extension Explanation {
-    /// Such as `us1 is in the earthquake us1, which emsc:1 and us1 describe; us1 is shown, with the magnitude of us1`.
+    /// Such as `earthquake us1 of emsc:1, us1; us1 is shown, with the magnitude of us1`.
     var summary: String {
         let codes = earthquake.members.map(\.code)
         guard codes.count > 1 else { return "\(earthquake.code) is an earthquake by itself" }

@@ -10,9 +10,10 @@ import Synchronization
 ///     {"token":7,…,"operation":"update","before":{…},"row":{…}}   a change
 ///     {"store":"…","token":7,"committed_at":"…",…}          the end of a pass, and the reader's new position
 final class ChangeStream: ReaderView {
-    /// nil keeps no position: each start begins with a snapshot.
+    /// nil if no position is kept. Each start then begins with a snapshot.
     private let tokenFile: TokenFile?
-    /// The current position, which a stream without a file keeps only here, and the table's shape then, if it is known.
+    /// The current position, and the shape that the table had there, if it is known. Without a file, the position is kept only
+    /// here.
     private let reached: Mutex<(position: Position?, shape: String?)>
     private let output = Mutex(LineBuffer())
 
@@ -43,7 +44,7 @@ final class ChangeStream: ReaderView {
             try $0.flush()
         }
         if let tokenFile {
-            // The position must not survive a crash that loses the lines.
+            // The position must not be on disk before the lines: a crash could lose the lines and keep the position.
             StandardOutput.synchronize()
             try tokenFile.store(position, of: pass.table)
         }
@@ -52,15 +53,15 @@ final class ChangeStream: ReaderView {
     }
 }
 
-/// Lines on their way to standard output.
+/// Buffers lines for standard output.
 private struct LineBuffer {
     private var bytes: [UInt8] = []
     /// Whether the last write ended in the middle of a line.
     private var isTorn = false
     private static let capacity = 65_536
 
-    /// Begins a pass. What an interrupted pass has left is dropped, and the line that it has torn is ended: otherwise the
-    /// next line would be lost with it.
+    /// Begins a pass. Drops the lines that an interrupted pass left in the buffer, and ends the line that it wrote only in part.
+    /// Otherwise the next line would be appended to that part, and lost.
     mutating func begin() {
         bytes.removeAll(keepingCapacity: true)
         if isTorn { bytes.append(UInt8(ascii: "\n")) }
@@ -76,7 +77,7 @@ private struct LineBuffer {
         try Array(line.utf8).withUnsafeBytes { try append($0) }
     }
 
-    /// Writes what is buffered. If the reader of a pipe has stopped reading, the process can still be cancelled.
+    /// Writes the buffered bytes. The task can be cancelled even if the reader of a pipe has stopped reading.
     mutating func flush() throws {
         try bytes.withUnsafeBytes { all in
             var rest = all

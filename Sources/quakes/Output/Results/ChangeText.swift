@@ -6,7 +6,7 @@ extension Change {
         columns(besides: Column("code") { $0.code })
     }
 
-    /// - Parameter code: nil where all changes are of one event.
+    /// - Parameter code: the column for the code; nil if all changes are of one event.
     static func columns(besides code: Column<Change>?) -> [Column<Change>] {
         [
             Column("time (UTC)") { $0.committedAt.instant.shortText },
@@ -17,7 +17,7 @@ extension Change {
             Column("change", minimumWidth: 30, flexible: true, widest: 500, breaking: .text) {
                 $0.story
             } style: { change in
-                // Only what was inserted or deleted has a magnitude here: that of an update is among its members.
+                // Only an insertion or a deletion has a magnitude here. An update has it among its members.
                 let style = TextStyle(magnitude: change.magnitude)
                 return style == .dim ? nil : style
             }
@@ -39,8 +39,8 @@ extension Change {
         return [size, place].compactMap { $0 }.joined(separator: ", ")
     }
 
-    /// A newer `updated` goes without saying, unless nothing else changed. So does a title, which is made of the magnitude
-    /// and the place.
+    /// The members to show. A newer `updated` is left out, unless nothing else changed. A title is left out if the magnitude or
+    /// the place changed, because it is made of these.
     private var telling: [Member] {
         let columns = Set(members.map(\.column))
         let isTitleClear = !columns.isDisjoint(with: ["magnitude", "place"])

@@ -2,10 +2,10 @@ import Feed
 import Foundation
 import QuakeStore
 
-/// One earthquake, as `quakes show` has it.
+/// One earthquake as `quakes show` prints it.
 struct ShownEvent: Sendable {
     let code: String
-    /// nil if it was deleted.
+    /// nil if the event is not in the catalogue any more.
     var quake: Quake?
     /// Where history begins.
     var horizon: Horizon?
@@ -16,7 +16,7 @@ struct ShownEvent: Sendable {
 
     private var mechanism: FocalMechanism? { quake.flatMap(FocalMechanism.init) }
 
-    /// The code that it was given instead.
+    /// The event's present code, if the event got another one.
     private var newCode: String? {
         guard quake == nil, let reason = changes.last?.reason, reason.hasPrefix("superseded by ") else {
             return nil
@@ -48,7 +48,7 @@ struct ShownEvent: Sendable {
     private static func properties(of quake: Quake) -> String {
         let head = quake[.title].text ?? quake[.place].text ?? quake.code
         let lines = Property.allCases.compactMap { property -> String? in
-            // The title is the headline, and the mechanism follows.
+            // The title is already printed as the headline, and the mechanism is printed after the properties.
             guard property != .title, let text = quake[property].words(of: property) else { return nil }
             let name = property.column.replacing("_", with: " ")
             return "  \(name)\(String(repeating: " ", count: max(1, 16 - name.count)))\(text)"
@@ -67,7 +67,7 @@ struct ShownEvent: Sendable {
 }
 
 extension Quake.Value {
-    /// For people; nil for null.
+    /// The value as people read it; nil if there is nothing to show.
     fileprivate func words(of property: Property) -> String? {
         switch (self, property) {
         case (.null, _): nil
@@ -96,10 +96,10 @@ extension Property {
     }
 }
 
-/// How the rock moved: what `extra` has of it, as `report.focal_mechanism` reads it.
+/// The focal mechanism, which says how the rock moved. It is read from `extra`, as in `report.focal_mechanism`.
 private struct FocalMechanism {
     private let members: [String: Any]
-    /// As the table has it.
+    /// All members of the mechanism.
     let json: RawJSON
 
     private static let key = "focal_mechanism"
@@ -136,13 +136,13 @@ private struct FocalMechanism {
         return lines.map { strippingControlCharacters($0) + "\n" }.joined()
     }
 
-    /// What else there is in `extra`; nil if there is nothing else.
+    /// The JSON of `extra` without the mechanism; nil if nothing is left.
     static func removed(from json: String) -> String? {
         guard var all = object(json), all.removeValue(forKey: key) != nil else { return json }
         return all.isEmpty ? nil : text(all)
     }
 
-    /// nil for what is not an object: any writer may put something else there.
+    /// The JSON as an object; nil for any other JSON, which any writer of the table may have put there.
     private static func object(_ json: String) -> [String: Any]? {
         (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any]
     }

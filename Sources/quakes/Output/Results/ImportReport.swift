@@ -2,20 +2,21 @@ import Feed
 import Glibc
 import QuakeStore
 
-/// Says how each run of an import ended: its summary is a result; why it failed is an error.
+/// Reports how each run of an import ended: the summary as a result, and the reason for a failure as an error.
 struct ImportReport {
     let format: LogOptions.Format
     let log: LogOptions
-    /// The lines of a daemon carry a time.
+    /// Whether a daemon reports. Its lines begin with the time.
     let isDaemon: Bool
-    /// A run is done, whether or not its line can be written, and others may follow.
+    /// `LogLines`, because a run is done even if its line can't be written, and other runs may follow.
     private static let lines = LogLines(to: STDOUT_FILENO)
 
-    /// - Parameter isSaid: whether people have read the error already.
+    /// - Parameter isSaid: whether the error is printed by another part of the program.
     func add(_ summary: ImportSummary, isSaid: Bool = false) {
         switch format {
         case .json: write(summary.json.jsonText)
-        // The log says it as JSON, and the two often end in one journal. A row of zeros would add nothing to the error.
+        // If the log is JSON, it has the summary; a second line would often end in the same journal. If the run failed before it
+        // saw an event, a row of zeros would add nothing to the error.
         case .text where log.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
             write(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
         case .text: break
@@ -40,7 +41,7 @@ struct ImportReport {
     /// Whether all lines were written.
     static var isComplete: Bool { !lines.hasLost }
 
-    /// Reports sources that there was no run of. Programs expect one object for each; people read the error once.
+    /// Reports sources that were not imported. Programs expect one object for each source; people read the error once.
     func add(unreached sources: some Sequence<FeedSource>, because error: any Error) {
         for source in sources { add(ImportSummary(source: source, failure: error), isSaid: true) }
     }

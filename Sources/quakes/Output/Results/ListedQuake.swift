@@ -1,12 +1,12 @@
 import Feed
 import QuakeStore
 
-/// A row of a list: an event, or in a merged one an earthquake with its agencies.
+/// A row of a list: an event, or in a merged list an earthquake with its agencies.
 struct ListedQuake: Sendable {
     let quake: Quake
     var group: EarthquakeGroup?
 
-    /// What machine formats have of a merged earthquake behind the columns of an event.
+    /// The columns that machine formats have for a merged earthquake, after the columns of an event.
     static let groupColumns = ["earthquake", "magnitude_from", "agencies", "events"]
 
     var json: JSONObject {

@@ -16,7 +16,7 @@ extension Change.Member {
             return "\(column) \(parts.isEmpty ? "in another order" : parts.joined(separator: " "))"
         }
         let short = (old.text(of: kind, exactly: false), new.text(of: kind, exactly: false))
-        // Values that look the same in short are shown as they are.
+        // If the short texts are the same, the exact values are shown.
         if short.0 != short.1 { return "\(column) \(short.0) → \(short.1)" }
         return "\(column) \(old.text(of: kind, exactly: true)) → \(new.text(of: kind, exactly: true))"
     }
@@ -31,11 +31,11 @@ private enum JSONValue {
     case text(String)
     case number(Double)
     case list([String])
-    /// Anything else, as it is.
+    /// Any other JSON, unchanged.
     case json(String)
 
     init(_ json: String) {
-        // What it cannot read is shown as it is.
+        // A text that can't be read is shown unchanged.
         let value = try? JSONSerialization.jsonObject(with: Data(json.utf8), options: .fragmentsAllowed)
         switch value {
         case is NSNull: self = .null

@@ -13,7 +13,7 @@ extension ToldMessage {
         ]
     }
 
-    /// Such as `near: M 4 or more within 100 km of home`.
+    /// The rules that matched, and why, such as `near: M 4 or more within 100 km of home`.
     private var why: String {
         var seen: Set<String> = []
         return message.earthquakes.flatMap { zip($0.rules, $0.why) }

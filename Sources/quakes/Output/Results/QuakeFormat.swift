@@ -21,7 +21,7 @@ enum QuakeFormat: String, ExpressibleByArgument, CaseIterable {
         case .csv:
             .csv(
                 csv, Property.allCases.map(\.column) + (isMerged ? ListedQuake.groupColumns : []), \.fields)
-        // In the feed's own form: it can be imported again.
+        // GeoJSON has the feed's own form, so it can be imported again.
         case .geojson:
             .document(
                 head: "{\"type\":\"FeatureCollection\",\"features\":[\n", separator: ",\n", tail: "]}\n",

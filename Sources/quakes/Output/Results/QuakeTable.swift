@@ -4,7 +4,7 @@ import QuakeStore
 extension Quake {
     /// The columns of a table for people.
     ///
-    /// - Parameter near: adds a column with the distance from there.
+    /// - Parameter near: if given, a column shows the distance from its centre.
     static func columns(near: QuakeSelection.Circle?, times: TimeZoneText) -> [Column<Quake>] {
         let distance = near.map { near in
             Column<Quake>("km away", .right, priority: 1) {
@@ -19,7 +19,7 @@ extension Quake {
                 TextStyle(magnitude: $0.magnitude)
             },
             Column("mag type", priority: 3) { $0[.magnitudeType].text ?? "" },
-            // Of an earthquake it would only repeat itself.
+            // The type of an earthquake is left out, because nearly all events are earthquakes.
             Column("type", priority: 1) { quake in
                 quake[.type].text.flatMap { $0 == "earthquake" ? nil : $0 } ?? ""
             },
@@ -48,7 +48,8 @@ extension Quake {
     }
 }
 
-/// A number for people: three digits after the decimal point, or as many as matter.
+/// A number for people, with at most three digits after the decimal point, or five if it is small. Very small and very large
+/// numbers have an exponent.
 func shortened(number text: String) -> String {
     guard let value = Double(text), value.isFinite, value != 0 else { return text }
     var mantissa = value

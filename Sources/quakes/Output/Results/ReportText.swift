@@ -54,13 +54,13 @@ extension Report {
         }
     }
 
-    /// What a comparison of two events is for.
+    /// The columns that matter most when two events are compared.
     private static let differences: Set = [
         "time_difference_s", "depth_difference_km", "magnitude_difference",
     ]
 
-    /// What comes first goes last when there is too little room. But a place tells people more than its coordinates, and the
-    /// method behind a magnitude matters to few. A comparison shows the differences before all else.
+    /// If there is too little room, the last columns are dropped first, with some exceptions: a place tells people more than its
+    /// coordinates, few people need the method behind a magnitude, and a comparison of events keeps the differences.
     private static func priority(_ column: String, at index: Int, comparesEvents: Bool) -> Int {
         switch column {
         case _ where index == 0 || differences.contains(column): 0
@@ -74,7 +74,7 @@ extension Report {
     private static func text(_ cell: String, _ column: Report.Column) -> String {
         let midnight = " 00:00:00"
         return switch column.kind {
-        // The start of a day or a month is a date.
+        // A day or a month is shown as a date, without the time of its start.
         case .time where ["day", "month"].contains(column.name) && cell.hasSuffix(midnight):
             String(cell.dropLast(midnight.count))
         case .number: shortened(number: cell)
@@ -92,9 +92,10 @@ extension Report {
 }
 
 extension Report {
-    /// Says that a fit is poor, and what to do about it: its figures look as exact as those of a good one.
+    /// The warning that a fit is poor, and what to do about it; nil if all fits are good. The figures of a poor fit look as exact
+    /// as those of a good one.
     ///
-    /// - Parameter rows: those that were shown.
+    /// - Parameter rows: the rows that were shown.
     func warning(of rows: [[String?]]) -> String? {
         func cell(_ name: String, _ row: [String?]) -> String? {
             columns.firstIndex { $0.name == name }.flatMap { row[$0] }

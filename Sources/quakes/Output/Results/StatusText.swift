@@ -7,15 +7,15 @@ struct Status: Sendable {
     let history: HistoryStatus
     let notify: NotifyStatus
 
-    /// How old or how far behind something may be; nil for as much as it likes.
+    /// The greatest age and lag that are accepted; nil for no limit.
     struct Limits {
         var age: Duration?
         var documentAge: Duration?
         var lag: Duration?
     }
 
-    /// Everything that is older or further behind than allowed. Sources that are not imported regularly do not count, unless
-    /// they are named: a file is imported once and does not grow old.
+    /// The sources and readers that are older, or further behind, than the limits allow. Sources that are not imported regularly
+    /// count only if they are named: a file, for example, is imported once and does not become outdated.
     func complaints(_ limits: Limits, asked: [FeedSource]) -> [String] {
         var complaints: [String] = []
         let sources = imports.sources.filter { $0.isMonitored || !asked.isEmpty }
@@ -42,7 +42,7 @@ struct Status: Sendable {
         }
         if let maxLag = limits.lag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {
-                // So old that quakes prune does not wait for it either.
+                // After this time, quakes prune does not wait for the reader either.
                 let remedy =
                     reader.silence > .seconds(86_400)
                     ? ", last seen \(reader.silence.rough) ago; if it was removed: quakes forget --reader \(reader.name)"
@@ -86,7 +86,7 @@ struct Status: Sendable {
             """
     }
 
-    /// How far the event services were swept, one line each.
+    /// Up to which time the event services were swept, one line each.
     private var sweeps: String {
         imports.sources.compactMap { source in
             source.sweeps.map { sweeps in
@@ -99,7 +99,7 @@ struct Status: Sendable {
         }.joined()
     }
 
-    /// What went wrong in the last runs, one line each: a column would have no room for it.
+    /// The errors of the last runs, one line each, because they are too long for a column.
     private var errors: String {
         imports.sources.compactMap { source in
             source.error.map {
@@ -124,7 +124,7 @@ struct Status: Sendable {
 }
 
 extension CatalogueStatus {
-    /// An estimate has no more than three digits that mean something.
+    /// The number of events. An estimate is rounded to three digits, because its other digits have no meaning.
     var roundedCount: Int {
         guard isEstimate else { return count }
         var scale = 1

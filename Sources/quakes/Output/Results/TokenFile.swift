@@ -3,7 +3,7 @@ import Foundation
 import QuakeStore
 import QuakeView
 
-/// The file in which a stream keeps its position: the line that ends each pass, and in it the table's shape. Only one process at
+/// The file in which a stream keeps its position: the line that ends each pass, with the table's shape added. Only one process at
 /// a time can use it.
 struct TokenFile: Sendable {
     let path: String
@@ -14,7 +14,7 @@ struct TokenFile: Sendable {
         self.path = lock.path
     }
 
-    /// Where the stream is, and the shape of the table whose rows it has written; nil when there is no file yet.
+    /// The stream's position, and the shape of the table whose rows were written; nil when there is no file yet.
     func kept() throws -> (position: Position, shape: String)? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -22,7 +22,7 @@ struct TokenFile: Sendable {
             throw FileError(operation: "read", path: path, code: errno)
         }
         defer { close(descriptor) }
-        // Longer than any position.
+        // The buffer is longer than any position.
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { throw FileError(operation: "read", path: path, code: errno) }
@@ -44,7 +44,7 @@ struct TokenFile: Sendable {
         var position: Position? { Position(word: "\(token)_\(committedAt)_\(nonce)_\(store)") }
     }
 
-    /// Returns once the position, and the shape of the table whose rows were written, are on disk.
+    /// Stores the position, and the shape of the table whose rows were written. Returns once they are on disk.
     func store(_ position: Position, of table: TableShape) throws {
         try ReplacedFile(path: path).write(position.json(of: table) + "\n", isDurable: true)
     }
