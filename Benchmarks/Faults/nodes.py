@@ -38,9 +38,7 @@ class Node:
                             "PATRONI_POSTGRESQL_LISTEN": f"{self.address}:5432",
                             "PATRONI_POSTGRESQL_CONNECT_ADDRESS": f"{self.address}:5432",
                             "PATRONI_POSTGRESQL_DATA_DIR": f"{self.home}/data",
-                            "PATRONI_POSTGRESQL_PGPASS": f"{self.home}/pgpass",
-                            # configure() removes this, and sets the directory of the sockets in the file.
-                            "PATRONI_POSTGRESQL_PARAMETERS": ""}
+                            "PATRONI_POSTGRESQL_PGPASS": f"{self.home}/pgpass"}
         os.mkdir(self.home)
         shutil.chown(self.home, "postgres", "postgres")
         self.link = f"quakes-fo-{number}"
@@ -195,7 +193,6 @@ class Nodes:
                             f"  use_unix_socket: true\n  parameters:\n    unix_socket_directories: {node.home}\n")
         with open(f"{node.home}/patroni.yml", "w") as file:
             file.write(text)
-        node.environment.pop("PATRONI_POSTGRESQL_PARAMETERS", None)
 
     def __exit__(self, *_):
         self.ending.set()

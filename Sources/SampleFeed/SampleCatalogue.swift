@@ -43,7 +43,8 @@ struct SampleCatalogue: Sendable {
     let raw, escaped: [[UInt8]]
     private let arcs: [[Arc]]  // by network
     private let networks: [Int]  // by percent
-    private let fractions: [Double]  // the probabilities that a magnitude's fraction is below 1/100, 2/100, … 1
+    /// The probabilities that the fraction of a magnitude is below 1/100, 2/100, … 1.
+    private let fractions: [Double]
 
     private init() {
         var arcs: [[Arc]] = Array(repeating: [], count: 10)

@@ -7,7 +7,8 @@ import Testing
 struct RealCasesTests {
     let association = Association()
 
-    @Test("The first solutions of the Loyalty M 7 are one earthquake, though one is 114 km deep and 62 km away")
+    @Test(
+        "The first solutions of the Loyalty M 7 are one earthquake, though one is 114 km deep and 62 km away")
     func loyalty() {
         var pacific = row("usgs:pt26268000", seconds: 5, -21.246, 168.453, depth: 17.1, magnitude: 7)
         pacific.network = "pt"

@@ -50,7 +50,9 @@ struct RevisionTests {
         #expect(revision.departures.isEmpty)
     }
 
-    @Test("A row that leaves an earthquake of three is recorded; the last two rows that part are recorded as split")
+    @Test(
+        "A row that leaves an earthquake of three is recorded; the last two rows that part are recorded as split"
+    )
     func split() {
         let left = revision([usgs, gfz, emsc], [usgs, gfz, later(emsc)])
         #expect(left.updates.map(\.reason) == ["left"])

@@ -203,7 +203,7 @@ struct PlotTests {
         try #require(widths.count == 3)
         #expect(abs(widths[0] / 3 - widths[2]) < 0.2 && abs(widths[1] / 2 - widths[2]) < 0.2)
         #expect(bars[0].number("y")! < bars[1].number("y")! && bars[1].number("y")! < bars[2].number("y")!)
-        #expect(picture.texts.contains("1 events without a depth are left out."))
+        #expect(picture.texts.contains("1 event without a depth is left out."))
     }
 
     @Test(

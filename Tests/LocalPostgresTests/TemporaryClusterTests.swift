@@ -6,7 +6,8 @@ import Testing
 
 @Suite("A temporary cluster leaves nothing behind")
 struct TemporaryClusterTests {
-    @Test("It runs with fast settings, which the caller's settings override, and remove leaves nothing behind")
+    @Test(
+        "It runs with fast settings, which the caller's settings override, and remove leaves nothing behind")
     func remove() async throws {
         let temporary = try await TemporaryCluster.start(settings: ["max_connections": "33"])
         let cluster = temporary.cluster

@@ -29,7 +29,9 @@ struct BoundArrayTests {
         }
     }
 
-    @Test("A COPY gets the same elements, bound as literals", arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
+    @Test(
+        "A COPY gets the same elements, bound as literals",
+        arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
     func copied(strings: [String]) async throws {
         let integers = [Int64.min, 0, 7]
         try await TestServer.shared.withEmptyDatabase { database in

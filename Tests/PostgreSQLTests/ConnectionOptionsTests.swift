@@ -69,7 +69,9 @@ struct ConnectionOptionsTests {
         }
     }
 
-    @Test("Keepalives and time limits have defaults, which can be overridden; the encoding cannot be overridden")
+    @Test(
+        "Keepalives and time limits have defaults, which can be overridden; the encoding cannot be overridden"
+    )
     func defaults() throws {
         let plain = try ConnectionOptions("host=db").effective
         #expect(plain["keepalives_idle"] == "30")
@@ -110,7 +112,8 @@ struct ConnectionOptionsTests {
         #expect([ServerHost](list.keywords) == list)
     }
 
-    @Test("A failed host is left out; a silent one loses one address, and its other addresses are still tried")
+    @Test(
+        "A failed host is left out; a silent one loses one address, and its other addresses are still tried")
     func leaving() throws {
         func rest(_ conninfo: String, _ place: ServerHost, isSilent: Bool = false) throws -> [String] {
             try [ServerHost](ConnectionOptions(conninfo).effective).leaving(place, isSilent: isSilent)

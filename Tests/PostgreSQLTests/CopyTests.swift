@@ -6,7 +6,9 @@ import Testing
 @Suite("COPY")
 struct CopyTests {
     /// The test writes 300 MB. It runs in a separate process, so that the memory of other tests is not measured.
-    @Test("A million rows are written in constant memory, because the writer waits for the server", .measuresMemory)
+    @Test(
+        "A million rows are written in constant memory, because the writer waits for the server",
+        .measuresMemory)
     func constantMemory() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             try await database.query("create unlogged table t (i int, text text)")

@@ -30,7 +30,9 @@ struct PreparedTests {
         }
     }
 
-    @Test("A query text is parsed once, and planned only for its first five runs; other texts are prepared separately")
+    @Test(
+        "A query text is parsed once, and planned only for its first five runs; other texts are prepared separately"
+    )
     func once() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in
@@ -70,7 +72,9 @@ struct PreparedTests {
         }
     }
 
-    @Test("A cancelled or interrupted query throws an error, and the connection stays usable after a cancellation")
+    @Test(
+        "A cancelled or interrupted query throws an error, and the connection stays usable after a cancellation"
+    )
     func cancelled() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

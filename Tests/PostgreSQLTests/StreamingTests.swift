@@ -48,7 +48,9 @@ struct StreamingTests {
         }
     }
 
-    @Test("When the server fails midway, the body has already received the earlier rows, and the connection stays usable")
+    @Test(
+        "When the server fails midway, the body has already received the earlier rows, and the connection stays usable"
+    )
     func failingServer() async throws {
         try await TestServer.shared.withEmptyDatabase { database in
             try await database.withConnection { connection in

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("The access log")
 struct AccessLogTests {
-    @Test("Writes one object per request, with the number of bytes sent and without anything that could be a secret")
+    @Test(
+        "Writes one object per request, with the number of bytes sent and without anything that could be a secret"
+    )
     func json() async throws {
         let size = Sizes()
         let lines = try await lines { site in

@@ -36,7 +36,8 @@ struct BasePathTests {
         }
     }
 
-    @Test("The page is also served without the final slash; a path that only begins like the base path is 404")
+    @Test(
+        "The page is also served without the final slash; a path that only begins like the base path is 404")
     func alike() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient

@@ -152,7 +152,9 @@ struct CachingTests {
 
     /// test       refuses connections, ends the watching session, changes a row             asks until it gets the change
     /// server                                                                  cannot watch
-    @Test("A 304 is only as old as the last look at the database, even if the watching session never comes back")
+    @Test(
+        "A 304 is only as old as the last look at the database, even if the watching session never comes back"
+    )
     func unwatched() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -318,7 +320,9 @@ struct CachingTests {
         }
     }
 
-    @Test("A server of another version, or one that hides authors, does not confirm the tags of the first server")
+    @Test(
+        "A server of another version, or one that hides authors, does not confirm the tags of the first server"
+    )
     func otherServer() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

@@ -142,7 +142,9 @@ struct ClientLimitTests {
 
     /// slow clients     ask for long answers, and read their heads              some find their answers cut off
     /// quick client                                              asks again and again, and gets whole answers
-    @Test("When too much waits for slow clients, the slowest is disconnected; others are neither refused nor delayed")
+    @Test(
+        "When too much waits for slow clients, the slowest is disconnected; others are neither refused nor delayed"
+    )
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(15_000).document)

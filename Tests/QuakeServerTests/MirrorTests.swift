@@ -12,7 +12,8 @@ import Testing
 struct MirrorTests {
     private let server = TestServer.shared
 
-    @Test("Has the same table after every import: events inserted, changed, deleted, renamed and renamed back")
+    @Test(
+        "Has the same table after every import: events inserted, changed, deleted, renamed and renamed back")
     func sameTable() async throws {
         try await withPair { first, second, site in
             var writer = RandomWriter(seededRandom())
@@ -132,7 +133,8 @@ struct MirrorTests {
         }
     }
 
-    @Test("With --retract never, nothing is deleted, and everything else is imported", arguments: [false, true])
+    @Test(
+        "With --retract never, nothing is deleted, and everything else is imported", arguments: [false, true])
     func never(isAnew: Bool) async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(20).document)

@@ -52,7 +52,9 @@ struct ProxyTests {
         }
     }
 
-    @Test("A cache makes one request for all clients that wait at the same position", arguments: [Program.nginx, .varnish])
+    @Test(
+        "A cache makes one request for all clients that wait at the same position",
+        arguments: [Program.nginx, .varnish])
     func polls(_ program: Program) async throws {
         try await withProxy(program) { database, site, proxied in
             let position = try #require(
@@ -158,7 +160,8 @@ struct ProxyTests {
     }
 
     @Test(
-        "The metrics are also closed below a base path, and in other spellings of the path", arguments: Program.allCases)
+        "The metrics are also closed below a base path, and in other spellings of the path",
+        arguments: Program.allCases)
     func metrics(_ program: Program) async throws {
         try await withProxy(program) { _, site, proxied in
             let open = try await site.get("/quakes/metrics").status

@@ -38,7 +38,9 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("When a client has read everything so far, the file is released, even if the answer is still being written")
+    @Test(
+        "When a client has read everything so far, the file is released, even if the answer is still being written"
+    )
     func caughtUp() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
         let spool = Spool(in: quota, isShared: false)

@@ -48,7 +48,10 @@ extension Plot {
             0...Double(max(1, counts.values.max() ?? 1)))
         var plot = Plot(x: x, y: y, caption: caption)
         let unknown = events.count - depths.count
-        if unknown > 0 { plot.caption.lines.insert("\(unknown) events without a depth are left out.", at: 0) }
+        if unknown > 0 {
+            let events = unknown == 1 ? "1 event without a depth is" : "\(unknown) events without a depth are"
+            plot.caption.lines.insert("\(events) left out.", at: 0)
+        }
         let scale = DepthScale(events.filter { $0.depth != nil })
         return plot.svg { svg in
             for (bin, count) in counts.sorted(by: { $0.key < $1.key }) {

@@ -45,12 +45,12 @@ struct ReplacedFile {
             guard result.terminationStatus.isSuccess else {
                 throw NoPNG(reason: result.standardError.split(separator: "\n").first.map(String.init))
             }
+            guard rename(new, path) == 0 else { throw failure("replace") }
         } catch {
             unlink(new)
             guard let error = error as? SubprocessError else { throw error }
             throw NoPNG(reason: error.code == .executableNotFound ? nil : error.description)
         }
-        guard rename(new, path) == 0 else { throw failure("replace") }
     }
 
     private func failure(_ operation: String) -> FileError {

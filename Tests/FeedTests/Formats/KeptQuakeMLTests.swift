@@ -14,7 +14,9 @@ import Testing
                     .utf8))
     }
 
-    @Test("QuakeML 1.0 has kilometres for depths, uncertainties and distances; the table has degrees for distances")
+    @Test(
+        "QuakeML 1.0 has kilometres for depths, uncertainties and distances; the table has degrees for distances"
+    )
     func kilometres() throws {
         let parts = QuakeMLReadingTests.origin(
             "o", depth: "70.8886",

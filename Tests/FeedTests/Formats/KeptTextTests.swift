@@ -65,7 +65,8 @@ import Testing
         #expect(ScanOutcome(Array("\(Self.start)\n\(Self.row)\n".utf8)).notes == [])
     }
 
-    @Test("A standard name is preferred to another spelling; the other column goes to extra, or is a duplicate")
+    @Test(
+        "A standard name is preferred to another spelling; the other column goes to extra, or is a duplicate")
     func twoNames() throws {
         let document = "\(Self.start)|Mag|Magnitude|Depth_km|Depth/km\n\(Self.row)|9|2.5|7|33.5\n"
         let outcome = ScanOutcome(Array(document.utf8))

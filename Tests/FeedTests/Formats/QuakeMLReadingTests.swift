@@ -96,7 +96,9 @@ import Testing
         #expect(quake.magnitude == 2)
     }
 
-    @Test("Without a preference, the first origin is used, and the magnitude that names it, or else the first one")
+    @Test(
+        "Without a preference, the first origin is used, and the magnitude that names it, or else the first one"
+    )
     func notPreferred() throws {
         let origins = Self.origin("one") + Self.origin("two", depth: "1000")
         let named = Self.magnitude("m1", "1", of: "two") + Self.magnitude("m2", "2", of: "one")

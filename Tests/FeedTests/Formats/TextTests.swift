@@ -201,7 +201,9 @@ import Testing
         #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1 }).error == error)
     }
 
-    @Test("GeoCSV with bars is read; a document in UTF-16 that is not XML is refused, and the error names the encoding")
+    @Test(
+        "GeoCSV with bars is read; a document in UTF-16 that is not XML is refused, and the error names the encoding"
+    )
     func geoCSVAndUTF16() throws {
         let comments = "# dataset: GeoCSV 2.0\n# delimiter: |\n# field_unit: unitless|UTC\n"
         let text = comments + Self.header.replacing("#", with: "") + "\n\(Self.gfz)\n"

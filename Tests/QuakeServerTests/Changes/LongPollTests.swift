@@ -46,7 +46,8 @@ struct LongPollTests {
         }
     }
 
-    @Test("Without a change in time, the answer is the client's own position, and caches keep it only briefly")
+    @Test(
+        "Without a change in time, the answer is the client's own position, and caches keep it only briefly")
     func silence() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

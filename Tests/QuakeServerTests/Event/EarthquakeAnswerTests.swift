@@ -102,7 +102,9 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("The code of an earthquake that was merged into another still finds it, even if its event was deleted")
+    @Test(
+        "The code of an earthquake that was merged into another still finds it, even if its event was deleted"
+    )
     func mergedCode() async throws {
         try await withSite { database, site in
             try await database.withConnection { connection in

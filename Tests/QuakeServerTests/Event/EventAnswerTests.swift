@@ -178,7 +178,9 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("The request for an existing event never returns another one, even if they were renamed to each other")
+    @Test(
+        "The request for an existing event never returns another one, even if they were renamed to each other"
+    )
     func renamedAndBack() async throws {
         try await server.withDatabase { database in
             let both = [SmallFeed.feature("a"), SmallFeed.feature("b")]

@@ -56,7 +56,9 @@ struct EventParameterTests {
         return (0..<2000).map { RandomRequest(SplitMix64(seed: $0), quakes: quakes, tokens: [1]) }
     }
 
-    @Test("Each change carries the properties that parameters compare, so that live streams can be filtered by them")
+    @Test(
+        "Each change carries the properties that parameters compare, so that live streams can be filtered by them"
+    )
     func followed() throws {
         let used = try Self.requests().reduce(into: Set<Property>()) { used, request in
             used.formUnion(try EventRequest(.query, request.query).selection.properties)

@@ -55,7 +55,9 @@ struct AssociationFaultTests {
 
     /// associator: begins a pass ── its session is killed before, during or after its commit ── reconnects ── repeats the pass
     /// writers:               commit ─────────────────────────────────── commit
-    @Test("An associator that is killed at any moment ends with the result of a rebuild", arguments: rounds(2, of: 20))
+    @Test(
+        "An associator that is killed at any moment ends with the result of a rebuild",
+        arguments: rounds(2, of: 20))
     func killed(_ number: Int) async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 60, seed: printedSeed() &+ UInt64(number)) { _, random in

@@ -124,7 +124,9 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A follower retries after errors that show a server in trouble", arguments: ["58030", "XX000", "53100"])
+    @Test(
+        "A follower retries after errors that show a server in trouble",
+        arguments: ["58030", "XX000", "53100"])
     func trouble(_ sqlState: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -363,7 +363,8 @@ struct FollowTests {
         }
     }
 
-    @Test("Pruning keeps history younger than the limit, and keeps older history for readers up to their limit")
+    @Test(
+        "Pruning keeps history younger than the limit, and keeps older history for readers up to their limit")
     func pruneLimits() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -123,7 +123,8 @@ struct RewriteTests {
 
     // MARK: The shape
 
-    @Test("The shape of a table changes with alterations that may change rows unrecorded, and only with those")
+    @Test(
+        "The shape of a table changes with alterations that may change rows unrecorded, and only with those")
     func shape() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -134,7 +134,9 @@ struct ClockTests {
         }
     }
 
-    @Test("A reader that was last seen in the future does not keep history from being pruned", arguments: [true, false])
+    @Test(
+        "A reader that was last seen in the future does not keep history from being pruned",
+        arguments: [true, false])
     func reader(_ isAhead: Bool) async throws {
         try await server.withDatabase { database in
             try await database.change()

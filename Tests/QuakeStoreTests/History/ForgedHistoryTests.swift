@@ -64,7 +64,8 @@ struct ForgedHistoryTests {
     }
 
     @Test(
-        "The setting gives no rights to a login that may not write", arguments: [Roles.Purpose.reader, .report])
+        "The setting gives no rights to a login that may not write",
+        arguments: [Roles.Purpose.reader, .report])
     func readers(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).execute(Script.insert("a", 1))

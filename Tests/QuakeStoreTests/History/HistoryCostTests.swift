@@ -61,7 +61,8 @@ struct HistoryCostTests {
     }
 
     @Test(
-        "Reading one past event, by a token or a time, and whether it was deleted, needs only its own changes")
+        "Reading one past event, by a token or a time, and whether it was deleted, needs only its own changes"
+    )
     func past() async throws {
         try await server.withLongHistory { database in
             let moment = try await database.query(

@@ -121,7 +121,9 @@ struct HistoryTests {
     /// early:  begins, changes: number 1 ─────────────────────────── commits: token 2
     /// late:                              changes: number 2, token 1
     /// reader:                                                 looks                  looks
-    @Test("A reader by number misses a transaction that began early and was committed late; a reader by token gets it")
+    @Test(
+        "A reader by number misses a transaction that began early and was committed late; a reader by token gets it"
+    )
     func numberOrToken() async throws {
         try await server.withNotes { database in
             var (number, byNumber) = (0, [String]())

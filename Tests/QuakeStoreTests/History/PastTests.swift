@@ -230,7 +230,8 @@ struct PastTests {
     /// reader: reads the horizon ──── waits for history.change ───────────────────────── reads the changes
     /// prune:                         holds history.change, prunes all history, commits
     @Test(
-        "A pruning that commits while the past is being read does not change the result", arguments: [true, false])
+        "A pruning that commits while the past is being read does not change the result",
+        arguments: [true, false])
     func prunedMeanwhile(_ readsTable: Bool) async throws {
         try await server.withDatabase { database in
             try await database.changeThrice()

@@ -27,7 +27,8 @@ struct PruneTests {
         try await database.query("select id from import.run order by id").map { try $0.decode("id") }
     }
 
-    @Test("Old runs and rejects are deleted, except unfinished runs and those that freshness or a reject needs")
+    @Test(
+        "Old runs and rejects are deleted, except unfinished runs and those that freshness or a reject needs")
     func old() async throws {
         try await server.withDatabase { database in
             try await database.execute(Self.past)

@@ -65,7 +65,8 @@ struct TrackedTests {
         }
     }
 
-    @Test("A table of another owner can't be tracked, and a tracked table that changes its owner no longer is")
+    @Test(
+        "A table of another owner can't be tracked, and a tracked table that changes its owner no longer is")
     func owner() async throws {
         try await server.withRole { role, database in
             try await database.execute(

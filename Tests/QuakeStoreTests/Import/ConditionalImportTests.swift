@@ -104,7 +104,8 @@ struct ConditionalImportTests {
     }
 
     @Test(
-        "An event that a person deletes comes back, even if the feed is unchanged and settled documents are newer")
+        "An event that a person deletes comes back, even if the feed is unchanged and settled documents are newer"
+    )
     func deleted() async throws {
         try await withFeed { database, feed, current in
             let events = (1...8).map { Event("us\($0)") }

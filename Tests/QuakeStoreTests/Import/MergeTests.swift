@@ -23,7 +23,9 @@ struct MergeTests {
         }
     }
 
-    @Test("If an id occurs twice in a feed, the newest version stays, in one batch or two", arguments: [1, 20_000])
+    @Test(
+        "If an id occurs twice in a feed, the newest version stays, in one batch or two",
+        arguments: [1, 20_000])
     func newestOfADocument(batchSize: Int) async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFeatures(
@@ -37,7 +39,9 @@ struct MergeTests {
         }
     }
 
-    @Test("Of equally new versions, the last one in the document stays, in one batch or two", arguments: [1, 20_000])
+    @Test(
+        "Of equally new versions, the last one in the document stays, in one batch or two",
+        arguments: [1, 20_000])
     func lastAmongEquals(batchSize: Int) async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFeatures(

@@ -129,7 +129,8 @@ struct RunTests {
     }
 
     @Test(
-        "If the server ends the worker's session mid-import, the batch is lost, and the next run closes the dead run")
+        "If the server ends the worker's session mid-import, the batch is lost, and the next run closes the dead run"
+    )
     func droppedByTheServer() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document((0..<20).map { SmallFeed.feature("c\($0)") })

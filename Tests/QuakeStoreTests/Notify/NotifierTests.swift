@@ -231,7 +231,9 @@ struct NotifierTests {
         }
     }
 
-    @Test("A notifier's login can notify, and the logins of readers and writers can see the state of deliveries")
+    @Test(
+        "A notifier's login can notify, and the logins of readers and writers can see the state of deliveries"
+    )
     func roles() async throws {
         try await server.withRoles { roles in
             let (notifier, receivers) = (roles.login(.notifier), Receivers())

@@ -11,7 +11,9 @@ import Testing
 struct OutboxTests {
     private let server = TestServer.shared
 
-    @Test("A message that fails is attempted again under the same id, and its status has the reason and the start")
+    @Test(
+        "A message that fails is attempted again under the same id, and its status has the reason and the start"
+    )
     func again() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -85,7 +87,8 @@ struct OutboxTests {
         }
     }
 
-    @Test("A receiver that fails costs few attempts, however many messages wait, and delays no other receiver")
+    @Test(
+        "A receiver that fails costs few attempts, however many messages wait, and delays no other receiver")
     func rests() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "away", "me"))

@@ -9,7 +9,9 @@ import Testing
 struct ForgettingTests {
     let server = TestServer.shared
 
-    @Test("A source's runs, validators and backfill are deleted; earthquakes, history, rejects and other sources stay")
+    @Test(
+        "A source's runs, validators and backfill are deleted; earthquakes, history, rejects and other sources stay"
+    )
     func forgotten() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([

@@ -16,7 +16,9 @@ struct CountedReportTests {
         "sum(earthquakes) from report.gutenberg_richter(completeness => 0, ",
     ]
 
-    @Test("A report counts what an agency reports, and with merge it counts each earthquake once", arguments: reports)
+    @Test(
+        "A report counts what an agency reports, and with merge it counts each earthquake once",
+        arguments: reports)
     func counts(report: String) async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()

@@ -55,7 +55,9 @@ struct ReportTests {
         }
     }
 
-    @Test("Without earthquakes there is no completeness, and with one there is no b value", arguments: [[], [4.0]])
+    @Test(
+        "Without earthquakes there is no completeness, and with one there is no b value",
+        arguments: [[], [4.0]])
     func fewEarthquakes(_ magnitudes: [Double]) async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: magnitudes)

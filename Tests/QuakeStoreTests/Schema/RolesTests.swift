@@ -423,7 +423,8 @@ struct RolesTests {
         }
     }
 
-    @Test("Objects that a member of the owner migrates later belong to the owner, and PUBLIC may not run them")
+    @Test(
+        "Objects that a member of the owner migrates later belong to the owner, and PUBLIC may not run them")
     func laterMigration() async throws {
         try await server.withRoles { roles in
             let owner = roles.login(.owner)

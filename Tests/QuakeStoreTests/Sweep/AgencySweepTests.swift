@@ -140,7 +140,8 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "An id of EMSC that moves to another earthquake is a revision, and the history keeps the earlier place")
+        "An id of EMSC that moves to another earthquake is a revision, and the history keeps the earlier place"
+    )
     func movedID() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.emsc, .updatedAfter])
         let service = "http://www.seismicportal.eu/fdsnws/event/1/"

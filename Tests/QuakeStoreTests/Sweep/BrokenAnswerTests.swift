@@ -104,7 +104,8 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "If rows follow the error, the sweep succeeds but deletes nothing; comments and empty lines are allowed")
+        "If rows follow the error, the sweep succeeds but deletes nothing; comments and empty lines are allowed"
+    )
     func middle() async throws {
         try await withEvents { database, catalogue, server, damage in
             #expect(try await sweep(database, catalogue, server).counts.inserted == 40)

@@ -313,7 +313,8 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that ignores the times when it lists deletions is asked fewer than 20 times, with pauses")
+    @Test(
+        "A service that ignores the times when it lists deletions is asked fewer than 20 times, with pauses")
     func ignoredTimes() async throws {
         let requests = Atomic(0)
         let pauses = Mutex<[Duration]>([])

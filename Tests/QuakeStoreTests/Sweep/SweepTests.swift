@@ -168,7 +168,8 @@ struct SweepTests {
     }
 
     @Test(
-        "A feature without a readable id does not stop a sweep: deletions count, but no event counts as renamed")
+        "A feature without a readable id does not stop a sweep: deletions count, but no event counts as renamed"
+    )
     func unreadable() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in for number in 1...20 { state.add(event("us\(number)")) } }
@@ -191,7 +192,9 @@ struct SweepTests {
 
     // MARK: The brake
 
-    @Test("If a service deletes too many events, none is deleted, and the next sweep asks for the deletions again")
+    @Test(
+        "If a service deletes too many events, none is deleted, and the next sweep asks for the deletions again"
+    )
     func brake() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in

@@ -317,7 +317,8 @@ struct VerificationTests {
         }
     }
 
-    @Test("A service that sends fewer events than it counts ends the verification, without findings or repairs")
+    @Test(
+        "A service that sends fewer events than it counts ends the verification, without findings or repairs")
     func short() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in

@@ -9,7 +9,8 @@ import Testing
 struct ChangesCommandTests {
     let server = TestServer.shared
 
-    @Test("An insert and a delete show the magnitude and the place, an update shows the old and the new values")
+    @Test(
+        "An insert and a delete show the magnitude and the place, an update shows the old and the new values")
     func table() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(

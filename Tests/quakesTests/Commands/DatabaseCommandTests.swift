@@ -36,7 +36,8 @@ struct DatabaseCommandTests {
         }
     }
 
-    @Test("A service in the service file may name several hosts, and a silent host does not hide the next one")
+    @Test(
+        "A service in the service file may name several hosts, and a silent host does not hide the next one")
     func service() async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in

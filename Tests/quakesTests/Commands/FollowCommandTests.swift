@@ -10,7 +10,9 @@ struct FollowCommandTests {
 
     // MARK: An altered table
 
-    @Test("A stream that reads while the table is being rewritten writes the row of each change, and loses none")
+    @Test(
+        "A stream that reads while the table is being rewritten writes the row of each change, and loses none"
+    )
     func rewritten() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -140,7 +142,9 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("For a file that is not a view the exit code is 65, for a missing one 66, and the error gives the reason")
+    @Test(
+        "For a file that is not a view the exit code is 65, for a missing one 66, and the error gives the reason"
+    )
     func wrongFile() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

@@ -98,7 +98,9 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("The output of quakes sample can be imported from standard input, and a second import changes nothing")
+    @Test(
+        "The output of quakes sample can be imported from standard input, and a second import changes nothing"
+    )
     func sampleToImport() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

@@ -21,7 +21,8 @@ struct ListCommandTests {
     }
 
     @Test(
-        "With --merge, each earthquake is one line with its agencies; --agency selects the events of an agency")
+        "With --merge, each earthquake is one line with its agencies; --agency selects the events of an agency"
+    )
     func merged() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -171,7 +172,9 @@ struct ListCommandTests {
         }
     }
 
-    @Test("CSV is exact; with --spreadsheet it has no control characters, and no text that a spreadsheet takes for a formula")
+    @Test(
+        "CSV is exact; with --spreadsheet it has no control characters, and no text that a spreadsheet takes for a formula"
+    )
     func spreadsheet() async throws {
         try await withQuakes { quakes in
             let texts = ["=1+1", "+1", "-1", "@x", "\\t=1", "a=1", "＝1", "red\\u001b[31m"]

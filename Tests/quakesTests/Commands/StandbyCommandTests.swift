@@ -30,7 +30,9 @@ struct StandbyCommandTests {
         }
     }
 
-    @Test("Reading commands give the same output as on the primary, and writing ones name the standby as the reason")
+    @Test(
+        "Reading commands give the same output as on the primary, and writing ones name the standby as the reason"
+    )
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)

@@ -42,7 +42,9 @@ struct AgencyDocumentTests {
         }
     }
 
-    @Test("The terms of the agencies' data are shown without a database, and the documentation agrees with them")
+    @Test(
+        "The terms of the agencies' data are shown without a database, and the documentation agrees with them"
+    )
     func terms() async throws {
         let quakes = QuakesCommand()
         let table = try await quakes.run("status", "--sources")

@@ -199,7 +199,9 @@ struct DeploymentTests {
         #expect(try Self.text("deploy/quakes-serve.service").contains("\nStartLimitIntervalSec=0\n"))
     }
 
-    @Test("The proxies listen on IPv6 too, do not limit requests for the page's files, and haproxy drops root's rights")
+    @Test(
+        "The proxies listen on IPv6 too, do not limit requests for the page's files, and haproxy drops root's rights"
+    )
     func proxies() throws {
         let (nginx, haproxy) = (
             try Self.text("deploy/proxies/nginx.conf"), try Self.text("deploy/proxies/haproxy.cfg")

@@ -24,7 +24,9 @@ struct QuakeTableTests {
         #expect(abs(near.distance(toLatitude: 2, longitude: 0) - 6371 * Double.pi / 180) < 1e-9)
     }
 
-    @Test("Magnitudes and alerts are coloured, codes are links to the events' pages; everything else is the same")
+    @Test(
+        "Magnitudes and alerts are coloured, codes are links to the events' pages; everything else is the same"
+    )
     func colour() throws {
         let plain = text(try Self.quakes(), at: Terminal(width: 120))
         let styled = text(try Self.quakes(), at: Terminal(width: 120, hasStyles: true, hasLinks: true))

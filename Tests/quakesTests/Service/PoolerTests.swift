@@ -52,7 +52,8 @@ struct PoolerTests {
     ///
     /// connection: asks for its process: 1             listens: 1          waits, and has no session
     /// second:                              asks: 2                notifies: 2
-    @Test("In transaction mode, a pool is recognized even if successive queries happen to use the same session")
+    @Test(
+        "In transaction mode, a pool is recognized even if successive queries happen to use the same session")
     func roundRobin() async throws {
         try await withPooler(.transaction, ["server_round_robin = 1"]) { _, pooled in
             // Two concurrent transactions need two sessions.

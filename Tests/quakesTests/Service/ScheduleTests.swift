@@ -22,7 +22,9 @@ struct ScheduleTests {
         #expect(long == start + .seconds(90))
     }
 
-    @Test("A random delay is added to the interval of a service, so that not all installations ask at the same time")
+    @Test(
+        "A random delay is added to the interval of a service, so that not all installations ask at the same time"
+    )
     mutating func jitter() {
         var schedule = Schedule(every: .seconds(300), jitter: .seconds(30))
         let waits = (0..<20).map { _ in
@@ -42,7 +44,9 @@ struct ScheduleTests {
         #expect(sooner == start + .seconds(60))
     }
 
-    @Test("A feed that its server calls fresh for years is requested after 15 minutes, or at the interval if that is longer")
+    @Test(
+        "A feed that its server calls fresh for years is requested after 15 minutes, or at the interval if that is longer"
+    )
     mutating func freshForYears() {
         for (every, wait) in [(60, 900), (3600, 3600)] {
             var schedule = Schedule(every: .seconds(every))
@@ -102,7 +106,9 @@ struct ScheduleTests {
         #expect(Schedule.Ending(unfit) == .notRun)
     }
 
-    @Test("A repeated failure is logged once in five minutes, even among other failures, and again after a success")
+    @Test(
+        "A repeated failure is logged once in five minutes, even among other failures, and again after a success"
+    )
     func repeatedFailure() {
         var repeated = RepeatedFailure()
         func said(_ text: String, after seconds: Int) -> Bool {

@@ -71,7 +71,8 @@ struct WorkerTests {
         }
     }
 
-    @Test("If two workers import the same feed at the same time, one does the work and the other ends with 75")
+    @Test(
+        "If two workers import the same feed at the same time, one does the work and the other ends with 75")
     func twoWorkers() async throws {
         try await TestServer.shared.withDatabase { database in
             let feed = GrowingFeed()

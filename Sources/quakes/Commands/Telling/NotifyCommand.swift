@@ -92,11 +92,7 @@ struct NotifyCommand: AsyncParsableCommand {
     private func tell(_ file: RulesFile) async throws {
         let inForce = RulesInForce(try file.read())
         let database = try await database.located()
-        if once {
-            try await database.withConnection(for: .notifier) { _ in }
-        } else {
-            try await database.waitUntilFit(for: .notifier)
-        }
+        if once { try await database.withConnection(for: .notifier) { _ in } }
         let courier = courier
         for problem in courier.problems(of: inForce.current) { database.logger.warning("\(problem)") }
         let service = NotifyService(database.options, rules: inForce, logger: database.logger) {
@@ -110,7 +106,10 @@ struct NotifyCommand: AsyncParsableCommand {
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
-                group.addTask { try await service.run() }
+                group.addTask {
+                    try await database.waitUntilFit(for: .notifier)
+                    try await service.run()
+                }
                 group.addTask { [logger = database.logger] in
                     try await file.watch { outcome in
                         switch outcome {
