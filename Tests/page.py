@@ -20,6 +20,7 @@ import urllib.request
 
 import page_given
 import page_seen
+import page_tiles
 from browser import Browser
 from page_support import AXE, QUAKES, Page, Path, Server, expect, load, put, sql, without_leavers
 
@@ -411,7 +412,7 @@ def light_and_strict(page):
 
 CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, what_the_map_shows, many_rows,
           story_and_past, slider, keyboard_only, hostile_texts, light_and_strict, accessible, server_restarted,
-          network_cut, below_a_base_path, *page_seen.CHECKS, *page_given.CHECKS, late_feed]
+          network_cut, below_a_base_path, *page_seen.CHECKS, *page_given.CHECKS, *page_tiles.CHECKS, late_feed]
 
 
 def main():
