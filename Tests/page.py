@@ -346,7 +346,7 @@ def late_feed(page):
 
 def accessible(page):
     views = [("the list", "", None), ("an event", "?event=q9axe", None), ("a range", "?period=range", None),
-             ("the past", "?asof=2001-01-01T00:00:00Z", None), ("alerts", "", "#open-notify")]
+             ("the past", "?asof=2001-01-01T00:00:00Z", None), ("alerts", "", "#open-notify"), ("close up", "?map=-41.3,174.8,9", None)]
     put("q9axe", 5.1, "an event", minutes=0)
     put("q9axe", 5.2, "an event", minutes=0)
     with open(AXE, encoding="utf-8") as file:
@@ -358,6 +358,8 @@ def accessible(page):
             page.open(query)
             if "event=" in query:
                 page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+            if "map=" in query:
+                page.browser.wait("the faults in the legend", lambda: page.browser.text("#legend .fault") is not None)
             put("q9axe2", 5.3, f"new for {name}", minutes=0)
             if button:
                 page.browser.click(button)
