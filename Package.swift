@@ -134,7 +134,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            exclude: ["Page/package.json", "Page/Files"]
+            exclude: ["Page/package.json", "Page/Files", "Page/Tiles"]
         ),
         .executableTarget(
             name: "quakes",

@@ -19,6 +19,7 @@ import urllib.request
 
 import page_given
 import page_seen
+import page_tiles
 from browser import Browser
 from page_support import AXE, QUAKES, Page, Path, Server, expect, load, put, sql, without_leavers
 
@@ -344,7 +345,7 @@ def late_feed(page):
 
 def accessible(page):
     views = [("the list", "", None), ("an event", "?event=q9axe", None), ("a range", "?period=range", None),
-             ("the past", "?asof=2001-01-01T00:00:00Z", None), ("alerts", "", "#open-notify")]
+             ("the past", "?asof=2001-01-01T00:00:00Z", None), ("alerts", "", "#open-notify"), ("close up", "?map=-41.3,174.8,9", None)]
     put("q9axe", 5.1, "an event", minutes=0)
     put("q9axe", 5.2, "an event", minutes=0)
     with open(AXE, encoding="utf-8") as file:
@@ -356,6 +357,8 @@ def accessible(page):
             page.open(query)
             if "event=" in query:
                 page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+            if "map=" in query:
+                page.browser.wait("the faults in the legend", lambda: page.browser.text("#legend .fault") is not None)
             put("q9axe2", 5.3, f"new for {name}", minutes=0)
             if button:
                 page.browser.click(button)
@@ -410,7 +413,7 @@ def light_and_strict(page):
 
 CHECKS = [first_paint, pushed, revised_out_of_the_selection, filters_and_url, what_the_map_shows, many_rows,
           story_and_past, slider, keyboard_only, hostile_texts, light_and_strict, accessible, server_restarted,
-          network_cut, below_a_base_path, *page_seen.CHECKS, *page_given.CHECKS, late_feed]
+          network_cut, below_a_base_path, *page_seen.CHECKS, *page_given.CHECKS, *page_tiles.CHECKS, late_feed]
 
 
 def main():

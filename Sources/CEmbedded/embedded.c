@@ -141,6 +141,9 @@ static const unsigned char page_start_js[] = {
 static const unsigned char page_status_js[] = {
 #embed "../QuakeServer/Page/Files/status.js"
 };
+static const unsigned char page_tiles_js[] = {
+#embed "../QuakeServer/Page/Files/tiles.js"
+};
 static const unsigned char page_timeline_js[] = {
 #embed "../QuakeServer/Page/Files/timeline.js"
 };
@@ -155,6 +158,15 @@ static const unsigned char page_view_js[] = {
 };
 static const unsigned char page_words_js[] = {
 #embed "../QuakeServer/Page/Files/words.js"
+};
+static const unsigned char tiles_borders_txt[] = {
+#embed "../QuakeServer/Page/Tiles/borders.txt"
+};
+static const unsigned char tiles_coast_txt[] = {
+#embed "../QuakeServer/Page/Tiles/coast.txt"
+};
+static const unsigned char tiles_faults_txt[] = {
+#embed "../QuakeServer/Page/Tiles/faults.txt"
 };
 
 static const struct embedded_file files[] = {
@@ -204,11 +216,15 @@ static const struct embedded_file files[] = {
     {"page/share.js", page_share_js, sizeof page_share_js},
     {"page/start.js", page_start_js, sizeof page_start_js},
     {"page/status.js", page_status_js, sizeof page_status_js},
+    {"page/tiles.js", page_tiles_js, sizeof page_tiles_js},
     {"page/timeline.js", page_timeline_js, sizeof page_timeline_js},
     {"page/tooltip.js", page_tooltip_js, sizeof page_tooltip_js},
     {"page/turn.js", page_turn_js, sizeof page_turn_js},
     {"page/view.js", page_view_js, sizeof page_view_js},
     {"page/words.js", page_words_js, sizeof page_words_js},
+    {"tiles/borders.txt", tiles_borders_txt, sizeof tiles_borders_txt},
+    {"tiles/coast.txt", tiles_coast_txt, sizeof tiles_coast_txt},
+    {"tiles/faults.txt", tiles_faults_txt, sizeof tiles_faults_txt},
 };
 
 const struct embedded_file *const embedded_files = files;

@@ -3,8 +3,8 @@ import EmbeddedFiles
 import HTTPTypes
 import XML
 
-/// A file of the live page. All files are embedded in the executable and compressed once, except the page with the card of an
-/// event.
+/// A file of the live page. All files are embedded in the executable. They are compressed once, except the page with the card of an
+/// event and the map's tiles.
 struct PageFile: Sendable {
     let name: String
     let bytes: [UInt8]
@@ -19,8 +19,8 @@ struct PageFile: Sendable {
     /// The name of the folder with this version's files: 16 hexadecimal digits that change when any of the files changes. A file
     /// in this folder never changes, so a browser that has the files does not ask for them again.
     static let version: String = {
-        let digits = String(
-            contents.sorted { $0.key < $1.key }.flatMap { Array($0.key.utf8) + $0.value }.hash64, radix: 16)
+        let all = contents.sorted { $0.key < $1.key } + MapTiles.sources.sorted { $0.key < $1.key }
+        let digits = String(all.flatMap { Array($0.key.utf8) + $0.value }.hash64, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }()
 
@@ -28,9 +28,14 @@ struct PageFile: Sendable {
     static func at(_ path: String) -> (file: PageFile, isVersioned: Bool)? {
         guard path.hasPrefix("/page/"),
             let match = path.wholeMatch(of: #/\/page\/(?:([0-9a-f]{16})\/)?([^\/]+)/#),
-            let file = all[String(match.2)]
+            let file = named(String(match.2))
         else { return nil }
         return (file, match.1.map(String.init) == version)
+    }
+
+    private static func named(_ name: String) -> PageFile? {
+        if let file = all[name] { return file }
+        return MapTiles.all[name].map { PageFile(name, Array($0)) }
     }
 
     private static let contents = EmbeddedFiles.inFolder("page").merging(
@@ -61,8 +66,10 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    /// Links that let a browser load all modules at once. Without them, it finds each module only in the module that imports it.
-    private static let modules = contents.keys.sorted().filter { $0.hasSuffix(".js") && $0 != "start.js" }
+    /// Links that let a browser load all modules at once. Without them, it finds each module only in the module that imports it. The
+    /// map imports `tiles.js` when it is close enough.
+    private static let modules = contents.keys.sorted()
+        .filter { $0.hasSuffix(".js") && $0 != "start.js" && $0 != "tiles.js" }
         .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
 
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {

@@ -225,7 +225,10 @@ struct PageTests {
             try await TestSite.run(of: database) { site in
                 let index = try await site.get("/").text
                 let version = try #require(index.firstMatch(of: #/"\/page\/([0-9a-f]{16})\/start.js"/#)?.1)
-                for name in Self.files where name.hasSuffix(".js") && name != "start.js" {
+                // It is imported when it is needed.
+                #expect(!index.contains("tiles.js"))
+                for name in Self.files
+                where name.hasSuffix(".js") && !["start.js", "tiles.js"].contains(name) {
                     #expect(
                         index.contains("<link rel=\"modulepreload\" href=\"/page/\(version)/\(name)\">"),
                         "\(name)")

@@ -5,6 +5,9 @@ import * as projection from "./projection.js";
 import { folded } from "./quake.js";
 import { file } from "./service.js";
 
+/** From this scale on, the coast of the whole world is more than a pixel off. */
+export const closeUp = 256 * 2 ** 6;
+
 /**
  * What the earth is made of, as far as it is loaded.
  *
@@ -13,6 +16,7 @@ import { file } from "./service.js";
  * @property {Path2D} [borders]
  * @property {Path2D} [plates]
  * @property {Place[]} [places] the largest first
+ * @property {import("./tiles.js").Tiles} [tiles]
  *
  * @typedef {{ zoom: number, latitude: number, longitude: number, name: string, country: string }} Place
  */
@@ -56,23 +60,25 @@ export function paintEarth(context, base, view, colors) {
   // Rings go on beyond the date line: one copy more on either side covers that.
   const first = Math.floor(x - width / scale / 2) - 1;
   const last = Math.floor(x + width / scale / 2) + 1;
-  for (let turn = first; turn <= last; turn += 1) {
-    context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * (width / 2 + (turn - x) * scale), ratio * top);
-    context.lineWidth = 0.8 / scale;
-    context.fillStyle = colors.land;
-    context.strokeStyle = colors.coast;
-    context.fill(base.land, "evenodd");
-    context.stroke(base.land);
-    if (base.borders) {
-      context.strokeStyle = colors.border;
-      context.stroke(base.borders);
+  const paint = (path, stroke, pixels, fill = null) => {
+    for (let turn = first; path && turn <= last; turn += 1) {
+      context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * (width / 2 + (turn - x) * scale), ratio * top);
+      context.lineWidth = pixels / scale;
+      context.strokeStyle = stroke;
+      if (fill) {
+        context.fillStyle = fill;
+        context.fill(path, "evenodd");
+      }
+      context.stroke(path);
     }
-    if (base.plates) {
-      context.lineWidth = 1.3 / scale;
-      context.strokeStyle = colors.plate;
-      context.stroke(base.plates);
-    }
-  }
+  };
+  const coarse = {
+    coast: () => paint(base.land, colors.coast, 0.8, colors.land),
+    borders: () => paint(base.borders, colors.border, 0.8),
+  };
+  if (base.tiles && scale >= closeUp) base.tiles.paint(context, view, colors, coarse);
+  else Object.values(coarse).forEach((each) => each());
+  paint(base.plates, colors.plate, 1.3);
   context.restore();
 }
 

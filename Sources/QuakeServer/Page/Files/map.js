@@ -2,7 +2,7 @@
 
 import { atNextFrame, isIdle } from "./dom.js";
 import { Dots } from "./dots.js";
-import { loadPlaces, paintEarth, paintPlaces, paintScaleBar } from "./earth.js";
+import { closeUp, loadPlaces, paintEarth, paintPlaces, paintScaleBar } from "./earth.js";
 import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
 import { colouring, radius } from "./scale.js";
@@ -29,6 +29,7 @@ export class QuakeMap {
   #shown = { quakes: [], marks: new Map(), colouring: colouring("depth", []), now: 0, selected: null, visited: null, units: "km" };
   #dots = new Dots();
   #flight = null;
+  #areTilesAsked = false;
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   /**
@@ -56,6 +57,20 @@ export class QuakeMap {
     this.#take({ land: projection.path(await file("land.txt"), true) });
     const [borders, plates, places] = await Promise.all([file("borders.txt"), file("plates.txt"), loadPlaces()]);
     this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places });
+  }
+
+  /** Loads what is shown close up. If that fails, it does so again later. */
+  async #loadTiles() {
+    this.#areTilesAsked = true;
+    try {
+      const { Tiles } = await import("./tiles.js");
+      this.#take({ tiles: new Tiles(this.draw) });
+    } catch {
+      setTimeout(() => {
+        this.#areTilesAsked = false;
+        this.draw();
+      }, 10_000);
+    }
   }
 
   #take(part) {
@@ -297,6 +312,7 @@ export class QuakeMap {
     const context = this.#canvas.getContext("2d");
     const view = { ...this.#view, width: this.#width, height: this.#height, ratio };
     const { palette } = this.#dots;
+    if (view.scale >= closeUp && !this.#areTilesAsked) this.#loadTiles();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = palette.page;
     context.fillRect(0, 0, view.width, view.height);

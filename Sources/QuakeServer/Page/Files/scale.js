@@ -62,7 +62,7 @@ export function palette({ by, labels }) {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const names = ["page", "sea", "land", "coast", "border", "plate", "town", "grid", "outline", "accent", "text", "halo", "unknown"];
+  const names = ["page", "sea", "land", "coast", "border", "plate", "fault", "town", "grid", "outline", "accent", "text", "halo", "unknown"];
   const colors = Object.fromEntries(names.map((name) => [name, read(name)]));
   const fills = labels.map((_, number) => read(`${by}-${number}`));
   probe.remove();

@@ -1,0 +1,29 @@
+import EmbeddedFiles
+
+/// What the map shows close up, in tiles of 10° by 10°: coasts, borders and active faults, as `scripts/mapdata` writes them.
+///
+/// `tiles_coast.txt` says whose data they are, and has a chart of the tiles that there are. `tiles_coast_170_-50.txt` is one of them,
+/// by the longitude and the latitude of its south-western corner.
+enum MapTiles {
+    /// The whole files, by name.
+    static let sources: [String: [UInt8]] = EmbeddedFiles.inFolder("tiles")
+
+    /// By the name that the page asks for.
+    static let all: [String: ArraySlice<UInt8>] = sources.reduce(into: [:]) { all, source in
+        let parts = parts(of: source.value)
+        all["tiles_\(source.key)"] = source.value[parts[0].startIndex..<parts[1].endIndex]
+        for part in parts.dropFirst(2) {
+            let corner = part.prefix { $0 != UInt8(ascii: "\n") }
+            let place = String(decoding: corner, as: UTF8.self).replacing(" ", with: "_")
+            all["tiles_\(source.key.dropLast(".txt".count))_\(place).txt"] = part[corner.endIndex...]
+                .dropFirst()
+        }
+    }
+
+    /// What stands between empty lines.
+    private static func parts(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+        bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .split(whereSeparator: \.isEmpty)
+            .map { lines in bytes[lines[lines.startIndex].startIndex..<lines[lines.endIndex - 1].endIndex] }
+    }
+}
