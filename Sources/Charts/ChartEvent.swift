@@ -11,6 +11,8 @@ public struct ChartEvent: Sendable, Equatable {
     public var magnitude: Double?
     /// As in the reports, an event without a type counts as an earthquake.
     public var isEarthquake = true
+    /// A map draws its beachball, if it is not nil.
+    public var mechanism: MomentTensor?
 
     /// Whether a map can show it. What the table takes always is; a view's file may hold anything.
     var isOnGlobe: Bool { abs(latitude) <= 90 && abs(longitude) <= 360 }
