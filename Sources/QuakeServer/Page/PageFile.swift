@@ -59,9 +59,15 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    /// Asks for all modules at once. Without it, a browser finds each of them only in the one that imports it.
-    private static let modules = contents.keys.sorted().filter { $0.hasSuffix(".js") && $0 != "start.js" }
-        .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
+    /// Asks at once for all modules that the page begins with. Without it, a browser finds each of them only in the one that imports
+    /// it.
+    private static let modules = contents.keys.sorted().filter {
+        $0.hasSuffix(".js") && !notPreloaded.contains($0)
+    }
+    .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
+
+    /// What the markup itself asks for, and what is loaded with the first event that has a mechanism.
+    private static let notPreloaded: Set = ["start.js", "beachball.js", "mechanism.js"]
 
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {
         (self.name, self.bytes, self.isFramed) = (name, bytes, isFramed)
