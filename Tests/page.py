@@ -346,7 +346,7 @@ def late_feed(page):
 def accessible(page):
     views = [("the list", "", None), ("an event", "?event=q9axe", None), ("a range", "?period=range", None),
              ("the past", "?asof=2001-01-01T00:00:00Z", None), ("alerts", "", "#open-notify"), ("close up", "?map=-41.3,174.8,9", None)]
-    put("q9axe", 5.1, "an event", minutes=0)
+    put("q9axe", 5.1, "an event", minutes=0, extra='{"focal_mechanism": {"strike1": 120, "dip1": 45, "rake1": 90}}')
     put("q9axe", 5.2, "an event", minutes=0)
     with open(AXE, encoding="utf-8") as file:
         axe = file.read()
@@ -356,7 +356,7 @@ def accessible(page):
         for name, query, button in views:
             page.open(query)
             if "event=" in query:
-                page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+                page.browser.wait("the story and the beachball", lambda: page.browser.text(".story ol") and page.browser.text(".mechanism"))
             if "map=" in query:
                 page.browser.wait("the faults in the legend", lambda: page.browser.text("#legend .fault") is not None)
             put("q9axe2", 5.3, f"new for {name}", minutes=0)

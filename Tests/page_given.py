@@ -150,6 +150,41 @@ def one_earthquake(page):
     drop("us9one", "gfz:9one")
 
 
+def mechanism(page):
+    """A known mechanism has a beachball, whose code is loaded with it."""
+    def with_mechanism(code, **members):
+        put(code, 6.1, "a fault", minutes=0, extra=json.dumps({"focal_mechanism": members}))
+        page.open(f"?event={code}")
+        page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+
+    def is_loaded():
+        return page.browser.run("return performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/beachball.js'))")
+
+    put("q9without", 6.1, "a fault", minutes=0)
+    page.open("?event=q9without")
+    page.browser.wait("the story", lambda: page.browser.text(".story ol"))
+    expect(not is_loaded(), "beachballs are loaded without any mechanism")
+    with_mechanism("q9ball", strike1=120, dip1=45, rake1=90, agency="<b>GCMT", mrr="high")
+    page.browser.wait("the beachball", lambda: page.browser.text(".mechanism"))
+    expect(is_loaded(), "the beachball is drawn without its file")
+    name = page.browser.run("return document.querySelector('.mechanism svg').getAttribute('aria-label')")
+    expect(name == "Focal mechanism: strike 120°, dip 45°, rake 90°; strike 300°, dip 45°, rake 90°", f"its name is {name}")
+    words = page.browser.text(".mechanism")
+    expect(all(each in words for each in ("Reverse faulting", "<b>GCMT", "From the planes")), f"it says {words}")
+    colored = page.browser.run("""
+        const { left, top, width } = document.querySelector(".mechanism svg").getBoundingClientRect();
+        const at = (x, y) => document.elementFromPoint(left + x * width, top + y * width).getAttribute("class");
+        return [at(0.5, 0.5), at(0.7, 0.16), at(0.3, 0.84)];""")
+    expect(colored == ["outwards", "inwards", "inwards"], f"it is coloured {colored}")
+    with_mechanism("q9tensor", mrr=-1.2e18, mtt=2e17, mpp=1e18, mrt=0, mrp=-1e16, mtp=3e17, mw=6.02)
+    page.browser.wait("the tensor", lambda: all(
+        each in (page.browser.text(".mechanism") or "")
+        for each in ("Normal faulting", "Plane 2", "Mw 6.02", "Mrr −1.20, Mtt 0.20, Mpp 1.00, Mrt 0.00, Mrp −0.01, Mtp 0.30 · 1018 N m")))
+    with_mechanism("q9other", mw=6.1, strike1="north")
+    expect(not page.browser.text(".mechanism"), "something is drawn of nothing")
+    drop("q9without", "q9ball", "q9tensor", "q9other")
+
+
 def embedded(page):
     put("q9embed", 7.9, "Frameville", minutes=1)
     page.open("embed?minmag=7.5")
@@ -222,4 +257,5 @@ def refused_in_part(page):
     drop("q9refused")
 
 
-CHECKS = [refused_in_part, held_or_not, given_to_others, installable, several_agencies, one_earthquake, embedded]
+CHECKS = [refused_in_part, held_or_not, given_to_others, installable, several_agencies, one_earthquake,
+          mechanism, embedded]

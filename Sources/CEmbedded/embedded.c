@@ -39,6 +39,9 @@ static const unsigned char page_agencies_js[] = {
 static const unsigned char page_alerts_js[] = {
 #embed "../QuakeServer/Page/Files/alerts.js"
 };
+static const unsigned char page_beachball_js[] = {
+#embed "../QuakeServer/Page/Files/beachball.js"
+};
 static const unsigned char page_borders_txt[] = {
 #embed "../QuakeServer/Page/Files/borders.txt"
 };
@@ -107,6 +110,9 @@ static const unsigned char page_manifest_webmanifest[] = {
 };
 static const unsigned char page_map_js[] = {
 #embed "../QuakeServer/Page/Files/map.js"
+};
+static const unsigned char page_mechanism_js[] = {
+#embed "../QuakeServer/Page/Files/mechanism.js"
 };
 static const unsigned char page_notify_js[] = {
 #embed "../QuakeServer/Page/Files/notify.js"
@@ -182,6 +188,7 @@ static const struct embedded_file files[] = {
     {"map/places.txt", map_places_txt, sizeof map_places_txt},
     {"page/agencies.js", page_agencies_js, sizeof page_agencies_js},
     {"page/alerts.js", page_alerts_js, sizeof page_alerts_js},
+    {"page/beachball.js", page_beachball_js, sizeof page_beachball_js},
     {"page/borders.txt", page_borders_txt, sizeof page_borders_txt},
     {"page/card.png", page_card_png, sizeof page_card_png},
     {"page/catalogue.js", page_catalogue_js, sizeof page_catalogue_js},
@@ -205,6 +212,7 @@ static const struct embedded_file files[] = {
     {"page/main.js", page_main_js, sizeof page_main_js},
     {"page/manifest.webmanifest", page_manifest_webmanifest, sizeof page_manifest_webmanifest},
     {"page/map.js", page_map_js, sizeof page_map_js},
+    {"page/mechanism.js", page_mechanism_js, sizeof page_mechanism_js},
     {"page/notify.js", page_notify_js, sizeof page_notify_js},
     {"page/page.css", page_page_css, sizeof page_page_css},
     {"page/plates.txt", page_plates_txt, sizeof page_plates_txt},

@@ -11,6 +11,8 @@ public struct ChartEvent: Sendable, Equatable {
     public var magnitude: Double?
     /// An event without a type counts as an earthquake, as in the reports.
     public var isEarthquake = true
+    /// A map draws its beachball, if it is not nil.
+    public var mechanism: MomentTensor?
 
     /// Whether a map can show the event. This is true for all rows of the table, but a view's file can contain any numbers.
     var isOnGlobe: Bool { abs(latitude) <= 90 && abs(longitude) <= 360 }

@@ -1,7 +1,8 @@
 /// The colours and line styles. Pictures can be read in black and white, too: colours of depth differ in lightness as well as in
 /// hue, from light (shallow) to dark (deep), and every symbol has an outline.
 enum Palette {
-    /// Colours from matplotlib's perceptually uniform map plasma, the shallowest first, and white for an unknown depth.
+    /// Colours from matplotlib's perceptually uniform map plasma, the shallowest first, and white for an unknown depth. In a
+    /// beachball, whose other half is white, an unknown depth is grey.
     static let depths = ["#fcdc4c", "#f9983e", "#e0605f", "#b02991", "#6a00a8", "#1a0a6b", "#fff"]
 
     static let style: String = {
@@ -15,12 +16,13 @@ enum Palette {
             .poor{fill:none;stroke:#888;stroke-width:1.6;stroke-dasharray:2 3}
             .gap{fill:#8a94a0;fill-opacity:.28;stroke:none}.bar{stroke:#222;stroke-width:.5;fill-opacity:.9}
             .full{fill:#222;stroke:#222;stroke-width:.8}.hollow{fill:#fff;stroke:#222;stroke-width:1}
-            .dot{fill:none;stroke-linecap:round}
+            .dot{fill:none;stroke-linecap:round}.ball{fill:#fff;stroke:#222;stroke-width:.6;stroke-linejoin:round}
 
             """
         for (index, fill) in depths.enumerated() {
             rules +=
                 ".d\(index){fill:\(fill);stroke:#222;stroke-width:.6;fill-opacity:.88}.p\(index){stroke:\(fill)}"
+                + ".f\(index){fill:\(index < depths.count - 1 ? fill : "#888")}"
         }
         return rules
     }()

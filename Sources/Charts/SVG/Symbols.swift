@@ -1,6 +1,6 @@
 /// Draws events as circles: the radius shows the magnitude, the colour the depth. To keep the picture small, only one symbol of
 /// the same size and colour is drawn per pixel, and the smallest symbols are dots of a dozen bytes each. A picture of 100,000
-/// events has 1 to 3 MB.
+/// events has 1 to 3 MB. A beachball takes about a kilobyte.
 struct Symbols {
     private let largestMagnitude: Double
     private let largestRadius: Double
@@ -8,6 +8,8 @@ struct Symbols {
 
     private static let smallestCircle = 1.8
     private static let smallestDot = 0.8
+    /// In a smaller one the quadrants cannot be told apart.
+    private static let smallestBeachball = 4.0
 
     init(_ events: [ChartEvent]) {
         depths = DepthScale(events)
@@ -34,16 +36,18 @@ struct Symbols {
     func draw(_ events: [(event: ChartEvent, point: SVG.Point)], in svg: inout SVG) {
         var dots: [Style: String] = [:]
         var drawn: Set<Cell> = []
-        var circles: [(radius: Double, color: Int, point: SVG.Point)] = []
+        var circles: [(radius: Double, color: Int, point: SVG.Point, mechanism: MomentTensor?)] = []
         for (event, point) in events {
-            let radius = radius(event.magnitude)
-            let style = Style(size: Int(radius * 10), color: depths.index(event.depth))
+            var radius = radius(event.magnitude)
+            if event.mechanism != nil { radius = max(radius, Self.smallestBeachball) }
+            let style = Style(
+                size: Int(radius * 10), color: depths.index(event.depth), isBeachball: event.mechanism != nil)
             let cell = Cell(x: Int(point.x.rounded()), y: Int(point.y.rounded()), style: style)
             guard drawn.insert(cell).inserted else { continue }
             if radius < Self.smallestCircle {
                 dots[style, default: ""] += "M\(SVG.pair(point))h0"
             } else {
-                circles.append((radius, style.color, point))
+                circles.append((radius, style.color, point, event.mechanism))
             }
         }
         for (index, (style, path)) in dots.sorted(by: { $0.key < $1.key }).enumerated() {
@@ -62,7 +66,11 @@ struct Symbols {
         }
         circles.sort { $0.radius > $1.radius }
         for circle in circles {
-            svg.circle(at: circle.point, radius: circle.radius, class: "d\(circle.color)")
+            if let mechanism = circle.mechanism {
+                svg.beachball(mechanism, at: circle.point, radius: circle.radius, color: circle.color)
+            } else {
+                svg.circle(at: circle.point, radius: circle.radius, class: "d\(circle.color)")
+            }
         }
     }
 
@@ -71,7 +79,7 @@ struct Symbols {
     }
 
     private struct Style: Hashable, Comparable {
-        let size: Int, color: Int
+        let size: Int, color: Int, isBeachball: Bool
 
         static func < (left: Style, right: Style) -> Bool {
             (left.size, left.color) < (right.size, right.color)

@@ -66,11 +66,16 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    /// Links that let a browser load all modules at once. Without them, it finds each module only in the module that imports it. The
-    /// map imports `tiles.js` when it is close enough.
-    private static let modules = contents.keys.sorted()
-        .filter { $0.hasSuffix(".js") && $0 != "start.js" && $0 != "tiles.js" }
-        .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
+    /// Links that let a browser load at once all modules that the page begins with. Without them, it finds each module only in the
+    /// module that imports it.
+    private static let modules = contents.keys.sorted().filter {
+        $0.hasSuffix(".js") && !notPreloaded.contains($0)
+    }
+    .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
+
+    /// The script in the markup, and the modules that are imported later: close up on the map, and with the first event that has a
+    /// mechanism.
+    private static let notPreloaded: Set = ["start.js", "tiles.js", "beachball.js", "mechanism.js"]
 
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {
         (self.name, self.bytes, self.isFramed) = (name, bytes, isFramed)

@@ -219,24 +219,48 @@ struct PageTests {
         }
     }
 
-    @Test("Preloads each of its modules, and has no script or style in its markup")
+    @Test("Preloads each module that it begins with, and has no script or style in its markup")
     func markup() async throws {
+        let begun = try modules(importedFrom: "main.js")
+        #expect(begun.count > 25)
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let index = try await site.get("/").text
                 let version = try #require(index.firstMatch(of: #/"\/page\/([0-9a-f]{16})\/start.js"/#)?.1)
-                // It is imported when it is needed.
-                #expect(!index.contains("tiles.js"))
-                for name in Self.files
-                where name.hasSuffix(".js") && !["start.js", "tiles.js"].contains(name) {
-                    #expect(
-                        index.contains("<link rel=\"modulepreload\" href=\"/page/\(version)/\(name)\">"),
-                        "\(name)")
-                }
+                let named = index.matches(
+                    of: #/<link rel="modulepreload" href="\/page\/([0-9a-f]{16})\/(.*?)">/#)
+                #expect(Set(named.map(\.1)) == [version])
+                #expect(Set(named.map { String($0.2) }) == begun)
                 #expect(
                     index.firstMatch(of: /(?i)<script(?![^>]*src=)|<style|\son[a-z]+=|\sstyle=|https?:/)
                         == nil)
             }
+        }
+    }
+
+    /// A module, and what it imports before it runs.
+    private func modules(importedFrom name: String) throws -> Set<String> {
+        var (found, waiting): (Set<String>, [String]) = ([], [name])
+        while let name = waiting.popLast() {
+            guard found.insert(name).inserted else { continue }
+            let text = try String(
+                contentsOf: projectFile("Sources/QuakeServer/Page/Files/\(name)"), encoding: .utf8)
+            waiting += text.matches(of: #/(?m)^(?:import|export) .* from "\.\/(.*?)";/#).map { String($0.1) }
+        }
+        return found
+    }
+
+    @Test(
+        "Colours a mechanism's beachball as ObsPy does", .needsClients,
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/node"), "needs Node.js"))
+    func beachballs() async throws {
+        try await withFolder { folder in
+            let file = folder.appending(path: "beachballs.json").path
+            let drawn = try await Subprocess.run(
+                .name("node"), arguments: [projectFile("Tests/Page/beachballs.mjs").path, "150", file],
+                output: .discarded, error: .string(limit: 1 << 16))
+            #expect(drawn.terminationStatus.isSuccess, "\(drawn.standardError)")
+            try await Clients.run("beachballs.py", [file])
         }
     }
 }

@@ -89,6 +89,30 @@ struct PictureCommandTests {
         }
     }
 
+    @Test("With --mechanisms a map has beachballs where a mechanism is known, and says how many")
+    func mechanisms() async throws {
+        try await TestServer.shared.withDatabase { database in
+            // Of the last two, nothing can be drawn.
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, extra)
+                select 'q' || n, 'q', n, 6, now(), now(), 20 * n, 0, extra::jsonb
+                from (values (1, '{"focal_mechanism": {"strike1": 10, "dip1": 45, "rake1": 90}}'),
+                             (2, '{"focal_mechanism": {"strike2": 10, "dip2": 45, "rake2": -90, "mrr": 1}}'),
+                             (3, '{"focal_mechanism": {"mrr": 0, "mtt": 1e18, "mpp": -1e18, "mrt": 0, "mrp": 0, "mtp": 0}}'),
+                             (4, '{"focal_mechanism": {"strike1": "north", "dip1": 45, "rake1": 90}}'),
+                             (5, '{"focal_mechanism": "reverse"}')) as event (n, extra)
+                """)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let plain = try await quakes.run("map").output
+            #expect(!plain.contains("class=\"ball") && !plain.contains("mechanisms"))
+            let drawn = try await quakes.run("map", "--mechanisms").output
+            #expect(drawn.matches(of: #/<circle class="ball/#).count == 3)
+            #expect(drawn.matches(of: #/<circle class="d\d" /#).count == 2)
+            #expect(drawn.contains("Focal mechanisms known: 3 ("))
+        }
+    }
+
     @Test("The aftershocks are those of the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -1,7 +1,7 @@
 // An event's summary, and its story: every revision that history has kept.
 
 import { agency, agencyOf, label, termsAddress } from "./agencies.js";
-import { element, foreign, outwards } from "./dom.js";
+import { definitions, element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { agenciesOf } from "./groups.js";
 import { columns, differences, distance, pages, typeLabel } from "./quake.js";
@@ -57,14 +57,15 @@ export class Detail {
     this.#shown = shown;
     const back = button("Back to the list", () => this.#handlers.closed());
     const summary = element("div", "summary");
+    const motion = element("div", "mechanism");
     const others = element("div", "solutions");
     const steps = element("div", "story");
     const hadFocus = this.#box.contains(document.activeElement);
-    this.#box.replaceChildren(back, summary, others, steps);
+    this.#box.replaceChildren(back, summary, motion, others, steps);
     this.#box.hidden = false;
     summary.append(...(quake ? this.#summary(quake, mark, settings, now) : [heading(foreign(code))]));
     if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
-    this.#tell(code, quake, settings, now, { asof, begin }, summary, steps);
+    this.#tell(code, quake, settings, now, { asof, begin }, summary, motion, steps);
     if (quake?.earthquake) this.#compare(quake, settings, asof, others);
   }
 
@@ -95,6 +96,14 @@ export class Detail {
       return element("tr", "", element("td", "", node), ...cells.map((text) => element("td", "", foreign(text))));
     });
     box.append(element("table", "", head, ...rows));
+  }
+
+  async #draw(mechanism, box) {
+    try {
+      box.append(...(await import("./mechanism.js")).shown(mechanism));
+    } catch {
+      box.append(element("p", "", "Couldn’t load the drawing of its focal mechanism."));
+    }
   }
 
   #tick(now) {
@@ -135,7 +144,7 @@ export class Detail {
     return [title, gone, definitions(facts), links(quake), more].filter(Boolean);
   }
 
-  async #tell(code, quake, settings, now, { asof, begin }, summary, box) {
+  async #tell(code, quake, settings, now, { asof, begin }, summary, motion, box) {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -161,6 +170,8 @@ export class Detail {
       const words = then.is === "unknown" ? "How it was then is no longer kept." : "It was not in the catalogue then.";
       summary.append(element("p", "warning", words));
     }
+    const mechanism = then.quake?.extra?.focal_mechanism;
+    if (mechanism) this.#draw(mechanism, motion);
     if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
       box.append(element("p", "", "Earlier revisions are no longer kept."));
     }
@@ -265,14 +276,6 @@ function button(words, pressed, className = "") {
   made.type = "button";
   made.addEventListener("click", pressed);
   return made;
-}
-
-function definitions(rows) {
-  const list = element("dl", "");
-  for (const [label, text] of rows) {
-    list.append(element("dt", "", label), Array.isArray(text) ? element("dd", "", ...text) : element("dd", "", foreign(text)));
-  }
-  return list;
 }
 
 /** The heading, which can have the focus: with it, a screen reader begins to read the event. */

@@ -35,6 +35,15 @@ export function setText(node, text) {
 /** A text from a feed. `bdi` keeps marks for the direction of writing in it from reordering what stands around it. */
 export const foreign = (text) => element("bdi", "", text);
 
+/** A list of labels with texts, or with arrays of nodes and texts. */
+export function definitions(rows) {
+  const list = element("dl", "");
+  for (const [label, text] of rows) {
+    list.append(element("dt", "", label), Array.isArray(text) ? element("dd", "", ...text) : element("dd", "", foreign(text)));
+  }
+  return list;
+}
+
 /** A function that runs `body` at the next frame, once, however often it is called until then. */
 export function atNextFrame(body) {
   let isWaiting = false;

@@ -12,12 +12,19 @@ struct MapCommand: AsyncParsableCommand {
                 quakes map --since 30d > map.svg
                 quakes map --near 35.8,-117.6 --within 100 --output ridgecrest.png
                 quakes map --place Tonga --fit --output tonga.svg
+
+            With --mechanisms, an event whose focal mechanism is known has a beachball: the lower half of the focal sphere, in the \
+            colour of its depth where the first motion was away from the source. It is drawn from the moment tensor, or from a plane \
+            where no tensor is known. Mechanisms come from QuakeML.
             """)
 
     @OptionGroup var selection: SelectionOptions
 
     @Flag(help: "Show the part of the world that has the earthquakes.")
     var fit = false
+
+    @Flag(help: "Draw a beachball where the focal mechanism is known.")
+    var mechanisms = false
 
     @OptionGroup var picture: PictureOptions
     @OptionGroup var database: DatabaseOptions
@@ -27,7 +34,8 @@ struct MapCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let drawn = try await selection.portrait(of: selection.selection, database)
+        let drawn = try await selection.portrait(
+            of: selection.selection, database, hasMechanisms: mechanisms)
         let gaps = selection.gaps(try await selection.held(database), drawn)
         let caption = drawn.caption(
             picture.title ?? selection.title(nil, drawn), selection.words, gaps: gaps, hasLand: true)

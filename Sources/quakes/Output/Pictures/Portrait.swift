@@ -11,13 +11,17 @@ struct Portrait: Sendable {
     /// The agencies that the events come from.
     private var agencies: Set<String> = []
     private let isMerged: Bool
+    private let hasMechanisms: Bool
 
-    fileprivate init(isMerged: Bool) { self.isMerged = isMerged }
+    fileprivate init(isMerged: Bool, hasMechanisms: Bool) {
+        (self.isMerged, self.hasMechanisms) = (isMerged, hasMechanisms)
+    }
 
     /// - Parameter admits: whether the picture shows an event.
     fileprivate mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool) {
-        let event = ChartEvent(quake)
+        var event = ChartEvent(quake)
         guard admits(event) else { return }
+        if hasMechanisms { event.mechanism = FocalMechanism(quake)?.moment }
         events.append(event)
         if let agency = quake.agency { agencies.insert(agency) }
         if services.count < 5, let service = FeedIdentity.host(of: quake[.url].text) {
@@ -36,6 +40,12 @@ struct Portrait: Sendable {
         }
         if !selection.isEmpty { lines.append("Selection: \(selection.joined(separator: ", ")).") }
         lines.append(extent)
+        if hasMechanisms {
+            let count = events.count { $0.mechanism != nil }
+            lines.append(
+                "Focal mechanisms known: \(count) (lower hemisphere, equal area; coloured where the first motion was outwards)."
+            )
+        }
         if let gaps { lines.append(gaps) }
         var sources: [String] = []
         if !services.isEmpty { sources.append("Data: \(services.sorted().joined(separator: ", ")).") }
@@ -70,12 +80,14 @@ struct Portrait: Sendable {
 extension SelectionOptions {
     /// Reads the data of a picture of the selected earthquakes. If there are none, it says why on standard error.
     ///
-    /// - Parameter admits: whether the picture shows an event.
+    /// - Parameters:
+    ///   - hasMechanisms: whether it shows the mechanisms that are known.
+    ///   - admits: whether the picture shows an event.
     func portrait(
-        of selection: QuakeSelection, _ database: DatabaseOptions,
+        of selection: QuakeSelection, _ database: DatabaseOptions, hasMechanisms: Bool = false,
         if admits: @escaping @Sendable (ChartEvent) -> Bool = { _ in true }
     ) async throws -> Portrait {
-        let portrait = Mutex(Portrait(isMerged: merge))
+        let portrait = Mutex(Portrait(isMerged: merge, hasMechanisms: hasMechanisms))
         let whyEmpty = try await forEach(selection, database) { listed in
             portrait.withLock { $0.append(listed.quake, if: admits) }
         }

@@ -1,0 +1,106 @@
+import Glibc
+
+/// The lower half of the focal sphere in the equal-area projection, as a disc of radius 1 around 0, with north above.
+struct Beachball {
+    /// Whether the whole disc but the outlines is where the first motion was away from the source; else the outlines are.
+    let isFilled: Bool
+    let outlines: [[SVG.Point]]
+
+    /// Smaller moments are errors of rounding.
+    private static let noise = 1e-9
+
+    /// The nodal lines are two cones around that principal axis whose moment has the sign that the other two have not. The lower
+    /// half cuts each off at the rim.
+    ///
+    /// - Parameter steps: into how many straight lines a cone is divided.
+    init(_ tensor: MomentTensor, steps: Int) {
+        let axes = tensor.axes
+        guard axes[2].moment < -Self.noise, axes[0].moment > Self.noise else {
+            (isFilled, outlines) = (axes[0].moment > Self.noise, [])
+            return
+        }
+        isFilled = axes[1].moment > Self.noise
+        let (lone, first, second) = isFilled ? (axes[2], axes[0], axes[1]) : (axes[0], axes[1], axes[2])
+        let cone = (0..<steps).map { step in
+            let angle = 2 * .pi * Double(step) / Double(steps)
+            let (c, s) = (cos(angle), sin(angle))
+            let away = atan2(
+                abs(lone.moment).squareRoot(),
+                (abs(first.moment) * c * c + abs(second.moment) * s * s).squareRoot())
+            return cos(away) * lone.direction + sin(away) * (c * first.direction + s * second.direction)
+        }
+        outlines = [1.0, -1].compactMap { sign in
+            let part = Self.cutOff(cone.map { sign * $0 }, around: sign * lone.direction)
+            return part.isEmpty ? nil : part.map(Self.projected)
+        }
+    }
+
+    private static func projected(_ direction: MomentTensor.Direction) -> SVG.Point {
+        let scale = 1 / (1 + direction.z).squareRoot()
+        return .init(x: direction.y * scale, y: -direction.x * scale)
+    }
+
+    /// The part of a cone around an axis that points downwards, closed along the rim. It is one part, because the cone is convex.
+    /// What lies on the rim, as a horizontal plane does, is below.
+    private static func cutOff(
+        _ cone: [MomentTensor.Direction], around axis: MomentTensor.Direction
+    ) -> [MomentTensor.Direction] {
+        func at(_ index: Int) -> MomentTensor.Direction { cone[index % cone.count] }
+        func isBelow(_ index: Int) -> Bool { at(index).z > -noise }
+        guard let start = cone.indices.first(where: { !isBelow($0) && isBelow($0 + 1) }) else {
+            return isBelow(0) ? cone : []
+        }
+        var end = start + 1
+        let entry = rim(between: at(start), at(end))
+        var part = [entry]
+        while isBelow(end) {
+            part.append(at(end))
+            end += 1
+        }
+        let exit = rim(between: at(end - 1), at(end))
+        return part + [exit] + along(from: exit, to: entry, around: axis)
+    }
+
+    /// Where the line between two directions meets the rim.
+    private static func rim(between a: MomentTensor.Direction, _ b: MomentTensor.Direction)
+        -> MomentTensor.Direction
+    {
+        let share = min(1, max(0, a.z / (a.z - b.z)))
+        let point = (1 - share) * a + share * b
+        let length = hypot(point.x, point.y)
+        return .init(point.x / length, point.y / length, 0)
+    }
+
+    /// Points of the rim between two of it: the short way, or the way on the axis's side where they are half the rim apart.
+    private static func along(
+        from a: MomentTensor.Direction, to b: MomentTensor.Direction, around axis: MomentTensor.Direction
+    ) -> [MomentTensor.Direction] {
+        let start = atan2(a.y, a.x)
+        var turn = remainder(atan2(b.y, b.x) - start, 2 * .pi)
+        let middle = start + turn / 2
+        if abs(turn) > .pi / 2, cos(middle) * axis.x + sin(middle) * axis.y < 0 {
+            turn -= turn < 0 ? -2 * .pi : 2 * .pi
+        }
+        // 10° are a straight line at the size of a symbol.
+        let count = Int((abs(turn) * 18 / .pi).rounded(.up))
+        return (1..<max(1, count)).map { index in
+            let angle = start + turn * Double(index) / Double(count)
+            return .init(cos(angle), sin(angle), 0)
+        }
+    }
+}
+
+extension SVG {
+    /// - Parameter color: the class of depth.
+    mutating func beachball(_ tensor: MomentTensor, at centre: Point, radius: Double, color: Int) {
+        let ball = Beachball(tensor, steps: radius < 8 ? 36 : 72)
+        let (disc, others) = ball.isFilled ? ("ball f\(color)", "ball") : ("ball", "ball f\(color)")
+        circle(at: centre, radius: radius, class: disc)
+        let paths = ball.outlines.map { outline in
+            Self.path(
+                outline.map { .init(x: centre.x + radius * $0.x, y: centre.y + radius * $0.y) },
+                isClosed: true)
+        }
+        if !paths.isEmpty { element("path", ["class": others, "d": paths.joined()]) }
+    }
+}

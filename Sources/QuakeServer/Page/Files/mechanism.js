@@ -1,0 +1,69 @@
+// The focal mechanism of an event: its beachball, and what is known in figures. Few events have one, so the page loads this file and
+// beachball.js with the first that is opened.
+
+import { beachball, faulting, momentOf, otherPlane, planeOf, planesOf, tensorOf } from "./beachball.js";
+import { definitions, element } from "./dom.js";
+
+const kinds = {
+  normal: "Normal faulting", reverse: "Reverse faulting", "strike-slip": "Strike-slip faulting", oblique: "Oblique faulting",
+  explosion: "No faulting: all first motion is outwards", implosion: "No faulting: all first motion is inwards",
+};
+const elements = ["Mrr", "Mtt", "Mpp", "Mrt", "Mrp", "Mtp"];
+
+/** What is shown of a mechanism, as `extra` has it: nothing, if it has neither a tensor nor a plane. @returns {HTMLElement[]} */
+export function shown(mechanism) {
+  const moment = momentOf(mechanism);
+  if (!moment) return [];
+  const kind = faulting(moment);
+  const planes = bothPlanes(mechanism, moment, kind).map(planeWords);
+  const tensor = tensorOf(mechanism);
+  const source = tensor ? "From the moment tensor" : "From the planes";
+  const caption = element(
+    "figcaption", "", element("strong", "", kinds[kind]),
+    element("p", "facts", `${source}: the lower half of the focal sphere, coloured where the first motion is outwards.`));
+  const name = `Focal mechanism: ${planes.join("; ") || kinds[kind]}`;
+  /** @type {[string, any][]} */
+  const rows = planes.map((words, index) => [`Plane ${index + 1}`, words]);
+  if (tensor) rows.push(["Tensor", tensorWords(tensor)]);
+  if (Number.isFinite(mechanism.mw)) rows.push(["Magnitude", `Mw ${signed(mechanism.mw)}`]);
+  const makers = ["agency", "evaluation_mode", "evaluation_status"].map((each) => mechanism[each]);
+  const by = makers.filter((each) => typeof each === "string" && each).join(", ");
+  if (by) rows.push(["By", by]);
+  return [element("h3", "", "Focal mechanism"), element("figure", "", picture(moment, name), caption), definitions(rows)];
+}
+
+/** The planes that are given; one that is not, from the other or from the moment. */
+function bothPlanes(mechanism, moment, kind) {
+  const [one, other] = [planeOf(mechanism, 1), planeOf(mechanism, 2)];
+  if (one || other) return [one ?? otherPlane(other), other ?? otherPlane(one)];
+  return kind === "explosion" || kind === "implosion" ? [] : planesOf(moment);
+}
+
+const planeWords = ({ strike, dip, rake }) =>
+  `strike ${Math.round(strike) % 360}°, dip ${Math.round(dip)}°, rake ${signed(rake, 0)}°`;
+
+/** With a true minus, and no minus before a zero. */
+const signed = (value, digits = 2) => (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
+
+/** Such as `Mrr 1.20, …, Mtp −0.31 · 10^17 N m`. */
+function tensorWords(tensor) {
+  const power = Math.floor(Math.log10(Math.max(...tensor.map(Math.abs))));
+  const words = tensor.map((value, index) => `${elements[index]} ${signed(value / 10 ** power)}`);
+  return [`${words.join(", ")} · 10`, element("sup", "", String(power)), " N m"];
+}
+
+function picture(moment, name) {
+  const { isFilled, outlines } = beachball(moment);
+  const ball = shape("svg", { viewBox: "-1.02 -1.02 2.04 2.04", role: "img", "aria-label": name });
+  const path = outlines.map((points) => `M${points.map((point) => point.map((each) => each.toFixed(3)).join(" ")).join("L")}Z`).join("");
+  ball.append(
+    shape("circle", { r: "1", class: isFilled ? "outwards" : "inwards" }),
+    shape("path", { d: path, class: isFilled ? "inwards" : "outwards" }));
+  return ball;
+}
+
+function shape(name, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
