@@ -1,18 +1,19 @@
 import Glibc
 
-/// The lower half of the focal sphere in the equal-area projection, as a disc of radius 1 around 0, with north above.
+/// The lower half of the focal sphere in the equal-area projection: a disc of radius 1 around the origin, with north at the top.
 struct Beachball {
-    /// Whether the whole disc but the outlines is where the first motion was away from the source; else the outlines are.
+    /// If true, the first motion was away from the source everywhere on the disc except inside the outlines; if false, only inside
+    /// them.
     let isFilled: Bool
     let outlines: [[SVG.Point]]
 
-    /// Smaller moments are errors of rounding.
+    /// Smaller moments are rounding errors.
     private static let noise = 1e-9
 
-    /// The nodal lines are two cones around that principal axis whose moment has the sign that the other two have not. The lower
-    /// half cuts each off at the rim.
+    /// The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each cone is cut
+    /// off at the rim of the lower half.
     ///
-    /// - Parameter steps: into how many straight lines a cone is divided.
+    /// - Parameter steps: how many straight lines make a cone.
     init(_ tensor: MomentTensor, steps: Int) {
         let axes = tensor.axes
         guard axes[2].moment < -Self.noise, axes[0].moment > Self.noise else {
@@ -40,8 +41,8 @@ struct Beachball {
         return .init(x: direction.y * scale, y: -direction.x * scale)
     }
 
-    /// The part of a cone around an axis that points downwards, closed along the rim. It is one part, because the cone is convex.
-    /// What lies on the rim, as a horizontal plane does, is below.
+    /// The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the
+    /// rim, as those of a horizontal plane, count as downward.
     private static func cutOff(
         _ cone: [MomentTensor.Direction], around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {
@@ -61,7 +62,7 @@ struct Beachball {
         return part + [exit] + along(from: exit, to: entry, around: axis)
     }
 
-    /// Where the line between two directions meets the rim.
+    /// The point where the line between two directions crosses the rim.
     private static func rim(between a: MomentTensor.Direction, _ b: MomentTensor.Direction)
         -> MomentTensor.Direction
     {
@@ -71,7 +72,8 @@ struct Beachball {
         return .init(point.x / length, point.y / length, 0)
     }
 
-    /// Points of the rim between two of it: the short way, or the way on the axis's side where they are half the rim apart.
+    /// Points on the rim between two others. They go the short way, except that between opposite points they go on the side of the
+    /// axis.
     private static func along(
         from a: MomentTensor.Direction, to b: MomentTensor.Direction, around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {
@@ -81,7 +83,7 @@ struct Beachball {
         if abs(turn) > .pi / 2, cos(middle) * axis.x + sin(middle) * axis.y < 0 {
             turn -= turn < 0 ? -2 * .pi : 2 * .pi
         }
-        // 10° are a straight line at the size of a symbol.
+        // At the size of a symbol, an arc of 10° looks straight.
         let count = Int((abs(turn) * 18 / .pi).rounded(.up))
         return (1..<max(1, count)).map { index in
             let angle = start + turn * Double(index) / Double(count)

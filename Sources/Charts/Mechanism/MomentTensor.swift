@@ -1,24 +1,24 @@
 import Glibc
 
-/// The moment of an earthquake, as a symmetric tensor: how the rock moved in each direction from the source. Its size is lost.
+/// The moment tensor of an earthquake, scaled so that its size is lost. It says how the rock moved in each direction from the source.
 public struct MomentTensor: Sendable, Equatable {
     /// North, east and down.
     typealias Direction = SIMD3<Double>
 
-    /// The rows; the largest element is 1 or -1.
+    /// The rows of the symmetric matrix. Its largest element is 1 or -1.
     private let rows: [Direction]
 
-    /// From the elements that catalogues publish, in any unit: r is up, t south and p east.
+    /// Takes the elements that catalogues publish, in any unit: r is up, t south and p east.
     ///
-    /// nil if they say nothing: all are 0, or one is not a number.
+    /// nil if all elements are 0, or one is not finite.
     public init?(rr: Double, tt: Double, pp: Double, rt: Double, rp: Double, tp: Double) {
         self.init([Direction(tt, -tp, rt), Direction(-tp, pp, -rp), Direction(rt, -rp, rr)])
     }
 
-    /// The double couple of a plane, in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter 4). The mechanism may have had
-    /// another part, which its planes do not tell.
+    /// The double couple of a plane, in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter 4). A real mechanism may
+    /// also have a part that is not a double couple, which planes cannot express.
     ///
-    /// nil if one of them is not a number.
+    /// nil if one angle is not finite.
     public init?(strike: Double, dip: Double, rake: Double) {
         let (strike, dip, rake) = (strike * .pi / 180, dip * .pi / 180, rake * .pi / 180)
         let normal = Direction(-sin(dip) * sin(strike), sin(dip) * cos(strike), -cos(dip))
@@ -34,7 +34,7 @@ public struct MomentTensor: Sendable, Equatable {
         self.rows = rows.map { $0 / largest }
     }
 
-    /// The moment in a direction of length 1: positive where the first motion is away from the source.
+    /// The moment in a direction, given as a unit vector. It is positive where the first motion is away from the source.
     func amplitude(_ direction: Direction) -> Double {
         dot(direction, applied(to: direction))
     }

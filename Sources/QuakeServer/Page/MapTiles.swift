@@ -1,14 +1,14 @@
 import EmbeddedFiles
 
-/// What the map shows close up, in tiles of 10° by 10°: coasts, borders and active faults, as `scripts/mapdata` writes them.
+/// The coasts, borders and active faults that the map shows close up, in tiles of 10° by 10°, as `scripts/mapdata` writes them.
 ///
-/// `tiles_coast.txt` says whose data they are, and has a chart of the tiles that there are. `tiles_coast_170_-50.txt` is one of them,
-/// by the longitude and the latitude of its south-western corner.
+/// `tiles_coast.txt` names the source of the data and has a chart of the tiles that exist. `tiles_coast_170_-50.txt` is the tile whose
+/// south-western corner is at longitude 170° and latitude −50°.
 enum MapTiles {
-    /// The whole files, by name.
+    /// The files as they are embedded, by name.
     static let sources: [String: [UInt8]] = EmbeddedFiles.inFolder("tiles")
 
-    /// By the name that the page asks for.
+    /// The charts and the tiles, by the names that the page requests.
     static let all: [String: ArraySlice<UInt8>] = sources.reduce(into: [:]) { all, source in
         let parts = parts(of: source.value)
         all["tiles_\(source.key)"] = source.value[parts[0].startIndex..<parts[1].endIndex]
@@ -20,7 +20,7 @@ enum MapTiles {
         }
     }
 
-    /// What stands between empty lines.
+    /// The parts of a file, which are separated by empty lines.
     private static func parts(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             .split(whereSeparator: \.isEmpty)

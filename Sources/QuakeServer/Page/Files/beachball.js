@@ -11,7 +11,7 @@
  */
 
 const radians = Math.PI / 180;
-/** Smaller moments are errors of rounding. */
+/** Smaller moments are rounding errors. */
 const noise = 1e-9;
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -26,8 +26,8 @@ const applied = (moment, v) => [dot(moment[0], v), dot(moment[1], v), dot(moment
 export const amplitude = (moment, direction) => dot(direction, applied(moment, direction));
 
 /**
- * The moment of a mechanism as `extra` has it: its tensor, with isotropic part and CLVD, if it has all of it; else the double couple of
- * one of its planes. Null if it has neither.
+ * The moment of a mechanism from `extra`: the tensor, with isotropic part and CLVD, if all its elements are known; else the double
+ * couple of one of the planes; null if neither is known.
  *
  * @returns {Moment | null}
  */
@@ -42,7 +42,7 @@ export function momentOf(mechanism) {
   return plane && doubleCouple(plane);
 }
 
-/** The elements Mrr, Mtt, Mpp, Mrt, Mrp and Mtp of a mechanism; null if they are not all known, or say nothing. */
+/** The elements Mrr, Mtt, Mpp, Mrt, Mrp and Mtp of a mechanism; null if one is unknown, or all are 0. */
 export function tensorOf(mechanism) {
   const elements = ["mrr", "mtt", "mpp", "mrt", "mrp", "mtp"].map((name) => mechanism[name]);
   return elements.every(Number.isFinite) && elements.some((each) => each !== 0) ? elements : null;
@@ -81,7 +81,7 @@ export function doubleCouple(plane) {
   return scaled(normal.map((n, row) => sum(n, slip, slip[row], normal)));
 }
 
-/** The plane with a normal and a slip, either of which may point up or down. @returns {Plane} */
+/** The plane with this normal and this slip, either of which may point up or down. @returns {Plane} */
 function planeBetween(normal, slip) {
   const [n, s] = normal[2] > 0 ? [times(-1, normal), times(-1, slip)] : [normal, slip];
   const strike = Math.hypot(n[0], n[1]) > noise ? Math.atan2(-n[0], n[1]) : 0;
@@ -91,7 +91,7 @@ function planeBetween(normal, slip) {
   return { strike: (strike / radians + 360) % 360, dip: dip / radians, rake: rake / radians };
 }
 
-/** The plane on which the same motion would look the same. @param {Plane} plane */
+/** The auxiliary plane, on which a slip would radiate the same waves. @param {Plane} plane */
 export function otherPlane(plane) {
   const { normal, slip } = faces(plane);
   return planeBetween(slip, normal);
@@ -144,8 +144,8 @@ export function faulting(moment) {
 /**
  * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards.
  *
- * `isFilled` says whether the whole disc is compressional but for the outlines, or dilatational but for them. The nodal lines are two
- * cones around that principal axis whose moment has the sign that the other two have not. The lower half cuts each off at the rim.
+ * If `isFilled` is true, the disc is compressional except inside the outlines; if false, only inside them. The nodal lines are two cones
+ * around the one principal axis whose moment differs in sign from the other two. Each cone is cut off at the rim of the lower half.
  *
  * @param {Moment} moment
  * @returns {{ isFilled: boolean, outlines: [number, number][][] }}
@@ -176,8 +176,8 @@ function projected([north, east, down]) {
 }
 
 /**
- * The part of a cone around an axis that points downwards, closed along the rim. It is one part, because
- * the cone is convex. What lies on the rim, as a horizontal plane does, is below.
+ * The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the rim,
+ * as those of a horizontal plane, count as downward.
  *
  * @param {Vector[]} cone
  * @param {Vector} axis
@@ -194,7 +194,7 @@ function cutOff(cone, axis) {
   return [...part, ...alongRim(part[part.length - 1], part[0], axis)];
 }
 
-/** Where the line between two directions meets the rim. @returns {Vector} */
+/** The point where the line between two directions crosses the rim. @returns {Vector} */
 function rimBetween(a, b) {
   const share = Math.min(1, Math.max(0, a[2] / (a[2] - b[2])));
   const [north, east] = sum(1 - share, a, share, b);
@@ -202,7 +202,7 @@ function rimBetween(a, b) {
   return [north / length, east / length, 0];
 }
 
-/** Points of the rim between two of it: the short way, or the way on the axis's side where they are half the rim apart. */
+/** Points on the rim between two others: the short way, or between opposite points the way on the side of the axis. */
 function alongRim(a, b, axis) {
   const start = Math.atan2(a[1], a[0]);
   let turn = Math.atan2(b[1], b[0]) - start;

@@ -1,5 +1,5 @@
-// The focal mechanism of an event: its beachball, and what is known in figures. Few events have one, so the page loads this file and
-// beachball.js with the first that is opened.
+// Shows the focal mechanism of an event: its beachball and its figures. Few events have a mechanism, so the page loads this file and
+// beachball.js when the first such event is opened.
 
 import { beachball, faulting, momentOf, otherPlane, planeOf, planesOf, tensorOf } from "./beachball.js";
 import { definitions, element } from "./dom.js";
@@ -10,7 +10,7 @@ const kinds = {
 };
 const elements = ["Mrr", "Mtt", "Mpp", "Mrt", "Mrp", "Mtp"];
 
-/** What is shown of a mechanism, as `extra` has it: nothing, if it has neither a tensor nor a plane. @returns {HTMLElement[]} */
+/** The elements that show a mechanism from `extra`; none if neither a tensor nor a plane is known. @returns {HTMLElement[]} */
 export function shown(mechanism) {
   const moment = momentOf(mechanism);
   if (!moment) return [];
@@ -32,7 +32,7 @@ export function shown(mechanism) {
   return [element("h3", "", "Focal mechanism"), element("figure", "", picture(moment, name), caption), definitions(rows)];
 }
 
-/** The planes that are given; one that is not, from the other or from the moment. */
+/** Both planes. A plane that is not given is computed from the other one or from the moment. */
 function bothPlanes(mechanism, moment, kind) {
   const [one, other] = [planeOf(mechanism, 1), planeOf(mechanism, 2)];
   if (one || other) return [one ?? otherPlane(other), other ?? otherPlane(one)];

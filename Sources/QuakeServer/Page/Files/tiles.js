@@ -1,5 +1,5 @@
-// What the map shows close up: the coasts, borders and active faults of scripts/mapdata, in tiles that are loaded as they come into
-// view. Where a tile is not loaded yet, the map of the whole world stays.
+// Draws the coasts, borders and active faults that the map shows close up. Their tiles, which scripts/mapdata makes, are loaded when
+// they come into view. Until a tile is loaded, the map of the whole world is drawn in its place.
 
 import { byId, element, outwards } from "./dom.js";
 import * as projection from "./projection.js";
@@ -8,15 +8,15 @@ import * as projection from "./projection.js";
 const size = 10;
 const columns = 360 / size;
 const rows = 180 / size;
-/** So many files are kept at least; more if more are in view. */
+/** At least this many files are kept; more if more are in view. */
 const kept = 100;
 const retryTime = 10_000;
-/** How long after a frame its missing files are asked for, in ms: a flight passes much that is never looked at. */
+/** How long after a frame its missing files are requested, in ms. A flight passes many tiles that stay in view only for a moment. */
 const pause = 150;
-/** How far land is painted beyond the edge where it was cut. Less would leave seams between tiles. */
+/** How far land is painted beyond the edges along which it was cut, so that no seams show between tiles. */
 const overlap = 1 / columns / 100;
 
-/** How a tile of each kind is read, and painted: in the order in which they are. */
+/** How a tile of each kind is read and painted. The kinds are painted in this order. */
 const kinds = {
   coast: {
     read: rings,
@@ -34,9 +34,9 @@ const kinds = {
 const top = (row) => projection.y(90 - row * size);
 
 export class Tiles {
-  /** What the files hold, by name; undefined while they are not there. Those used last come last. */
+  /** The contents of the files, by name; undefined until they are loaded. The most recently used come last. */
   #files = new Map();
-  /** What the last frame lacked: how to read it, by name. */
+  /** The functions that read the files which the last frame lacked, by name. */
   #wanted = new Map();
   #timer = null;
   #draw;
@@ -48,7 +48,7 @@ export class Tiles {
     byId("legend-marks").after(element("ul", "", element("li", "", element("span", "plate fault"), element("span", "", "active fault (", source, ")"))));
   }
 
-  /** Paints all kinds. `coarse` paints those that the map of the whole world has: here only where a tile is missing. */
+  /** Paints all kinds. Where a tile is missing, it calls `coarse`, which paints what the map of the whole world has of that kind. */
   paint(context, view, colors, coarse) {
     const places = inView(view);
     this.#wanted.clear();
@@ -70,7 +70,7 @@ export class Tiles {
     if (this.#wanted.size > 0 && !this.#timer) this.#timer = setTimeout(() => this.#load(), pause);
   }
 
-  /** What a tile holds: `land` if that is all, null if nothing, undefined while it is not there. */
+  /** The content of a tile: `land` if it is all land, null if it is empty, undefined until it is loaded. */
   #tile(kind, { column, row }) {
     const chart = this.#file(`tiles_${kind}.txt`, (text) => text.split("\n\n")[1].split("\n"));
     switch (chart?.[row][column]) {
@@ -109,7 +109,7 @@ export class Tiles {
     this.#draw();
   }
 
-  /** Forgets the files that were not used for the longest time. */
+  /** Forgets the least recently used files. */
   #forget(inView) {
     const most = Math.max(kept, Object.keys(kinds).length * (inView + 1));
     for (const name of this.#files.keys()) {
@@ -183,13 +183,14 @@ function stroke(context, path, color, width) {
   context.stroke(path);
 }
 
-// Reading: points are [latitude, longitude] in thousandths of a degree from the tile's south-western corner. Paths are measured
-// in the world's width from its north-western corner, because the numbers of a path are too short for a place in the world.
+// Reading tiles: points are [latitude, longitude] in thousandths of a degree from the tile's south-western corner. Paths are measured
+// in widths of the world from the tile's north-western corner: the single-precision numbers of a path are too coarse for world
+// coordinates.
 
 const most = 1000 * size;
 
 /**
- * Where points of a row's tiles are.
+ * A function that gives the position in the path of a point in a row's tiles.
  *
  * @returns {(point: number[]) => [number, number]}
  */
@@ -198,7 +199,7 @@ function placing(row) {
   return ([latitude, longitude]) => [longitude / 360_000, projection.y(south + latitude / 1000) - top(row)];
 }
 
-/** Lines, as one path. */
+/** One path of all lines. */
 function lines(found, row) {
   const path = new Path2D();
   const at = placing(row);
@@ -206,7 +207,7 @@ function lines(found, row) {
   return path;
 }
 
-/** Land, and its coast: without the edges along which it was cut. */
+/** The land, and its coast without the edges along which the land was cut. */
 function rings(found, row) {
   const [land, coast] = [new Path2D(), new Path2D()];
   const at = placing(row);
