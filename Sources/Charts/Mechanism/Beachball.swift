@@ -2,16 +2,16 @@ import Glibc
 
 /// The lower half of the focal sphere in the equal-area projection: a disc of radius 1 around the origin, with north at the top.
 struct Beachball {
-    /// If true, the first motion was away from the source everywhere on the disc except inside the outlines; if false, only inside
-    /// them.
+    /// If true, the first motion was away from the source everywhere on the disc except inside the outlines; if false, only
+    /// inside them.
     let isFilled: Bool
     let outlines: [[SVG.Point]]
 
     /// Smaller moments are rounding errors.
     private static let noise = 1e-9
 
-    /// The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each cone is cut
-    /// off at the rim of the lower half.
+    /// The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each cone is
+    /// cut off at the rim of the lower half.
     ///
     /// - Parameter steps: how many straight lines make a cone.
     init(_ tensor: MomentTensor, steps: Int) {
@@ -41,8 +41,8 @@ struct Beachball {
         return .init(x: direction.y * scale, y: -direction.x * scale)
     }
 
-    /// The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the
-    /// rim, as those of a horizontal plane, count as downward.
+    /// The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on
+    /// the rim, as those of a horizontal plane, count as downward.
     private static func cutOff(
         _ cone: [MomentTensor.Direction], around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {
@@ -72,8 +72,8 @@ struct Beachball {
         return .init(point.x / length, point.y / length, 0)
     }
 
-    /// Points on the rim between two others. They go the short way, except that between opposite points they go on the side of the
-    /// axis.
+    /// Points on the rim between two others. They go the short way, except that between opposite points they go on the side of
+    /// the axis.
     private static func along(
         from a: MomentTensor.Direction, to b: MomentTensor.Direction, around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {

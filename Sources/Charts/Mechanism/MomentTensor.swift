@@ -1,6 +1,7 @@
 import Glibc
 
-/// The moment tensor of an earthquake, scaled so that its size is lost. It says how the rock moved in each direction from the source.
+/// The moment tensor of an earthquake, scaled so that its size is lost. It says how the rock moved in each direction from the
+/// source.
 public struct MomentTensor: Sendable, Equatable {
     /// North, east and down.
     typealias Direction = SIMD3<Double>
@@ -15,8 +16,8 @@ public struct MomentTensor: Sendable, Equatable {
         self.init([Direction(tt, -tp, rt), Direction(-tp, pp, -rp), Direction(rt, -rp, rr)])
     }
 
-    /// The double couple of a plane, in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter 4). A real mechanism may
-    /// also have a part that is not a double couple, which planes cannot express.
+    /// The double couple of a plane, in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter 4). A real mechanism
+    /// may also have a part that is not a double couple, which planes cannot express.
     ///
     /// nil if one angle is not finite.
     public init?(strike: Double, dip: Double, rake: Double) {

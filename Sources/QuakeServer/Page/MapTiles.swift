@@ -2,8 +2,8 @@ import EmbeddedFiles
 
 /// The coasts, borders and active faults that the map shows close up, in tiles of 10° by 10°, as `scripts/mapdata` writes them.
 ///
-/// `tiles_coast.txt` names the source of the data and has a chart of the tiles that exist. `tiles_coast_170_-50.txt` is the tile whose
-/// south-western corner is at longitude 170° and latitude −50°.
+/// `tiles_coast.txt` names the source of the data and has a chart of the tiles that exist. `tiles_coast_170_-50.txt` is the tile
+/// whose south-western corner is at longitude 170° and latitude −50°.
 enum MapTiles {
     /// The files as they are embedded, by name.
     static let sources: [String: [UInt8]] = EmbeddedFiles.inFolder("tiles")

@@ -26,8 +26,8 @@ const applied = (moment, v) => [dot(moment[0], v), dot(moment[1], v), dot(moment
 export const amplitude = (moment, direction) => dot(direction, applied(moment, direction));
 
 /**
- * The moment of a mechanism from `extra`: the tensor, with isotropic part and CLVD, if all its elements are known; else the double
- * couple of one of the planes; null if neither is known.
+ * The moment of a mechanism from `extra`: the tensor, with isotropic part and CLVD, if all its elements are known; else the
+ * double couple of one of the planes; null if neither is known.
  *
  * @returns {Moment | null}
  */
@@ -144,8 +144,9 @@ export function faulting(moment) {
 /**
  * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards.
  *
- * If `isFilled` is true, the disc is compressional except inside the outlines; if false, only inside them. The nodal lines are two cones
- * around the one principal axis whose moment differs in sign from the other two. Each cone is cut off at the rim of the lower half.
+ * If `isFilled` is true, the disc is compressional except inside the outlines; if false, only inside them. The nodal lines are
+ * two cones around the one principal axis whose moment differs in sign from the other two. Each cone is cut off at the rim of the
+ * lower half.
  *
  * @param {Moment} moment
  * @returns {{ isFilled: boolean, outlines: [number, number][][] }}
@@ -176,8 +177,8 @@ function projected([north, east, down]) {
 }
 
 /**
- * The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the rim,
- * as those of a horizontal plane, count as downward.
+ * The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the
+ * rim, as those of a horizontal plane, count as downward.
  *
  * @param {Vector[]} cone
  * @param {Vector} axis

@@ -1,5 +1,5 @@
-// Shows the focal mechanism of an event: its beachball and its figures. Few events have a mechanism, so the page loads this file and
-// beachball.js when the first such event is opened.
+// Shows the focal mechanism of an event: its beachball and its figures. Few events have a mechanism, so the page loads this file
+// and beachball.js when the first such event is opened.
 
 import { beachball, faulting, momentOf, otherPlane, planeOf, planesOf, tensorOf } from "./beachball.js";
 import { definitions, element } from "./dom.js";

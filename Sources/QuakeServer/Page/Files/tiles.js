@@ -1,5 +1,5 @@
-// Draws the coasts, borders and active faults that the map shows close up. Their tiles, which scripts/mapdata makes, are loaded when
-// they come into view. Until a tile is loaded, the map of the whole world is drawn in its place.
+// Draws the coasts, borders and active faults that the map shows close up. Their tiles, which scripts/mapdata makes, are loaded
+// when they come into view. Until a tile is loaded, the map of the whole world is drawn in its place.
 
 import { byId, element, outwards } from "./dom.js";
 import * as projection from "./projection.js";
@@ -11,7 +11,9 @@ const rows = 180 / size;
 /** At least this many files are kept; more if more are in view. */
 const kept = 100;
 const retryTime = 10_000;
-/** How long after a frame its missing files are requested, in ms. A flight passes many tiles that stay in view only for a moment. */
+/**
+ * How long after a frame its missing files are requested, in ms. A flight passes many tiles that stay in view only for a moment.
+ */
 const pause = 150;
 /** How far land is painted beyond the edges along which it was cut, so that no seams show between tiles. */
 const overlap = 1 / columns / 100;
@@ -48,7 +50,9 @@ export class Tiles {
     byId("legend-marks").after(element("ul", "", element("li", "", element("span", "plate fault"), element("span", "", "active fault (", source, ")"))));
   }
 
-  /** Paints all kinds. Where a tile is missing, it calls `coarse`, which paints what the map of the whole world has of that kind. */
+  /**
+   * Paints all kinds. Where a tile is missing, it calls `coarse`, which paints what the map of the whole world has of that kind.
+   */
   paint(context, view, colors, coarse) {
     const places = inView(view);
     this.#wanted.clear();
@@ -183,9 +187,9 @@ function stroke(context, path, color, width) {
   context.stroke(path);
 }
 
-// Reading tiles: points are [latitude, longitude] in thousandths of a degree from the tile's south-western corner. Paths are measured
-// in widths of the world from the tile's north-western corner: the single-precision numbers of a path are too coarse for world
-// coordinates.
+// Reading tiles: points are [latitude, longitude] in thousandths of a degree from the tile's south-western corner. Paths are
+// measured in widths of the world from the tile's north-western corner: the single-precision numbers of a path are too coarse for
+// world coordinates.
 
 const most = 1000 * size;
 
