@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import PostgreSQL
 import SampleFeed
 import TestSupport
 import Testing
@@ -28,7 +29,15 @@ struct AssociatingDaemonTests {
                         kill(process, SIGKILL)
                     }
                 }
+                let done: Query = "select from import.run where outcome = 'done'"
+                let runs = try await database.query(done).count
                 let status = try await quakes.run(daemon) { process in
+                    // On a slow machine, none of the others may have come this far.
+                    try await waitUntil {
+                        try await database.query(done).count > runs
+                    }
+                    for agency in MadeUpAgency.all { try await database.execute(agency.report) }
+                    try await database.execute("update quake set place = 'here' where net = 'gfz'")
                     try await waitUntil { try await database.isAssociated() }
                     kill(process, SIGTERM)
                 }
