@@ -11,7 +11,7 @@ public struct ChartEvent: Sendable, Equatable {
     public var magnitude: Double?
     /// An event without a type counts as an earthquake, as in the reports.
     public var isEarthquake = true
-    /// A map draws its beachball, if it is not nil.
+    /// The focal mechanism, which a map draws as a beachball; nil if it is not known.
     public var mechanism: MomentTensor?
 
     /// Whether a map can show the event. This is true for all rows of the table, but a view's file can contain any numbers.

@@ -1,12 +1,12 @@
 import Feed
 
-/// The origin times that a catalogue holds, and from which magnitude. If it does not hold a period, an empty picture of that
-/// period does not mean that there were no earthquakes.
+/// The periods of origin times that a catalogue holds, each with the smallest magnitude that is held. An empty picture of a
+/// period that the catalogue does not hold does not mean that there were no earthquakes.
 public struct Coverage: Sendable {
     public struct Period: Sendable, Equatable {
         public let from: Instant
         public let until: Instant
-        /// nil for all magnitudes.
+        /// The smallest magnitude that is held; nil if all are held.
         public let minimumMagnitude: Double?
 
         public init(from: Instant, until: Instant, minimumMagnitude: Double?) {
@@ -73,9 +73,9 @@ public struct Coverage: Sendable {
         return "Not held\(agency.map { " of \($0)" } ?? ""): " + words.joined(separator: "; ") + rest + "."
     }
 
-    /// Until when the catalogue holds everything from `moment` on without a gap; nil if it holds nothing at that moment. As in
-    /// `report.held_until`, a stretch is a gap if it is held only from a larger magnitude than at `moment`, and larger than
-    /// `magnitude`.
+    /// The end of the period from `moment` on that the catalogue holds without a gap; nil if the catalogue holds nothing at
+    /// `moment`. As in `report.held_until`, a stretch is a gap if the smallest magnitude held in it is larger than the smallest
+    /// one held at `moment`, and larger than `magnitude`.
     public func heldUntil(_ moment: Instant, from magnitude: Double? = nil) -> Instant? {
         let level = periods.filter { $0.from <= moment && moment < $0.until }
             .map { $0.minimumMagnitude ?? -.infinity }.min()

@@ -9,11 +9,11 @@ import Synchronization
 /// redirects, and uses a proxy only if one is set.
 package final class CurlHandle {
     package var bytes: [UInt8] = []
-    /// Such as `HTTP/1.1 200 OK`.
+    /// The status line of the head, such as `HTTP/1.1 200 OK`.
     package private(set) var statusLine = ""
     /// Whether the final head has arrived. Later header lines are trailers.
     package private(set) var hasHead = false
-    /// nil while the transfer lasts.
+    /// The result of the transfer; nil while it lasts.
     package private(set) var result: CURLcode?
     /// Whether an address was refused because it is not public.
     package private(set) var wasRefusedAddress = false
@@ -24,7 +24,7 @@ package final class CurlHandle {
     private let easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
-    /// The mail to send. The bytes from `position` have not been sent.
+    /// The mail to send. The bytes from `position` on have not been sent yet.
     private var mail: [UInt8] = []
     private var position = 0
 

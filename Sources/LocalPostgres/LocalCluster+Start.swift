@@ -8,7 +8,7 @@ struct ServerTools: Sendable {
 }
 
 extension LocalCluster {
-    /// What `start` did.
+    /// The result of `start`.
     public enum Start: Sendable {
         /// The server was already accepting connections, or another process had just started it.
         case alreadyRunning

@@ -5,7 +5,7 @@ import Glibc
 /// Every description names the operation, its subject and a remedy. Descriptions contain no secrets, because the cluster has no
 /// password.
 public enum LocalPostgresError: Error, Sendable, Equatable {
-    /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the one that made the data.
+    /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the version that created the data.
     case noBinaries(wanted: Int?, lookedIn: [String])
     case noProgram(name: String, directory: String)
     /// The caller is root, PostgreSQL refuses to run as root, and there is no `postgres` user to run it as.

@@ -172,9 +172,9 @@ public struct Row: @unchecked Sendable {
     }
 }
 
-/// A column does not hold what the code expects. The error names the column, never the value.
+/// A row does not have the columns or values that the code expects. The error names the column, never the value.
 public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// nil if the column was read in order.
+    /// The column's name; nil if the column was read in order.
     public let column: String?
     public let problem: String
 

@@ -1,8 +1,8 @@
 import Feed
 
 extension QuakeML {
-    /// Which origins and magnitudes are written for an earthquake that several agencies report: only the preferred origin and the
-    /// chosen magnitude, or those of all agencies.
+    /// The origins and magnitudes that are written for an earthquake that several agencies report: only the preferred origin and
+    /// the chosen magnitude, or those of all agencies.
     package struct Solutions: Sendable {
         package var hasAllOrigins: Bool
         package var hasAllMagnitudes: Bool
@@ -33,7 +33,8 @@ extension QuakeML {
         package init(_ solutions: Solutions) { self.solutions = solutions }
 
         /// - Parameters:
-        ///   - isPreferred: whether the event is the preferred solution. Each earthquake has to begin with it.
+        ///   - isPreferred: whether the event is the preferred solution. For each earthquake, the preferred solution has to be
+        ///     appended first.
         ///   - givesMagnitude: whether the earthquake has the magnitude of this event.
         package mutating func append(
             _ event: Event, isPreferred: Bool, givesMagnitude: Bool, to bytes: inout [UInt8]

@@ -7,7 +7,8 @@ import XML
 /// An event has one origin and, if its magnitude is known, one magnitude; both are the preferred ones. An earthquake that several
 /// agencies report may have the origins and magnitudes of all of them (`EarthquakeWriter`). Numbers have the same digits as in
 /// the table; the depth is in metres. Properties that QuakeML does not have, such as felt reports and alerts, are left out, and
-/// so are texts that are longer than the schema allows. An event of an agency has a comment that says whose data it is.
+/// so are texts that are longer than the schema allows. An agency's event has a comment with the source and the terms of the
+/// data.
 public enum QuakeML {
     public static let head = """
         <?xml version="1.0" encoding="UTF-8"?>
@@ -22,8 +23,8 @@ public enum QuakeML {
 
         """
 
-    /// The comment that says whose data an event is, and under which terms, for each agency. Events of ComCat's networks need
-    /// none, because they are in the public domain.
+    /// For each agency, the comment with the source and the terms of its data. Events of ComCat's networks need no comment,
+    /// because they are in the public domain.
     private static let credits: [(net: [UInt8], comment: [UInt8])] = Agency.known.map { agency in
         var comment: [UInt8] = []
         comment.append(text: "<comment><text>data: ")

@@ -15,8 +15,8 @@ public final class FollowerLock: Sendable {
     public init(_ path: String) throws {
         self.path = Self.resolved(path)
         let lock = self.path + ".lock"
-        // The property is set only at the end. If the initializer threw after its last property was set, deinit would
-        // run too. It would close the descriptor a second time, when that may already belong to another thread.
+        // The property is set only at the end. If the initializer threw after its last property was set, deinit would run too.
+        // The second close could then hit a file that another thread has just opened under the same number.
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -69,7 +69,7 @@ public final class FollowerLock: Sendable {
 
 public struct FollowedAlready: Error, Equatable, CustomStringConvertible {
     public let path: String
-    /// The other process, such as `process 4711`. Empty for a moment after it starts.
+    /// The process that already follows, such as `process 4711`. Empty for a moment after that process starts.
     public let holder: String
 
     public var description: String {

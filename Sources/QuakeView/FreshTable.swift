@@ -44,8 +44,8 @@ final class FreshTable {
     /// Puts the table in place of the old one, in the transaction that also stores the position.
     func replaceTable(_ db: Database) throws {
         try save(db)
-        // Another program may have created a view in the file that uses the table, which is missing for a moment. The first
-        // pragma makes SQLite accept that.
+        // Another program may have created a view in the file that uses the table. The table is missing for a moment, which
+        // SQLite accepts because of the first pragma.
         try db.execute(
             sql: """
                 pragma legacy_alter_table = on;

@@ -24,7 +24,7 @@ final class PassWriter: @unchecked Sendable {
 
     private struct RowStatements {
         let upsert: Statement
-        /// For a row whose time has changed; nil if `upsert` writes every row.
+        /// The statement for a row whose time has changed; nil if `upsert` writes every row.
         let retime: Statement?
         let delete: Statement
         let move: Statement
@@ -152,7 +152,7 @@ final class PassWriter: @unchecked Sendable {
         }
     }
 
-    /// Without a copy, the bytes must stay valid until the statement has run.
+    /// If the bytes are not copied, they must stay valid until the statement has run.
     private func bind(
         _ bytes: UnsafeRawBufferPointer, at index: Int32, of statement: Statement, copied: Bool = false
     ) throws {

@@ -4,8 +4,8 @@ import QuakeStore
 
 struct SQLiteTable: Sendable {
     let columns: [ViewColumn]
-    /// The statement that creates the table, with the text that SQLite stores for it. A file with the same statement has the same
-    /// columns.
+    /// The statement that creates the table, written exactly as SQLite stores it in the file. A file that contains the same
+    /// statement has the same columns.
     let definition: String
     let declarations: String
     let indexes: String

@@ -96,8 +96,8 @@ extension QuakeSelection {
             arguments: StatementArguments(arguments))
     }
 
-    /// A text that sorts among the times in the file as the time itself would. Years in the file have four digits: see the
-    /// table's constraint quake_times.
+    /// The time as a text that sorts correctly among the times in the file, which are texts, too. Years in the file have four
+    /// digits: see the table's constraint quake_times.
     private static func text(_ time: Instant) -> String {
         let text = time.description
         return text.utf8.count == 24 ? text : text.hasPrefix("-") ? "" : ":"

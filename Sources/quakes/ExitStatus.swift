@@ -56,19 +56,20 @@ struct ExitStatus {
     private static func status(_ error: PostgresError) -> Int32 {
         if error.isFullQueue { return unavailable }
         guard let state = error.sqlState else { return error.connectionLost ? unavailable : internalError }
-        // The SQLSTATE classes and codes of, in this order: connection, authorisation, unknown database, conflicts that may pass,
-        // resources, locks, operator intervention, the server's disk, permissions, read-only.
+        // The SQLSTATE classes and codes for these errors, in this order: connection, authorisation, unknown database, temporary
+        // conflicts, resources, locks, operator intervention, the server's disk, permissions, read-only.
         let classes = ["08", "28", "3D", "40", "53", "55", "57", "58", "42501", "25006"]
         return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
     }
 }
 
-/// The database has nothing with the name or the number that a command was given.
+/// The database has no object with the name or the number that the command names.
 struct NotThere: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Neither an option nor the environment names a database, and no terminal would show that a private cluster is started.
+/// Neither an option nor the environment names a database, and there is no terminal to show a message that a private cluster is
+/// started.
 struct NoDatabase: Error, CustomStringConvertible {
     var description: String {
         "no database was named: give --database URL or set DATABASE_URL, or use --local for a private cluster"

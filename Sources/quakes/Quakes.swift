@@ -57,8 +57,8 @@ struct Quakes: AsyncParsableCommand {
     /// The first signal that arrived.
     private static let signal = Mutex<UnixSignal?>(nil)
 
-    /// Cancels the command at the first signal; the command may take its time to end. A second signal ends the process as a crash
-    /// would.
+    /// Cancels the command at the first signal, and waits for its end without a time limit. A second signal ends the process at
+    /// once, without any clean-up.
     ///
     /// Two signals within 100 ms count as one, because timeout(1) sends a signal first to its child and then to their whole
     /// group.

@@ -11,8 +11,8 @@ struct Schedule {
     private var reconnect = Backoff(from: Self.firstRetry / 4, to: .seconds(3))
 
     private static let firstRetry: Duration = .seconds(1)
-    /// The longest time without a request to a server that says that its feed will not change. Some servers say so for years, and
-    /// another request costs them no more than a 304.
+    /// The longest time without a request, even if the server says that its feed will not change for longer. Some servers say so
+    /// for years, and another request costs them no more than a 304.
     private static let longestFreshness: Duration = .seconds(15 * 60)
     /// The longest wait that a server can ask for.
     private static let longestAbsence: Duration = .seconds(24 * 3600)

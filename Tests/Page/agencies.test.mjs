@@ -1,4 +1,4 @@
-// Agencies: whose events these are, and their colours.
+// The agencies of events, and their colours.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Who is alerted to what.
+// Which events cause alerts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,10 +1,10 @@
-// Mechanisms to test with, and what the page draws of them: node Tests/Page/beachballs.mjs COUNT FILE
+// Writes mechanisms for tests, and the page's drawings of them: node Tests/Page/beachballs.mjs COUNT FILE
 
 import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { beachball, momentOf } from "../../Sources/QuakeServer/Page/Files/beachball.js";
 
-/** Planes on which everything is special, then random planes, and tensors with and without an isotropic part: `count` of each. */
+/** Planes of special cases, then `count` each of random planes and of tensors with and without an isotropic part. */
 export function mechanisms(count) {
   let state = 1;
   // Park and Miller's generator.

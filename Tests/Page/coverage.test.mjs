@@ -1,4 +1,4 @@
-// What the page says of what the catalogue holds.
+// The sentences about how complete the catalogue is.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

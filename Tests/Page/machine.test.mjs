@@ -1,4 +1,4 @@
-// The page's state machine: what it does, and says, for all events in any order.
+// The page's state machine: its actions and texts, for all events in any order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { read } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
 const start = Date.parse("2026-11-24T06:00:00Z");
 
-/** A page that is told events one after another, and keeps what it is to do. */
+/** A page that receives events one after another, and keeps the actions that follow. */
 class Played {
   constructor(search = "") {
     this.now = start;
@@ -329,7 +329,7 @@ test("In any order of events, nothing is shown as live that is not", () => {
       }
       assert.equal(state.play != null && state.settings.asof == null, false, words);
       if (state.stream !== "closed") assert.equal(state.load, null, words);
-      // Something is always on its way: nothing waits for ever.
+      // While it says that it is loading, a request must be pending, or else it would wait for ever.
       if (page.lamp === "loading") assert.ok(state.load || state.stream === "opening", words);
     }
   }

@@ -1,4 +1,4 @@
-// What the page asks the server, with a server that refuses.
+// The page's requests to the server, including refused ones.
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";

@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { Turn } from "../../Sources/QuakeServer/Page/Files/turn.js";
 
-/** As a browser's `navigator.locks`, for one name: each gets the lock when the one before lets go. */
+/** Like a browser's `navigator.locks`, but for one name: each request gets the lock when the one before releases it. */
 class Locks {
   #last = Promise.resolve();
 
@@ -12,7 +12,7 @@ class Locks {
   }
 }
 
-/** Until all that waits has gone on. */
+/** Waits until all pending promises have been handled. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test("One tab at a time has its turn, even if others ask meanwhile", async () => {
@@ -26,7 +26,7 @@ test("One tab at a time has its turn, even if others ask meanwhile", async () =>
     await settled();
   }
   assert.deepEqual(begun, ["one"]);
-  // The tab whose turn it is restarts at once.
+  // The tab whose turn it is can begin again at once.
   one.take(() => begun.push("one again"));
   assert.deepEqual(begun, ["one", "one again"]);
   one.give();
@@ -47,7 +47,7 @@ test("Who gives up while waiting, and asks again, begins once", async () => {
   one.give();
   await settled();
   assert.deepEqual(begun, ["one", "second"]);
-  // It has the turn until it gives it away.
+  // The other tab keeps its turn until it gives it up.
   one.take(() => begun.push("one"));
   await settled();
   assert.deepEqual(begun, ["one", "second"]);

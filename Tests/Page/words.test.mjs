@@ -1,4 +1,4 @@
-// Numbers, times and words for people, and what is kept in a URL.
+// Numbers, times and texts for people, and the settings in a URL.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

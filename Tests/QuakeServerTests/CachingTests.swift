@@ -153,7 +153,7 @@ struct CachingTests {
     /// test       refuses connections, ends the watching session, changes a row             asks until it gets the change
     /// server                                                                  cannot watch
     @Test(
-        "A 304 is only as old as the last look at the database, even if the watching session never comes back"
+        "A 304 is never older than the server's last check of the database, even if the watching session is lost"
     )
     func unwatched() async throws {
         try await TestServer.shared.withDatabase { database in

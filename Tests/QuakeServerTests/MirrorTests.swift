@@ -45,7 +45,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("A deletion is copied with its reason; the author here is the author there, with the server's name")
+    @Test("A deletion is copied with its reason, and the author's name is followed by the server's")
     func authors() async throws {
         try await withPair(namesAuthors: true) { first, second, site in
             try await first.importDocument(DayFeed.of(20).document)
@@ -75,7 +75,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A position that no longer holds brings a snapshot; rows it lacks are deleted, unless they are too many"
+        "A position that no longer holds brings a snapshot; rows missing in it are deleted, unless they are too many"
     )
     func anew() async throws {
         try await withPair { first, second, site in
@@ -101,7 +101,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A first Quakes that was emptied, or has lost a tenth, does not empty the mirror, unless forced",
+        "If the first Quakes was emptied, or has lost a tenth of its rows, the mirror keeps its rows, unless forced",
         arguments: [(4, 4), (60, 7)], [false, true])
     func brake(_ events: (all: Int, gone: Int), isAnew: Bool) async throws {
         try await withPair { first, second, site in
@@ -277,7 +277,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A sweep of the first one's event service gives the same table, including deletions that service records"
+        "A sweep of the first Quakes' event service gives the same table, including its deletions"
     )
     func sweeps() async throws {
         try await withPair { first, second, site in

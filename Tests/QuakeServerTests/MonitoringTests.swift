@@ -151,7 +151,7 @@ struct MonitoringTests {
 
     private static let hostileName = "dashboard \"1\"\u{301}\\\u{301}\r\nquakes_forged 1"
 
-    @Test("The metrics of a reader stay on their lines, even if its name is hostile")
+    @Test("A hostile name of a reader does not break the lines of its metrics")
     func hostileName() async throws {
         try await withSourceAndReader(Self.hostileName) { site in
             let lines = try await site.get("/metrics").text.utf8.split(separator: UInt8(ascii: "\n"))
@@ -165,7 +165,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("With their own address, the metrics are served only there, and only health beside them")
+    @Test("If the metrics have their own address, they are served only there, and with them only the health")
     func apart() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database, metricsApart: true) { site in
@@ -248,7 +248,7 @@ struct MonitoringTests {
     }
 
     @Test(
-        "Metrics count requests by route and status, and report how old the sources are and how late the readers"
+        "Metrics count requests by route and status, and report the age of the sources and the lag of the readers"
     )
     func metrics() async throws {
         try await withSourceAndReader { site in

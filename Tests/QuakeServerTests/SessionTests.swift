@@ -128,7 +128,7 @@ struct SessionTests {
 
     /// flood    holds all sessions, and fills the line
     /// other                                                  joins the line; the flood's newest request is refused
-    @Test("In a full line, the address with the most waiting requests gives way to others")
+    @Test("If the line is full, the address with the most waiting requests gives way to others")
     func flood() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)

@@ -67,7 +67,7 @@ struct StandbyAndPoolerTests {
     /// primary: has 20 events
     /// standby: has none of them ─────────────────── resumes replay
     /// client:  has all of the primary's ─ comes here, waits ── continues
-    @Test("A client that is ahead of a standby waits for it, and does not start again")
+    @Test("A client that is ahead of a standby waits for it, and does not start over")
     func ahead() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)

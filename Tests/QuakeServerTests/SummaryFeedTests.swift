@@ -139,7 +139,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("A catalogue that follows no feed describes itself, as of now")
+    @Test("If the catalogue follows no feed, its own address and the present time are in the metadata")
     func ownFeed() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in

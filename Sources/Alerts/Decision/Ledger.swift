@@ -1,12 +1,13 @@
 import Feed
 
-/// What each receiver was told and what it will be told later: the state that the rules need between two commits.
+/// The messages that each receiver got and those that wait: the state that the rules need between two commits.
 ///
 /// Store it in the transaction that stores the messages and the position. Then a restart neither repeats nor skips a message. The
-/// ledger keeps entries for 30 days. Older entries can be deleted: a forgotten earthquake is told again only if a revision makes
-/// it match a rule and it is young enough.
+/// ledger keeps entries for 30 days. Older entries can be deleted: a receiver gets a message about a forgotten earthquake only if
+/// a revision makes it match a rule and it is young enough.
 public struct Ledger: Sendable, Equatable {
-    /// When changes were last decided; nil before the first start. Earthquakes that exist at the first start are not told.
+    /// When changes were last decided; nil before the first start. There are no messages about earthquakes that exist at the
+    /// first start.
     public internal(set) var decidedAt: Instant?
     /// By earthquake key, then by receiver.
     public private(set) var standings: [String: [String: Standing]]
@@ -25,7 +26,7 @@ public struct Ledger: Sendable, Equatable {
         waiting = Set(standings.filter { $1.values.contains { $0.waiting != nil } }.keys)
     }
 
-    /// How long the ledger remembers what was told.
+    /// How long the ledger keeps an entry.
     public static let memory = Duration.seconds(30 * 86_400)
 
     /// When the next waiting message is due; nil if none waits. Call `Rules.decide` at that time, with the changes up to then.
@@ -76,7 +77,7 @@ public struct Ledger: Sendable, Equatable {
     }
 }
 
-/// What one receiver was told about one earthquake, and what it will be told later.
+/// One receiver's messages about one earthquake: the last one that was sent, and the one that waits.
 public struct Standing: Sendable, Equatable, Codable {
     /// The last message; nil if there was none.
     public var told: Told?
@@ -88,11 +89,11 @@ public struct Standing: Sendable, Equatable, Codable {
     }
 
     public struct Told: Sendable, Equatable, Codable {
-        /// The earthquake as it was told. Later versions are compared with it to decide on a correction.
+        /// The earthquake as the message described it. Later versions are compared with it to decide on a correction.
         public var event: AlertEvent
         public var kind: Kind
         public var at: Instant
-        /// How many times the receiver has been told, this time included.
+        /// How many messages about the earthquake the receiver has got, including this one.
         public var count: Int
         /// The id of the first message, to which later messages refer.
         public var thread: String
@@ -102,10 +103,10 @@ public struct Standing: Sendable, Equatable, Codable {
     }
 
     public struct Waiting: Sendable, Equatable, Codable {
-        /// The earthquake's current version, or the one that was told if it was deleted.
+        /// The earthquake's current version, or the version of the last message if the earthquake was deleted.
         public var event: AlertEvent
         public var kind: Kind
-        /// The version before the magnitude rose, or the version that was told.
+        /// The version before the magnitude rose, or the version of the last message.
         public var earlier: AlertEvent?
         /// The names of the rules that ask for the message.
         public var rules: [String]

@@ -1,14 +1,14 @@
 import Feed
 
 /// Limits the message rate of one receiver. A swarm begins after 5 messages within 10 minutes: from then on, the receiver gets a
-/// digest every 5 minutes, until 5 minutes have passed without news. An earthquake that is larger than all those told in the
-/// swarm by at least one unit of magnitude is told at once.
+/// digest every 5 minutes, until 5 minutes have passed without news. An earthquake is reported at once if it is larger by at
+/// least one unit of magnitude than all those reported in the swarm.
 public struct Pace: Sendable, Equatable, Codable {
     /// When the last messages were sent, each with its largest magnitude.
     private(set) var recent: [Sent] = []
     /// When the next digest is due; nil while there is no swarm.
     public private(set) var digestDue: Instant?
-    /// The largest magnitude told in the swarm.
+    /// The largest magnitude that was reported in the swarm.
     private(set) var largest: Double?
 
     struct Sent: Sendable, Equatable, Codable {

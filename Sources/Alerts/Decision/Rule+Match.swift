@@ -20,8 +20,8 @@ extension Rule {
         agencies.isEmpty || names.contains { agencies.contains($0.lowercased()) }
     }
 
-    /// Whether the earthquake may be told for the first time: at `moment`, it is not too old and not in the future, and an event
-    /// that no person has reviewed has enough stations.
+    /// Whether a first message about the earthquake may be sent: at `moment`, it is not too old and not in the future, and an
+    /// event that no person has reviewed has enough stations.
     func admits(_ event: AlertEvent, at moment: Instant) -> Bool {
         let age = moment - event.time
         guard age + Self.futureTolerance >= .zero, age <= maxAge else { return false }

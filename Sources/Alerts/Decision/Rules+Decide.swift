@@ -128,9 +128,9 @@ private struct Decision {
 
     // MARK: When
 
-    /// A change that was committed longer ago than this was missed, and is told in a digest of all missed changes.
+    /// A change that was committed longer ago than this counts as missed. A digest reports all missed changes.
     private static let outage = Duration.seconds(3600)
-    /// How long a digest of missed changes waits for further ones.
+    /// How long a digest of missed changes waits for further missed changes.
     private static let gathering = Duration.seconds(60)
 
     private enum Timing {
@@ -147,7 +147,7 @@ private struct Decision {
         return held.map { .later($0, .swarm) } ?? .now
     }
 
-    /// When missed changes are told: with the digest that is already waiting, or else with a new one.
+    /// When missed changes are reported: in the digest that is already waiting, or else in a new digest.
     private mutating func outageDue(_ receiver: String) -> Instant {
         if let due = outageDues[receiver] { return due }
         let others = ledger.waiting.lazy.compactMap { [ledger] in ledger[$0, receiver]?.waiting }
@@ -156,7 +156,7 @@ private struct Decision {
         return due
     }
 
-    /// When quiet hours allow this message; nil if one of its rules has no quiet hours now.
+    /// When quiet hours allow this message; nil if it may be sent now, because one of its rules has no quiet hours at this time.
     private func quiet(_ verdict: Verdict) -> Timing? {
         var due: Instant?
         for rule in verdict.rules {
@@ -168,12 +168,12 @@ private struct Decision {
 
     // MARK: Telling
 
-    /// Tells each receiver in one message about all earthquakes that have waited long enough.
+    /// Adds one message for each receiver, about all earthquakes that have waited long enough.
     mutating func tellDue() {
         var due: [String: [Verdict]] = [:]
         for key in ledger.waiting.sorted() {
             for (receiver, standing) in ledger.standings[key] ?? [:] {
-                // A start in the future means that the clock was ahead then and was set back since. Such an entry is due as well.
+                // If `since` is in the future, the clock has been set back. Then the message is due as well.
                 guard let waiting = standing.waiting, waiting.due <= now || waiting.since > now else {
                     continue
                 }

@@ -21,7 +21,7 @@ extension Rules {
     /// The messages that each rule would have sent if it had been the only one, with one receiver.
     ///
     /// - Parameters:
-    ///   - changes: in the order of their commits, and with the times of these.
+    ///   - changes: in the order of their commits, and with the commit times.
     ///   - start: the start of the period, before the first change.
     public func preview(of changes: [EventChange], from start: Instant, to end: Instant) -> [RulePreview] {
         rules.map { rule in

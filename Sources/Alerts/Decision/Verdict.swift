@@ -1,10 +1,10 @@
 import Feed
 
-/// What to tell one receiver about one earthquake, before quiet hours and swarms are considered.
+/// The message for one receiver about one earthquake, before quiet hours and swarms are considered.
 struct Verdict: Equatable {
     let kind: Kind
     let event: AlertEvent
-    /// The version before the magnitude rose, or the version that was told.
+    /// The version before the magnitude rose, or the version of the last message.
     var earlier: AlertEvent?
     /// The rules that ask for the message.
     let rules: [Rule]
@@ -13,7 +13,7 @@ struct Verdict: Equatable {
     ///   - rules: the rules that name the receiver.
     ///   - change: all changes of the earthquake in this pass, merged into one.
     ///   - decidedAt: when changes were last decided.
-    /// - Returns: nil if there is nothing to tell. A waiting message is then dropped.
+    /// - Returns: nil if there is nothing to report. A waiting message is then dropped.
     init?(
         _ change: EventChange, _ standing: Standing?, rules: [Rule], decidedAt: Instant, now: Instant
     ) {
@@ -32,19 +32,19 @@ struct Verdict: Equatable {
             guard after.differsNotably(from: told.event) else { return nil }
             self.init(.corrected, after, earlier: told.event, covering)
         case (true, true):
-            // An unknown magnitude does not mean that the earthquake is smaller. Rules that do not cover the version that was
-            // told have been edited since, and do not count.
+            // An unknown magnitude does not mean that the earthquake is smaller. A rule that does not cover the version of the
+            // last message was edited after that message, and does not count.
             guard after.magnitude != nil || after.isExercise else { return nil }
             self.init(.noLonger, after, earlier: told.event, rules.filter { $0.covers(told.event) })
         case (false, false):
-            // Does not tell it each time that the magnitude crosses the threshold by a little.
+            // Prevents a message each time that the magnitude crosses the threshold by a little.
             guard told.kind == .withdrawn || after.differsNotably(from: told.event) else { return nil }
             self.init(.risen, after, earlier: told.event, covering)
         case (false, true): return nil
         }
     }
 
-    /// The verdict on an earthquake that the receiver was not told about.
+    /// The verdict on an earthquake about which the receiver has got no message.
     private init?(
         unseen change: EventChange, _ waiting: Standing.Waiting?, _ rules: [Rule], _ decidedAt: Instant,
         _ now: Instant
@@ -60,9 +60,9 @@ struct Verdict: Equatable {
         let admitting = covering.filter { rule in
             guard rule.admits(after, at: moment) else { return false }
             guard let before = change.before else { return true }
-            // If the rule would have told the version before, this is not news: the event existed at the first start or before
-            // the rule, or quiet hours dropped it. The age is checked at the last decision, because a time in the future was not
-            // told then.
+            // If the version before already met the rule's conditions, this is not news: the event existed at the first start or
+            // before the rule, or quiet hours dropped it. The conditions are checked for the last decision, which sent no message
+            // about an origin time in the future.
             return !(rule.covers(before) && rule.admits(before, at: min(moment, decidedAt)))
         }
         let rose = change.before.map { before in !admitting.contains { $0.isReached(by: before) } } ?? false

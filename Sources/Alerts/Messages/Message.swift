@@ -22,7 +22,7 @@ public struct Message: Sendable, Equatable, Codable {
     public let url: String?
     /// The id of the first message about the earthquake. In the first message it equals `id`.
     public let thread: String
-    /// One earthquake, or those of a digest, the largest first.
+    /// The earthquakes: one, or several in a digest, the largest first.
     public let earthquakes: [Report]
     /// How many of a digest's earthquakes are not listed.
     public let omitted: Int
@@ -72,10 +72,10 @@ public struct Message: Sendable, Equatable, Codable {
 
 /// One earthquake within a message.
 public struct Report: Sendable, Equatable, Codable {
-    /// All attempts have the same id, so a receiver can recognise a report that it gets both alone and in a digest.
+    /// The id stays the same in all attempts, so a receiver can recognise a report that it gets both alone and in a digest.
     public let id: String
     public let kind: Kind
-    /// How many times the receiver has been told about the earthquake, including this report.
+    /// How many reports about the earthquake the receiver has got, including this one.
     public let count: Int
     /// The earthquake's key, which stays the same when another agency's row is preferred.
     public let earthquake: String
@@ -92,11 +92,11 @@ public struct Report: Sendable, Equatable, Codable {
     public let depth: Double?
     public let status: String?
     public let isReviewed: Bool
-    /// Whether it is marked as a test, an exercise or a scenario. Receivers learn of such an event only if they were told of it
+    /// Whether it is marked as a test, an exercise or a scenario. Receivers get messages about such an event only if they got one
     /// before it was marked.
     public let isExercise: Bool
     public let url: String?
-    /// The values that the receiver was told before, or that the row had before the magnitude rose.
+    /// The values of the receiver's previous message, or those of the row before the magnitude rose.
     public let earlier: Earlier?
     /// The rules' places that are nearest to the epicentre, at most five, the nearest first.
     public let near: [Near]
@@ -119,7 +119,7 @@ public struct Report: Sendable, Equatable, Codable {
         public let direction: String
         /// The estimated intensity there (MMI), a whole number.
         public let intensity: Int?
-        /// Such as `light`; nil if it will hardly be felt.
+        /// The word for the shaking, such as `light`; nil if people will hardly feel it.
         public let shaking: String?
 
         private enum CodingKeys: String, CodingKey {
@@ -153,7 +153,7 @@ public struct Report: Sendable, Equatable, Codable {
         }
         near = Self.near(event, verdict.rules.flatMap(\.places))
         rules = verdict.rules.map(\.name)
-        // An earthquake that no longer matches a rule was told because its earlier values matched.
+        // If the earthquake no longer matches, its earlier values decide: the receiver got the first message because of them.
         let decisive = verdict.kind == .noLonger ? verdict.earlier ?? event : event
         why = verdict.rules.compactMap { $0.reason(decisive) }
     }

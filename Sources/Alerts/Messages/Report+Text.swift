@@ -1,7 +1,7 @@
 import Feed
 
 // The text of a message: what happened, where and when, how far it was from the rules' places, how strong the shaking may have
-// been there, why the receiver is told, and whether a person has reviewed the event.
+// been there, why the receiver gets the message, and whether a person has reviewed the event.
 
 extension Report {
     /// Such as `M 5.2 earthquake 45 km SW of home`.
@@ -45,7 +45,8 @@ extension Report {
     /// Such as `earthquake` or `quarry blast`.
     private var what: String { singleLine(type ?? "earthquake").lowercased() }
 
-    /// Relative to the nearest place of the rules if it is within 1,000 km; otherwise the agency's name for the region.
+    /// The location relative to the nearest place of the rules, if that is within 1,000 km; otherwise the agency's name for the
+    /// region.
     private var whereabouts: String {
         if let nearest = near.first, nearest.distance <= 1000 { return " \(nearest.text)" }
         return place.map { ", \($0)" } ?? ", at \(coordinates)"

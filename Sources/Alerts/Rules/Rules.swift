@@ -1,6 +1,6 @@
-/// The contents of a rules file: which earthquakes each receiver is told about.
+/// The contents of a rules file: which receivers get messages about which earthquakes.
 public struct Rules: Sendable, Equatable {
-    /// In the order of the file.
+    /// The rules in the order of the file.
     public var rules: [Rule]
     /// The receivers by name.
     public var receivers: [String: Receiver]
@@ -12,7 +12,7 @@ public struct Rules: Sendable, Equatable {
     }
 }
 
-/// A rule selects earthquakes, and names the receivers to tell about them.
+/// A rule selects earthquakes, and names the receivers of the messages about them.
 public struct Rule: Sendable, Equatable {
     public var name: String
     /// The places from which the ladder's distances are measured, and for which the intensity is estimated.
@@ -21,10 +21,10 @@ public struct Rule: Sendable, Equatable {
     /// An earthquake also matches the rule, without a step of the ladder, if the estimated intensity (MMI) at one of the places
     /// is at least this.
     public var intensity: Double?
-    /// Names in lower case; empty for all agencies.
+    /// The agencies' names in lower case; empty for all agencies.
     public var agencies: Set<String> = []
     public var kinds: Set<Kind> = Set(Kind.allCases)
-    /// The largest age of an earthquake that is told for the first time.
+    /// The largest age of an earthquake for the first message about it.
     public var maxAge: Duration = .seconds(6 * 3600)
     /// How many stations an event needs if no person has reviewed it; nil for any number.
     public var stations: Int?
@@ -39,7 +39,7 @@ public struct Rule: Sendable, Equatable {
     /// One step of the ladder: a magnitude, and the distance up to which it counts.
     public struct Step: Sendable, Equatable {
         public var magnitude: Double
-        /// In km; nil for anywhere.
+        /// The distance in km; nil for any distance.
         public var within: Double?
 
         public init(_ magnitude: Double, within: Double? = nil) {
@@ -73,8 +73,8 @@ public enum Kind: String, Sendable, Codable, CaseIterable {
     /// The word for the kind in a rules file.
     public var word: String { self == .noLonger ? "no longer" : rawValue }
 
-    /// Whether the receiver has not been told about the earthquake, or was told that it does not count. The other kinds correct
-    /// an earlier message.
+    /// Whether the message is news: the receiver has got no message about the earthquake, or the last one took it back. Messages
+    /// of the other kinds correct an earlier message.
     public var isNews: Bool { self == .new || self == .risen }
 }
 

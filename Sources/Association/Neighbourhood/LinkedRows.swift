@@ -28,7 +28,7 @@ struct LinkedRows {
     /// For each node, the number of a later node of its component, or its own number. Following the numbers leads to the latest
     /// node.
     private var later: [Int] = []
-    /// Components by the number of their latest node. A component whose nodes are closed, but which waits for a row, has a
+    /// Components by the number of their latest node. A component that has only closed nodes, but still waits for a row, has a
     /// negative key.
     private var components: [Int: Component] = [:]
     /// The open nodes by code: the row, and past versions of it.

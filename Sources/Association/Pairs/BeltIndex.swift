@@ -65,8 +65,8 @@ struct BeltIndex {
         belts[belt, default: Belt()].entries.append(Entry(time: time, row: row))
     }
 
-    /// Does the same, but skips runs of rows whose component `body` has accepted, so that many rows of one component take little
-    /// time.
+    /// Adds a row in the same way, but skips runs of rows whose component `body` has accepted, so that many rows of one component
+    /// take little time.
     ///
     /// - Parameters:
     ///   - component: returns the component of a row. Rows that were in the same component once must stay together.

@@ -129,7 +129,8 @@ private struct CheapestPartners {
             for partner in partners[first..<first + Int(counts[slot])] {
                 let pair = CandidatePairs.Pair(
                     a: min(row, partner.row), b: max(row, partner.row), cost: partner.cost)
-                // The row with the lower index adds the pair. If only the other row has it as a partner, that row does.
+                // The row with the lower index adds the pair if it has the other row as a partner. Otherwise the other row adds
+                // it.
                 if row < partner.row || !isPartner(row, of: partner.row) { pairs.append(pair) }
             }
         }

@@ -49,7 +49,7 @@ struct Comparison: Sendable {
     /// The part of the time between two origins that their depths do not explain, in seconds, never negative. A deeper solution
     /// has a later origin time, by up to a second for each 8 km.
     ///
-    /// Any time up to that is explained, because it depends on the stations how strongly the depth affects the origin time.
+    /// Any difference up to that counts as explained, because the effect of the depth on the origin time depends on the stations.
     func correctedSeconds(_ a: Located, _ b: Located) -> Double {
         let seconds = (Double(a.time) - Double(b.time)) / 1000
         let depth = a.depth - b.depth
@@ -99,7 +99,7 @@ struct Comparison: Sendable {
 
 /// Why two rows are not a candidate pair.
 public enum Obstacle: Sendable, Equatable {
-    /// Both are of this agency.
+    /// Both rows are of this agency.
     case agency(String)
     /// Their origin times are too far apart, even after correction for depth.
     case seconds(Double)

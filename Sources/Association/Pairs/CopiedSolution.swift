@@ -32,8 +32,8 @@ struct CopiedSolution {
         }
     }
 
-    /// Whether two numbers agree in the decimals of the shorter one, but at least `decimals.lowerBound` and at most
-    /// `decimals.upperBound`.
+    /// Whether two numbers agree in as many decimals as the shorter one has. At least `decimals.lowerBound` and at most
+    /// `decimals.upperBound` decimals are compared.
     private static func agree(_ a: Double, _ b: Double, decimals: ClosedRange<Int>) -> Bool {
         var unit = 1.0
         for decimal in 0..<decimals.upperBound {

@@ -13,7 +13,7 @@ public struct Parameters: Sendable, Equatable {
     /// A member is doubtful if its cheapest pair with another earthquake costs less than this factor times the pair with its
     /// partner.
     public var doubtful = 1.5
-    /// How many kilometres of depth shift the origin time by a second, in km/s. Between the agencies' solutions, it is 5 to 8.
+    /// The difference in depth that shifts the origin time by one second, in km/s. Between agencies' solutions, it is 5 to 8.
     public var depthSpeed = 8.0
     /// The longest time that a difference in depth explains, in seconds.
     public var depthSeconds = 20.0
@@ -64,7 +64,7 @@ public struct Scatter: Sendable, Equatable {
 public struct ScatterTable: Sendable, Equatable {
     /// The scatter of events from a magnitude up to the next row's magnitude.
     public struct Row: Sendable, Equatable {
-        /// −∞ for the smallest events.
+        /// The magnitude from which the row applies; −∞ in the row for the smallest events.
         public var magnitude: Double
         public var scatter: Scatter
         /// The number of pairs that the scatter was fitted to; 0 if it was not fitted.

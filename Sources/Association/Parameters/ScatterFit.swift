@@ -2,9 +2,9 @@ import Glibc
 
 /// Estimates the scatter of each agency from rows that are known to describe the same earthquake.
 ///
-/// Only hard links tell which rows belong together, never their closeness: that would reproduce the windows of the search. The
-/// hard links are ComCat's `ids` and EMSC's `auth`, which over time names several agencies under the same id, so the history of a
-/// row links agencies to each other.
+/// Only hard links decide which rows belong together. If closeness decided, the fit would only reproduce the limits of the
+/// search. The hard links are ComCat's `ids` and EMSC's `auth`. Over time, `auth` names several agencies under the same id, so
+/// the history of a row links these agencies.
 ///
 /// The differences between two agencies have the variance σ²(first) + σ²(second). The variance of each pair is estimated from the
 /// median difference, which a few bad solutions do not move. Least squares then divides the variances among the agencies. With
@@ -28,8 +28,8 @@ public struct ScatterFit {
         case magnitudes
     }
 
-    /// The smallest number of pairs with which a class is fitted; otherwise the next smaller magnitude class applies to its
-    /// events. If no class of an agency has enough pairs, all of its events are fitted as one class.
+    /// The smallest number of pairs for which a class is fitted. With fewer pairs, the next smaller class applies to its events.
+    /// If no class of an agency has enough pairs, all of its events are fitted as one class.
     private static let enough = 30
 
     private let parameters: Parameters
@@ -172,8 +172,8 @@ public struct ScatterFit {
         return (deviation * deviation, values.count)
     }
 
-    /// The non-negative variances of the classes whose sums fit the pairs' variances best, by least squares. Each sum is weighted
-    /// by its own error.
+    /// Finds non-negative variances of the classes by least squares: the sum of two classes' variances should fit the variance of
+    /// their pairs. The weight of each sum is the inverse of its squared error.
     private static func shares(
         of sums: [(a: Class, b: Class, variance: Double, count: Int)]
     ) -> [Class: Double] {

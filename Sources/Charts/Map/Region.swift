@@ -56,7 +56,7 @@ public struct Region: Sendable, Equatable {
         let middle = (south + north) / 2
         let height = max((north - south) * 1.1, 0.2)
         let narrowing = max(0.05, cos(min(85, abs(middle)) * .pi / 180))
-        // On paper, neither side is more than three times as long as the other.
+        // On the map, neither side is more than three times as long as the other.
         let newWidth = min(360, max(width * 1.1, height / narrowing / 3, 0.2))
         let newHeight = max(height, newWidth * narrowing / 3)
         guard newWidth < 330 else { return .world }

@@ -72,8 +72,8 @@ struct Beachball {
         return .init(point.x / length, point.y / length, 0)
     }
 
-    /// Points on the rim between two others. They go the short way, except that between opposite points they go on the side of
-    /// the axis.
+    /// Points on the rim between two others. They follow the shorter arc. Between opposite points, they follow the arc on the
+    /// side of the axis.
     private static func along(
         from a: MomentTensor.Direction, to b: MomentTensor.Direction, around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The moment tensor of an earthquake, scaled so that its size is lost. It says how the rock moved in each direction from the
-/// source.
+/// The moment tensor of an earthquake, scaled so that it does not show the earthquake's size. It says how the rock moved in each
+/// direction from the source.
 public struct MomentTensor: Sendable, Equatable {
     /// North, east and down.
     typealias Direction = SIMD3<Double>

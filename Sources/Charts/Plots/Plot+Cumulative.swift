@@ -12,7 +12,8 @@ extension Plot {
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
-        // The smallest threshold is not a gap: if it applies to the whole range, the counts are comparable.
+        // A stretch with the smallest threshold is not a gap: if the same threshold applies to the whole range, the counts are
+        // comparable.
         let least = stretches.map(\.magnitude).min() ?? -.infinity
         let gaps = stretches.filter { $0.magnitude > least || $0.magnitude == .infinity }
         return plot.svg { origin, svg in

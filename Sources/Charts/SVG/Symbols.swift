@@ -8,7 +8,7 @@ struct Symbols {
 
     private static let smallestCircle = 1.8
     private static let smallestDot = 0.8
-    /// In a smaller one the quadrants cannot be told apart.
+    /// The smallest radius of a beachball, in pixels. In a smaller beachball, the quadrants could not be distinguished.
     private static let smallestBeachball = 4.0
 
     init(_ events: [ChartEvent]) {
@@ -24,8 +24,8 @@ struct Symbols {
     /// The radius in pixels, rounded to a tenth.
     func radius(_ magnitude: Double?) -> Double {
         guard let magnitude else { return Self.smallestDot }
-        // One unit of magnitude makes a circle half as wide again. The faults are about three times as long, but at that scale
-        // small events would be invisible.
+        // With each unit of magnitude, a circle is half as wide again. Faults are about three times as long per unit, but at that
+        // scale small events would be invisible.
         var radius = largestRadius
         var rest = largestMagnitude - magnitude
         while rest >= 1, radius > 0.1 { (radius, rest) = (radius / 1.52, rest - 1) }

@@ -13,7 +13,8 @@ public struct GutenbergRichter: Sendable {
     let isCompletenessGiven: Bool
     /// nil for fewer than two earthquakes.
     public let fit: Fit?
-    /// The fit from the smallest bin from which it is good, with at least fifty earthquakes.
+    /// The fit that begins at the smallest bin for which it is good and has at least fifty earthquakes; nil if there is no such
+    /// bin.
     public let good: Fit?
 
     public struct Fit: Sendable {

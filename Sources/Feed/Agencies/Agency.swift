@@ -29,7 +29,7 @@ public struct Agency: Sendable, Equatable {
     var pace: Duration = .seconds(300)
     /// How many days of origin times each sweep requests; nil for the default.
     var days: Int?
-    /// How people write its name, if they don't write it in capitals.
+    /// The usual spelling of its name; nil if the name is written in capitals.
     var spelling: String?
 
     /// The name as people write it, such as `GFZ`.
@@ -90,7 +90,7 @@ extension Agency {
         }
     }
 
-    /// Whether a name belongs to an agency or to a network of ComCat, so that no id from elsewhere may begin with it.
+    /// Whether a name belongs to an agency or to a network of ComCat. If so, ids from other sources must not begin with it.
     static func isTaken(_ name: String) -> Bool { networksOfComCat.contains(name) || named(name) != nil }
 
     static let byPrefix = Dictionary(

@@ -6,7 +6,8 @@ struct EventName: Equatable {
     /// The event's page or address at its agency; nil if the document does not say which agency the event is from.
     var url: String?
 
-    /// Whether these values, the place and the magnitude, are zeros with which the agency marks a withdrawn event.
+    /// Whether the event is withdrawn: its coordinates and its magnitude (`values`) are all zero, and its agency marks withdrawn
+    /// events in this way.
     func isWithdrawn(by values: DecimalText?...) -> Bool {
         values.allSatisfy { $0?.isZero == true }
             && Agency.atHost(FeedIdentity.host(of: url))?.withdrawsByZeros == true
@@ -15,8 +16,8 @@ struct EventName: Equatable {
 
 struct StatedName {
     var id: String
-    /// Who worked on the event: `Catalog`, `Contributor`, `Author`, `agencyID`. None of them says which agency gave the id. Each
-    /// of them may be empty.
+    /// The fields that say who worked on the event: `Catalog`, `Contributor`, `Author`, `agencyID`. None of these fields says
+    /// which agency gave the id, and each may be empty.
     var workers: [String] = []
     var time: Instant?
 }
@@ -104,8 +105,8 @@ struct EventNaming {
             url: host.map { fill("https://\($0)/fdsnws/event/1/query?eventid=", id) })
     }
 
-    /// The name of an event of ComCat. The text of ComCat has the network in front of the id; the text of the networks' services
-    /// does not.
+    /// The name of an event of ComCat. In ComCat's text format, the id begins with the network; in the text format of the
+    /// networks' services, it does not.
     static func nameOfComCat(_ id: String, network: String) -> EventName {
         let isQualified = id.hasPrefix(network) && id.count > network.count && !network.isEmpty
         let netCode = isQualified ? String(id.dropFirst(network.count)) : id
@@ -126,8 +127,8 @@ struct EventNaming {
         return name
     }
 
-    /// The network of a ComCat id: a network among the workers that the id begins with, or else the longest known network that
-    /// the id begins with, or else the first network among the workers, or else the letters at the beginning of the id.
+    /// The network of a ComCat id. It is the network among the workers that is a prefix of the id; otherwise the longest known
+    /// network that is a prefix; otherwise the first network among the workers; otherwise the letters at the beginning of the id.
     private static func network(of id: String, _ stated: StatedName) -> String {
         let named = stated.workers.map { $0.lowercased() }.filter(Agency.networksOfComCat.contains)
         return named.first(where: id.hasPrefix)
@@ -164,7 +165,7 @@ struct EventNaming {
         return Self.isOfComCat(id, stated) ? Self.name(id, .usgs, stated) : nil
     }
 
-    /// The name of an event whose id is a code of another Quakes, such as `gfz:gfz2026texh`; nil for any other id.
+    /// The name of an event whose id is a code from another Quakes server, such as `gfz:gfz2026texh`; nil for any other id.
     private static func ownName(_ id: String, host: String?) -> EventName? {
         guard id.utf8.contains(UInt8(ascii: ":")), let match = id.wholeMatch(of: #/([a-z0-9.-]+):(.+)/#)
         else { return nil }

@@ -94,7 +94,7 @@ private struct GeoNetFeature: Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
-        // A list has no time of revision, so the event gets its origin time: a revision is never earlier.
+        // A list has no revision time, so the event gets its origin time, because a revision cannot be earlier.
         writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("magnitude"))
         writer.append("magType", (members.text("magnitudeType") ?? "").utf8)

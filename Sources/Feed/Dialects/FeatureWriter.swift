@@ -24,7 +24,7 @@ struct FeatureWriter {
         bytes.append(text: "}")
     }
 
-    /// - Parameter revised: when the withdrawal was published, if known. Later versions of the event stay.
+    /// - Parameter revised: when the withdrawal was published, if known. Versions that were revised after this time stay.
     mutating func retract(_ name: EventName, revised: Instant?) {
         write(onlyCode: name.code)
         deletion = StatedDeletion(

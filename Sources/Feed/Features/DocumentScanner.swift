@@ -1,16 +1,16 @@
-/// Finds the events of a document that arrives in chunks: GeoJSON, QuakeML or FDSN text. The document's first bytes decide the
-/// format, not its name.
+/// Finds the events of a document that arrives in chunks: GeoJSON, QuakeML or FDSN text. The format is recognised by the
+/// document's first bytes, not by its name.
 public struct DocumentScanner {
     /// nil while the format is unknown.
     private var scanner: (any EventScanner)?
     private let naming: EventNaming
-    /// Whether an empty document is valid, as one without events.
+    /// Whether an empty document is accepted as a document without events.
     private let mayBeEmpty: Bool
     /// The first bytes after any whitespace, until the format is known.
     private var held: [UInt8] = []
-    /// How many bytes came before `held`.
+    /// The number of bytes before `held`.
     private var skipped = 0
-    /// Where the chunk begins in the document, while the format is unknown.
+    /// The offset of the chunk in the document, while the format is unknown.
     private var chunkStart = 0
 
     /// - Parameters:
@@ -30,14 +30,15 @@ public struct DocumentScanner {
     }
 
     public var metadata: FeedMetadata { scanner?.metadata ?? FeedMetadata() }
-    /// Whether it is already known which feed the document is. Only GeoJSON of the USGS can be a summary feed; for other formats
-    /// the answer is known at once.
+    /// Whether it is already known if the document is a summary feed, and which one. Only GeoJSON of the USGS can be a summary
+    /// feed, so this is true at once for other formats.
     public var sawMetadata: Bool { scanner?.sawMetadata ?? false }
     public var count: Int { scanner?.count ?? 0 }
     /// Whether the document may lack events: it is empty, it ended within a line, or it contains a line that is neither an event
     /// nor a comment, such as an error message of the service.
     public var isIncomplete: Bool { scanner?.isIncomplete ?? true }
-    /// The error of a document that broke off, so that its last line is not a row. All of its events are handed over before.
+    /// The error of a document whose last line is not a row, for example because the document broke off. All events before that
+    /// line are still handed over.
     public var breach: FeedError? { scanner?.breach }
     public var notes: [String] { scanner?.notes ?? [] }
 

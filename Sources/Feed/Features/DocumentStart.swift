@@ -1,7 +1,7 @@
-/// Tells the format of a document by its first bytes.
+/// Recognises the format of a document by its first bytes.
 enum DocumentStart {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    /// The number of bytes of the first line that are read at most.
+    /// The greatest number of bytes that are read of the first line.
     static let lineLimit = 1 << 10
 
     static let inUTF16 = "UTF-16, not UTF-8; \"iconv -f UTF-16 -t UTF-8\" converts it"

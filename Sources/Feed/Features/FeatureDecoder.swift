@@ -1,4 +1,4 @@
-/// Decodes one GeoJSON feature of the USGS summary format. It never guesses: a feature that is not clear is rejected.
+/// Decodes one GeoJSON feature of the USGS summary format. It never guesses: an ambiguous feature is rejected.
 ///
 /// Use one decoder for a whole document: it learns the order in which the feed writes its members.
 public struct FeatureDecoder {
@@ -35,7 +35,8 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
-            // If the feature is not even valid JSON, that is the reason for the rejection, wherever the JSON is broken.
+            // If the feature is not valid JSON, that is the reason for the rejection, even if the JSON is broken after this
+            // error.
             if error.isRefusal, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }
@@ -183,8 +184,8 @@ private struct FeatureReader: ~Copyable {
         return record
     }
 
-    /// Checks that the event has an id of 1 to 64 bytes, `net` and `code`. If only one of `net` and `code` is missing, it is what
-    /// remains of the id without the other one.
+    /// Checks that the event has an id of 1 to 64 bytes, `net` and `code`. If only one of `net` and `code` is missing, it is
+    /// derived from the id by removing the other one.
     private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         switch (record.id, record.text(.net), record.text(.netCode)) {
         case (_, .some, .some): break
@@ -234,7 +235,8 @@ extension JSONCursor {
 }
 
 extension JSONText {
-    /// The id without the prefix; nil if it has another prefix, if nothing is left, or if one of the two texts contains escapes.
+    /// The id without the prefix; nil if the id does not begin with the prefix, if nothing is left, or if one of the two texts
+    /// contains escapes.
     fileprivate func removing(prefix: JSONText, in bytes: UnsafeBufferPointer<UInt8>) -> JSONText? {
         guard !isEscaped, !prefix.isEscaped, prefix.rawCount < rawCount,
             bytes[start..<start + prefix.rawCount].elementsEqual(bytes[prefix.start..<prefix.end])

@@ -1,12 +1,12 @@
 /// Finds the features of a GeoJSON FeatureCollection that arrives in chunks.
 ///
 /// It passes features on one at a time, as bytes, in the document's order; the decoder checks their content. The rest of the
-/// document is checked strictly (RFC 8259, RFC 7946). `features` has to be a member of the top-level object, at any position. The
-/// memory stays below two features and one other member, each of at most 1 MiB.
+/// document is checked strictly (RFC 8259, RFC 7946). `features` has to be a member of the top-level object, at any position. It
+/// never holds more than two features and one other member in memory, each of at most 1 MiB.
 public struct FeatureScanner {
     /// The size limit of a feature, and of any other top-level member, in bytes.
     public static let sizeLimit = 1 << 20
-    /// How many bytes of a feature above the limit are kept.
+    /// The number of bytes that are kept of a feature larger than `sizeLimit`.
     public static let keptOfOversized = 64 << 10
 
     public private(set) var metadata = FeedMetadata()
@@ -15,15 +15,15 @@ public struct FeatureScanner {
     public private(set) var count = 0
 
     private var state = State.beforeRoot
-    /// Where the current chunk begins in the document, in bytes.
+    /// The offset of the current chunk in the document, in bytes.
     private var consumed = 0
     private var slicer = ValueSlicer()
     private var captured = Captured()
-    /// Where the captured value begins in the document, in bytes.
+    /// The offset of the captured value in the document, in bytes.
     private var valueOffset = 0
     private var memberName = ""
     private var memberNames = MemberNames()
-    /// Roughly how much memory the names take, in bytes.
+    /// The approximate memory use of the names, in bytes.
     private var memberNamesCost = 0
     private var sawFeatures = false
     private var sawType = false
@@ -199,8 +199,8 @@ public struct FeatureScanner {
         return end
     }
 
-    /// A feature that is too large does not end the scan: only this feature is rejected later. All other values have to be kept
-    /// whole.
+    /// Throws if a value other than a feature is larger than `sizeLimit`, because such a value has to be kept whole. A feature
+    /// that is too large is rejected later, and the scan continues.
     private func checkSize(_ size: Int) throws {
         if case .feature = state { return }
         guard size <= Self.sizeLimit else {
@@ -273,7 +273,7 @@ public struct FeatureScanner {
 /// The bytes of one value, which may have begun in an earlier chunk.
 private struct Captured {
     private var earlier: [UInt8] = []
-    /// How many of the value's bytes were in earlier chunks, kept or not.
+    /// The number of the value's bytes in earlier chunks, including bytes that were not kept.
     private var earlierCount = 0
     private var start = 0
 

@@ -6,7 +6,7 @@
 public struct RawFeature {
     /// The number of the event in the document, from 1.
     public let ordinal: Int
-    /// Where it begins, in bytes from the start of the (inflated) document.
+    /// The offset of the event in the (inflated) document, in bytes.
     public let offset: Int
     /// The event's size in the document, in bytes.
     public let size: Int

@@ -1,6 +1,6 @@
 /// The id of a rejected feature; nil when the id can't be read.
 ///
-/// It shows that an event is in a document, even though it could not be imported.
+/// The id shows that an event is in a document, even though the event could not be imported.
 public func readableCode(of feature: UnsafeBufferPointer<UInt8>) -> String? {
     var cursor = JSONCursor(feature)
     var code: String?

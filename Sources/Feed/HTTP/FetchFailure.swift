@@ -45,8 +45,8 @@ struct FetchFailure: Error {
         case CURLE_SSL_CACERT_BADFILE:
             self.init("the certificates in \(exchange.options.authorities ?? "the system") can't be read")
         case CURLE_SSL_CONNECT_ERROR:
-            // The text of a violation of the protocol contains OpenSSL's number of the error. A connection that ended has no such
-            // number.
+            // The text of a violation of the protocol contains OpenSSL's number of the error. If the connection just ended, the
+            // text has no such number.
             let isPassing = !text.contains("error:") || text.contains("unexpected eof")
             self.init("the TLS handshake failed: \(text)", isPassing: isPassing)
         case CURLE_RECV_ERROR where text.contains("chunked-encoding"),

@@ -13,9 +13,9 @@ public struct FetchOptions: Sendable {
     public var connectTimeout = Duration.seconds(10)
     /// The time limit for the head of the response to arrive.
     public var headTimeout = Duration.seconds(60)
-    /// How long a server may be silent within a body. The time that the reader takes does not count.
+    /// The longest time that a server may be silent within a body. The time that the reader takes does not count.
     public var readTimeout = Duration.seconds(60)
-    /// The most bytes that gzip data may inflate to. More counts as a bomb.
+    /// The greatest inflated size of gzip data, in bytes. Data that inflate to more count as a bomb.
     public var inflatedLimit = GzipDecoder.defaultLimit
 
     /// A PEM file of authorities to trust in addition to the system's.
@@ -50,8 +50,8 @@ public struct Arrival: Sendable, Equatable {
     }
 }
 
-/// How a server identifies the state of a feed that it has sent (RFC 9110, section 8.8). Both values are opaque, weak
-/// ETags included: they are sent back unchanged.
+/// The values with which a server identifies the state of a feed that it has sent (RFC 9110, section 8.8). Both values are
+/// opaque, weak ETags included: they are sent back unchanged.
 ///
 /// They belong to the requested URL, even if it redirects.
 public struct Validators: Sendable, Equatable {

@@ -64,7 +64,8 @@ struct HTTPFetch {
                 outcome = try await HTTPExchange(
                     target: target, credentials: target.hasSameOrigin(as: first) ? url.userInfo : nil,
                     proxy: options.proxies.proxy(for: target), validators: validators, options: options,
-                    // The certificates are read only for https: reading the system's takes longer than a plain request.
+                    // The certificates are read only for https, because reading the system's certificates takes longer than a
+                    // request over plain HTTP.
                     authorities: target.isSecure ? options.authorities.map(Self.trusting) : nil
                 ).run(body)
             } catch var failure as FetchFailure where target != first {

@@ -40,7 +40,7 @@ struct HTTPHead: Sendable {
         return ages.min().map { .seconds($0 < age ? 0 : $0 - age) }
     }
 
-    /// How long the server asks clients to wait.
+    /// The time that the server asks clients to wait.
     var retryAfter: Duration? {
         self["retry-after"].first.flatMap { Curl.retryAfter($0, date: self["date"].first) }
     }

@@ -80,7 +80,7 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
 /// An IPv6 address as a number, or an IPv4 address as the number of ::ffff:127.0.0.1; nil for a name.
 private func ipAddress(_ text: String) -> UInt128? {
     var bits = UInt128()
-    // Only a text with a dot gets the prefix ::ffff:. With it, a host `cafe` would be taken for an address.
+    // Only a text with a dot gets the prefix ::ffff:. If every text got it, a host `cafe` would be taken for an address.
     let address = text.contains(":") ? text : text.contains(".") ? "::ffff:\(text)" : ""
     return inet_pton(AF_INET6, address, &bits) == 1 ? bits.bigEndian : nil
 }

@@ -223,7 +223,7 @@ struct JSONError: Error {
     static let tooDeep = "nested more than \(JSONCursor.nestingLimit) levels deep"
 }
 
-/// The names seen in one object. Two names are equal if their characters are, even if their escapes differ.
+/// The names seen in one object. Two names are equal if they have the same characters after unescaping.
 struct MemberNames {
     /// The first few names, one after the other. Comparing a few names one by one is faster than a set.
     private var first: [UInt8] = []

@@ -2,7 +2,7 @@ import Glibc
 
 /// The content of a JSON string, as a range of the bytes it was read from, without its quotes.
 ///
-/// It does not contain the bytes. Every use needs them again, and they must be the same.
+/// It does not contain the bytes: every method that reads the content needs the same bytes as an argument.
 public struct JSONText: Sendable, Equatable {
     // The offsets are half as wide as an Int, because a record has dozens of them, and no text is longer than a few MiB.
     @usableFromInline let startOffset: Int32

@@ -1,5 +1,5 @@
-/// Which feed a document is and when it was generated, according to the document itself: a file's name proves nothing,
-/// because the file may be a copy.
+/// The feed that a document belongs to and the time when it was generated, as the document itself says. A file's name proves
+/// nothing, because the file may be a copy.
 public struct FeedIdentity: Sendable, Equatable {
     /// Its host in lower case, without the port.
     public let service: String

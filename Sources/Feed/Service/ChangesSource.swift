@@ -1,4 +1,4 @@
-/// The changes of another Quakes as a source, such as `http://HOST:8080/changes`: the stream of `quakes serve`.
+/// The changes of another Quakes server as a source, such as `http://HOST:8080/changes`: the stream of `quakes serve`.
 public struct ChangesSource: Sendable, Hashable {
     public let url: String
 

@@ -15,7 +15,7 @@ extension EventService {
             (self.since, self.until, self.updatedAfter) = (since, until, updatedAfter)
         }
 
-        /// Before the first event of any catalogue.
+        /// A moment before the first event of any catalogue.
         public static let beginning = Instant(milliseconds: -30_610_224_000_000)
 
         fileprivate var parameters: String {

@@ -1,4 +1,4 @@
-/// An FDSN event service as a source: where it is, what it can do, and how often it may be asked
+/// An FDSN event service as a source: its URL, its abilities, and how often it accepts requests
 /// (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, https://earthquake.usgs.gov/fdsnws/event/1/).
 public struct EventService: Sendable, Hashable {
     /// Such as `usgs`; nil if it is not registered.
@@ -18,15 +18,15 @@ public struct EventService: Sendable, Hashable {
 
     /// An ability that the standard does not require.
     public enum Ability: String, Sendable, CaseIterable {
-        /// `updatedafter`: which events were revised after a given time.
+        /// `updatedafter`: selects the events that were revised after a given time.
         case updates
-        /// `includedeleted=only`: which events were deleted.
+        /// `includedeleted=only`: selects the deleted events.
         case deletions
         /// The method `count`.
         case counts
         /// GeoJSON in the USGS's form. Without it, `format` is another format, usually the standard's text.
         case geojson
-        /// `limit`: how many events to give at most.
+        /// `limit`: sets the greatest number of events in a response.
         case limits
     }
 

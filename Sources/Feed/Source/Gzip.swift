@@ -4,7 +4,7 @@ import CZlib
 struct GzipDecoder: ~Copyable {
     /// The default limit of the inflated size: 4 GiB, about five million events. Data that inflate to more count as a bomb.
     static let defaultLimit = 4 << 30
-    /// `DescriptorReader.read` says why it is this size.
+    /// `DescriptorReader.read` explains this size.
     private static let pieceSize = 120 << 10
 
     private let stream: UnsafeMutablePointer<z_stream>

@@ -6,7 +6,7 @@
 struct SourceName: CustomStringConvertible {
     let description: String
     let hidesParameters: Bool
-    /// Whether the URL was already such a name, with which nothing can be fetched.
+    /// Whether the URL was already such a name. If so, it cannot be fetched.
     let wasName: Bool
 
     private static let hidden: Substring = "…"
@@ -29,7 +29,7 @@ struct SourceName: CustomStringConvertible {
             "\(String(base))?\(left.isEmpty ? String(query) : (shown + [Self.hidden]).joined(separator: "&"))"
     }
 
-    /// Whether a parameter is one of event services, and its value has only characters that their values need.
+    /// Whether a parameter belongs to event services, and its value has only characters that values of such parameters need.
     private static func isHarmless(_ parameter: Substring) -> Bool {
         guard let match = parameter.wholeMatch(of: #/([a-z]+)=([A-Za-z0-9.,:+_*%-]*)/#) else {
             return parameter.isEmpty

@@ -109,7 +109,7 @@ struct TextHeader {
             return Column(rawValue: index)
         }
         return switch name {
-        // As the SCEDC spells it.
+        // The SCEDC spells it this way.
         case "longtitude": .longitude
         case "depth": .depth
         case "magnitudetype": .magnitudeType

@@ -72,9 +72,9 @@ struct TextRow {
 
     // MARK: Bars
 
-    /// Joins the parts of a place that contains bars, because services do not escape a bar in a name. It does so only if the bars
-    /// can be nowhere else: the columns before the place have plausible values, and the type of the event behind the place does,
-    /// too.
+    /// Joins the parts of a place that contains bars, because services do not escape a bar in a name. It joins them only if the
+    /// bars cannot belong to another column: the columns before the place have plausible values, and so does the event's type
+    /// after the place.
     private mutating func putBack(_ header: TextHeader) {
         guard let place = header.index(of: .place) else { return }
         let surplus = fields.count - header.count
@@ -82,7 +82,8 @@ struct TextRow {
         let isBeforeType = place == header.count - 2 && header.index(of: .type) == header.count - 1
         // Otherwise the bars could be in another text, before or after the place.
         guard isLast || isBeforeType, isPlausible(header, before: place) else { return }
-        // If the type is empty, but another of these columns is a type, the bar may be behind the type.
+        // If the last field is empty, but an earlier field after the place is a type, the bar may belong to the text after that
+        // type.
         let rest = fields[(place + 1)...]
         if isBeforeType, let type = rest.last {
             guard type.isEmpty ? !rest.contains(where: EventKind.isKnown) : EventKind.isKnown(type) else {
@@ -131,7 +132,7 @@ struct TextRow {
         writer.append("place", field(.place, header))
         writer.append("type", kind)
         writer.append("time", time: time)
-        // Text has no time of revision, so the row gets its origin time: a revision is never earlier.
+        // FDSN text has no revision time, so the row gets its origin time, because a revision cannot be earlier.
         writer.append("updated", time: time)
         writer.append("author", field(.author, header))
         writer.append("catalog", field(.catalog, header))

@@ -11,8 +11,8 @@ struct TextScanner: EventScanner {
     private var strays = 0
     /// Whether the document ended within a line.
     private var isOpenEnded = false
-    /// The error if the document ends in such lines, because the service has written something else in place of rows. A row
-    /// resets it.
+    /// The error if the document ends with lines that are neither rows nor comments, because the service has written something
+    /// else in place of rows. A row resets it.
     private(set) var breach: FeedError?
 
     private var row: TextRow

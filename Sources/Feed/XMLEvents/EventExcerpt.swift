@@ -1,8 +1,8 @@
 /// Keeps the text of the event that is being read from an XML document, at most 64 KiB, for a reject.
 struct EventExcerpt {
-    /// The bytes that the parser had not passed when it got its last block.
+    /// The bytes that the parser had not yet processed when it got its last block.
     private var recent: [UInt8] = []
-    /// Where `recent` begins, in bytes from the beginning of the parsed text.
+    /// The offset of `recent` in the parsed text, in bytes.
     private var start = 0
 
     private var eventStart: Int?

@@ -7,7 +7,7 @@ struct QuakeMLTranslator {
         self.naming = naming
     }
 
-    /// - Parameter isOwn: whether Quakes wrote the document. If so, the ids are codes.
+    /// - Parameter isOwn: whether Quakes wrote the document. If so, the events' ids contain their codes.
     /// - Returns: the reason for the rejection; nil if `writer` has the feature.
     mutating func read(_ event: borrowing QuakeMLEvent, isOwn: Bool) -> Rejection? {
         var name = EventName(code: "", net: "", netCode: "")
@@ -50,7 +50,7 @@ struct QuakeMLTranslator {
         }
         if let status = status(texts, choice) { writer.append("status", status.utf8) }
         writer.append("time", time: time)
-        // An event without a time of revision gets its origin time: a revision is never earlier.
+        // An event without a revision time gets its origin time, because a revision cannot be earlier.
         writer.append("updated", time: try updated(texts, choice) ?? time)
         writer.append("nst", try texts.number(.originStations, choice.origin))
         writer.append("rms", try texts.number(.originResidual, choice.origin))
@@ -191,8 +191,9 @@ extension QuakeMLTranslator {
             }
         }
 
-        /// The description that says most about the place. An earthquake name comes last: in ComCat it is a place, but in Global
-        /// CMT a number. Other descriptions, such as the number of a region or a list of cities, are not used.
+        /// The description that says most about the place. A description of the type `earthquake name` comes last, because it is
+        /// a place in ComCat but a number in Global CMT. Other descriptions, such as the number of a region or a list of cities,
+        /// are not used.
         private static func place(_ texts: QuakeMLEvent.Texts) -> UnsafeBufferPointer<UInt8>? {
             let order = ["region name", "", "flinn-engdahl region", "earthquake name"]
             var best: (rank: Int, text: UnsafeBufferPointer<UInt8>)?

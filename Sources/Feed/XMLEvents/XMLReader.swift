@@ -16,7 +16,7 @@ final class XMLReader: @unchecked Sendable {
     unowned(unsafe) var handler: QuakeMLScanner?
     private(set) var failure: String?
     private(set) var depth = 0
-    /// The position at which the parser was stopped, because libxml2 forgets it then.
+    /// The position at which the parser was stopped. It is kept here, because libxml2 forgets it when it stops.
     private var lastPosition = 0
 
     private var parser: UnsafeMutablePointer<xmlParserCtxt>?

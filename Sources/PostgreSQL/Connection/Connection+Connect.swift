@@ -61,7 +61,7 @@ extension Connection {
         guard PQstatus(handle) != CONNECTION_BAD else {
             throw ConnectFailure(errors: connectErrors(operation, handle))
         }
-        // These include what libpq adds from the environment and the service file.
+        // These include the keywords that libpq adds from the environment and the service file.
         let known = PQconninfo(handle).map { takeKeywords(of: $0) } ?? [:]
         let hosts = [ServerHost](known)
         let limit = hosts.connectLimit(known["connect_timeout"])
@@ -125,7 +125,7 @@ extension Connection {
             """, to: "leave open schemas")
     }
 
-    /// Whether the server was a hot standby when it last reported that; nil behind a pooler that does not report it
+    /// Whether the server was a hot standby when it last reported its state; nil behind a pooler that does not report the state
     /// (https://www.postgresql.org/docs/current/libpq-status.html#LIBPQ-PQPARAMETERSTATUS).
     func isStandby(_ handle: OpaquePointer) -> Bool? {
         PQparameterStatus(handle, "in_hot_standby").map { String(cString: $0) == "on" }

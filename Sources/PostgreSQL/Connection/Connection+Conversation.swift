@@ -151,8 +151,8 @@ extension Connection {
         }
     }
 
-    /// Called before each row of a stream. Rows may arrive so fast that the connection never waits, and waiting is the other
-    /// place where a cancellation is noticed.
+    /// Called before each row of a stream. Otherwise, a cancellation is noticed only while the connection waits, and if rows
+    /// arrive fast, it never waits.
     func checkCancellation() throws {
         if case .cleanup = waitLimit { return }
         try Task.checkCancellation()

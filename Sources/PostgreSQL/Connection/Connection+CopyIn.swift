@@ -23,7 +23,7 @@ extension Connection {
     /// - Parameters:
     ///   - table: SQL text, used as it is.
     ///   - columns: SQL text, used as it is.
-    /// - Throws: what `body` throws, or `PostgresError`, which may concern any row written so far.
+    /// - Throws: any error of `body`, or `PostgresError`, which may concern any row written so far.
     @discardableResult
     nonisolated public func copy(
         into table: String, columns: [String], to operation: String,

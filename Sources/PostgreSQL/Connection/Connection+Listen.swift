@@ -28,7 +28,7 @@ extension Connection {
     /// notifications and the queue fills up: `body` may run statements, but not for hours.
     ///
     /// - Parameter channel: a plain lower-case SQL name.
-    /// - Throws: what `body` throws, or `PostgresError`; a hot standby refuses LISTEN.
+    /// - Throws: any error of `body`, or `PostgresError`; a hot standby refuses LISTEN.
     nonisolated public func listen<Result>(
         to channel: String, _ body: (Notifications) async throws -> Result
     ) async throws -> Result {

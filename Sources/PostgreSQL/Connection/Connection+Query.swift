@@ -3,7 +3,7 @@ import CPostgreSQL
 extension Connection {
     /// Runs one statement and returns its rows, all of them in memory.
     ///
-    /// - Parameter operation: what the statement does, for the text of errors: "cannot <operation>: …".
+    /// - Parameter operation: a description of the statement, for the text of errors: "cannot <operation>: …".
     @discardableResult
     public func query(_ query: Query, to operation: String) throws -> [Row] {
         var rows: [Row] = []

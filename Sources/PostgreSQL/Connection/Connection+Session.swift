@@ -53,7 +53,7 @@ extension Connection {
     /// Whether this connection keeps its session between two transactions.
     ///
     /// An idle connection receives a notification only if it keeps its session: a pooler in transaction mode has no client to
-    /// pass the notification to. No other sharing of sessions passes this test.
+    /// pass the notification to. A pooler that shares sessions in any other way fails this test, too.
     nonisolated private func hearsWhileIdle(_ other: Connection) async throws -> Bool {
         let message = "\(UInt64.random(in: 0...(.max)))"
         return try await listen(to: "quakes_session") { notifications in

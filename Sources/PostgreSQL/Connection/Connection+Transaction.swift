@@ -17,7 +17,7 @@ extension Connection {
     ///     is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
     ///   - limit: how long the server may take to answer the COMMIT; nil for no limit. Give a limit only if the transaction
     ///     writes nothing.
-    /// - Throws: what `body` throws, or `PostgresError`; the latter also when a transaction is already open.
+    /// - Throws: any error of `body`, or `PostgresError`; the latter also when a transaction is already open.
     nonisolated public func transaction<Result>(
         _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
         holding table: String? = nil, endingWithin limit: Duration? = nil, to operation: String,
@@ -49,9 +49,9 @@ extension Connection {
     /// with growing, random waits between them.
     ///
     /// Side effects of `body` are repeated, too. Inside an open transaction nothing is repeated, because only the whole
-    /// transaction could be.
+    /// transaction can be repeated.
     ///
-    /// - Throws: what the last attempt throws.
+    /// - Throws: the error of the last attempt.
     nonisolated public func repeating<Result>(_ body: () async throws -> Result) async throws -> Result {
         var longest = Duration.milliseconds(50)
         for _ in 1..<Self.attempts {
@@ -99,7 +99,7 @@ extension Connection {
     /// Runs `body` with a time limit, for statements that the server normally answers at once. If the server does not answer in
     /// time, the connection is closed.
     ///
-    /// - Throws: what `body` throws; `PostgresError` with `connectionLost` when the time is up.
+    /// - Throws: any error of `body`; `PostgresError` with `connectionLost` when the time is up.
     @discardableResult
     nonisolated public func expectingAnswer<Result>(
         within limit: Duration, _ body: () async throws -> Result

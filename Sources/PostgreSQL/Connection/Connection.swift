@@ -38,7 +38,7 @@ public actor Connection {
         case untilCancelled
         /// Waits until the task is cancelled, or this time limit has passed.
         case limited(until: ContinuousClock.Instant, limit: Duration)
-        /// The server has been told to cancel the statement.
+        /// The server has been asked to cancel the statement.
         case cancelling(until: ContinuousClock.Instant)
         /// A rollback or another last message, which must get through even when the task is cancelled. If `until` is nil, the
         /// time limit starts when the task is cancelled.

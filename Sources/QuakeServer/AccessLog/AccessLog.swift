@@ -33,8 +33,8 @@ public final class AccessLog: Sendable {
             state.withLock { state in
                 state.waiting -= 1
                 if error != 0 { state.dropped += 1 }
-                // After these errors, nothing is written any more: the descriptor may soon belong to another file. A full disk
-                // may have room again.
+                // After these errors, nothing more is written, because the descriptor may soon belong to another file. After
+                // other errors, writing continues: a full disk may have room again.
                 if error == EPIPE || error == EBADF { state.isBroken = true }
             }
         }

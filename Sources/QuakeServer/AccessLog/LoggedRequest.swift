@@ -10,7 +10,7 @@ struct LoggedRequest: Sendable {
     var version = ""
     /// 0 if the client went away before the end of the answer.
     var status = 0
-    /// How many bytes of the answer were sent, its head included.
+    /// The number of bytes of the answer that were sent, including its head.
     var bytes = 0
     var seconds = 0.0
     var referrer: String?

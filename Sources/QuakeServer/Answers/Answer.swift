@@ -4,7 +4,7 @@ import QuakeStore
 
 /// An answer that is read from the database.
 struct Answer: Sendable {
-    /// Identifies the request within the ETag: what was asked for, and in which format.
+    /// Identifies the request within the ETag: its selection and its format.
     let key: String
     let contentType: String
     var cacheSeconds = 0

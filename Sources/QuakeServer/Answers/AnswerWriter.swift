@@ -68,7 +68,7 @@ final class AnswerWriter: Sendable {
 
     /// Puts the head in front of the events. From now on, events are passed to the spool.
     ///
-    /// - Parameter count: how many events there will be.
+    /// - Parameter count: the number of events that the body will have.
     func writeHead(of count: Int) {
         state.withLock { state in
             let head = state.encoder?.head(of: count) ?? ""

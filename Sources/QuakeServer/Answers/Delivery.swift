@@ -42,8 +42,9 @@ struct Delivery: Sendable {
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
-    /// A recent answer, if the catalogue has not changed since. The last known state may be some milliseconds old, and an answer
-    /// must not be, so the state is read again. One small query serves all requests that ask at the same moment.
+    /// A recent answer, if the catalogue has not changed since. The last known state may be some milliseconds old. An answer must
+    /// not be outdated even by that much, so the state is read again. One small query serves all requests that ask at the same
+    /// moment.
     private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
         // If the state cannot be read, reading the answer fails as well, and that error says why.
         guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()

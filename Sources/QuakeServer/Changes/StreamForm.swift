@@ -4,7 +4,7 @@ import QuakeStore
 /// The content and the form of a stream. Clients with the same form get the same bytes.
 struct StreamForm: Sendable, Hashable {
     let syntax: Syntax
-    /// Whether changes tell who made them.
+    /// Whether changes contain their author and their context.
     let namesAuthors: Bool
     /// The filter for events; nil for all events.
     let filter: ChangeFilter?
@@ -40,7 +40,7 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// Tells the client that the database is unreachable. Streams of lines have no message for that, so they get a heartbeat.
+    /// The message that the database is unreachable. Streams of lines have no such message, so they get a heartbeat.
     var outage: [UInt8] {
         switch syntax {
         case .events: Array("event: away\ndata: {}\n\n".utf8)

@@ -6,12 +6,12 @@ import XML
 extension EventAPI {
     static let path = "/fdsnws/event/1/"
 
-    /// Finds what answers a path of the event service.
+    /// Finds the reply or the answer for a path of the event service.
     ///
     /// - Parameters:
-    ///   - path: what follows `/fdsnws/event/1/`.
-    ///   - query: what follows the question mark; may be empty.
-    ///   - baseURL: what the service's URLs begin with, without a slash at the end.
+    ///   - path: the rest of the path after `/fdsnws/event/1/`.
+    ///   - query: the text after the question mark; may be empty.
+    ///   - baseURL: the beginning of the service's URLs, without a slash at the end.
     /// - Throws: `Refusal`.
     static func route(
         path: String, query: String, baseURL: String, _ settings: ServerSettings

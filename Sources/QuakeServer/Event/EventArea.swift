@@ -1,7 +1,7 @@
 import QuakeStore
 
 extension QuakeSelection {
-    /// Sets the box and the circle. If both are given, they select what is in both, as at the USGS.
+    /// Sets the box and the circle. If both are given, they select the events that are in both, as at the USGS.
     mutating func setArea(_ parameters: EventParameters) throws {
         box = try Self.box(parameters)
         near = try Self.circle(parameters)

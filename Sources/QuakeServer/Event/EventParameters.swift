@@ -66,7 +66,7 @@ struct EventParameters {
         throw wrong(parameter, "is not one of \(words.joined(separator: ", "))")
     }
 
-    /// A time rounded down to the millisecond, and whether any digit that was cut off is not zero.
+    /// A time rounded down to the millisecond, and whether the rounding changed it.
     struct Time {
         let floor: Instant
         let isMore: Bool

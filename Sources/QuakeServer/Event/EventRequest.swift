@@ -93,8 +93,8 @@ struct EventRequest: Sendable {
     /// The lane of a `query` request.
     var lane: Lane { isCostly ? .costly : mayBeMany ? .long : .short }
 
-    /// Whether the request is known to take long. No index leads to a past state, to deleted events, to events after thousands of
-    /// others, or to the largest events of all time, and merging all events has to look at each of them.
+    /// Whether the request is known to take long. No index finds past states, deleted events, events after thousands of others,
+    /// or the largest events of all time. Merging all events has to read each of them.
     var isCostly: Bool {
         let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
         return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
@@ -108,8 +108,8 @@ struct EventRequest: Sendable {
         selection.limit ?? .max > Self.few && selection.values[.code]?.count ?? .max > Self.few
     }
 
-    /// The token of the past state that the answer shows, if the answer can never change: it is as of a position, and contains
-    /// nothing that pruning removes, such as which events were deleted or renamed.
+    /// The token of the past state that the answer shows; nil if the answer can change. An answer never changes if the request
+    /// names a position, and if the answer needs nothing that pruning removes, such as deletions and changes of codes.
     var unchangingPast: Int? {
         guard case .position(let position) = selection.asOf, selection.deleted == .excluded,
             selection.values[.code] == nil
@@ -117,7 +117,8 @@ struct EventRequest: Sendable {
         return position.token
     }
 
-    /// The callback: a name, or several names with dots in between. Anything else could contain a foreign script.
+    /// The callback: one name, or several names joined by dots. Other text is refused, because it could contain an attacker's
+    /// script.
     private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
         guard let callback = parameters.text(.callback) else { return nil }
         guard format == .geojson else { throw parameters.wrong(.callback, "needs format=geojson") }
@@ -195,7 +196,7 @@ extension QuakeSelection {
         ]
         _ = try parameters.choice(.reviewstatus)
         for (property, parameter) in texts { values[property] = try parameters.list(parameter) }
-        // These words do not narrow the selection: an event has one magnitude, which is the preferred one.
+        // `all` and `preferred` do not narrow the selection, because each event has one magnitude, the preferred one.
         if parameters.text(.reviewstatus) == "all" { values[.status] = nil }
         if ["all", "preferred"].contains(parameters.text(.magnitudetype)) { values[.magnitudeType] = nil }
         contributors = try parameters.list(.contributor)

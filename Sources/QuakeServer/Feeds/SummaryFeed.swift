@@ -5,9 +5,9 @@ import QuakeStore
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
 ///
 /// If the catalogue follows the USGS's feeds, `generated` and `url` of a USGS feed are those of the newest settled document that
-/// covers this feed. So the feed is never dated later than the catalogue's data, and another Quakes settles it as if it had read
-/// the USGS's own. Any other feed has the current minute and a URL of this server. This `url` contains the agency's name, so an
-/// import does not take it for a summary feed's URL: it imports the listed events, and deletes none.
+/// covers this feed. So the feed is never dated later than the catalogue's data, and another Quakes server that imports it
+/// settles it like the USGS's own feed. Any other feed has the current minute and a URL of this server. This `url` contains the
+/// agency's name, so an import does not take it for a summary feed's URL: it imports the listed events, and deletes none.
 struct SummaryFeed: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     let name: String
@@ -113,7 +113,7 @@ struct SummaryFeed: Sendable, Equatable {
             generated: Instant(milliseconds: now - now % 60_000))
     }
 
-    /// Whether a feed has every event that this one has.
+    /// Whether another feed contains all events of this feed.
     private func covers(_ feed: String) -> Bool {
         guard let other = SummaryFeed(feed), other.period.milliseconds >= period.milliseconds else {
             return false
@@ -129,7 +129,7 @@ struct SummaryFeed: Sendable, Equatable {
         // Magnitudes are compared as the feeds' titles show them, with one decimal: the USGS's 2.5 feeds contain 2.45.
         selection.minimumMagnitude = Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 }
         // The USGS's lists of significant events begin at about this significance
-        // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). The USGS's exact rule is not known here.
+        // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). The USGS's exact rule is unknown.
         if size == "significant" { selection.ranges[.sig] = 600...Double.infinity }
         return selection
     }

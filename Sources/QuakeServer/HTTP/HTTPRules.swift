@@ -24,7 +24,7 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // The connection was accepted too late to be told that the server is closing.
+        // The connection was accepted just as the server began to close, so it did not get the event that closes connections.
         if service.phase == .closing { context.close(promise: nil) }
     }
 
@@ -77,8 +77,8 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // A client that closes its sending side may still wait for an answer, or may have left: only writing tells. A stream that
-        // has begun has no end to wait for, so it is closed at once.
+        // A client that closes its sending side may still wait for an answer, or may have left; only a write shows which. A
+        // stream that has begun has no end to wait for, so it is closed at once.
         if event as? ChannelEvent == .inputClosed, request != nil {
             if hasBegun, client.isStream { return context.close(promise: nil) }
             close(context, in: TimeAmount(service.settings.halfClosedTime)) {

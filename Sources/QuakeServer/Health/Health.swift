@@ -14,7 +14,7 @@ extension Responder {
         let word =
             isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"
         let state = board.state
-        // One document covers several feeds, so the newest document of each service tells how late the service's feeds are.
+        // One document covers several feeds, so the newest document of each service shows how late the service's feeds are.
         let newest = Dictionary(
             (state?.settled ?? []).map { ($0.service, $0) },
             uniquingKeysWith: { $0.generated < $1.generated ? $1 : $0 })

@@ -24,7 +24,7 @@ struct PageFile: Sendable {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }()
 
-    /// The file at a path: `/page/NAME`, or `/page/VERSION/NAME`. A page of another version gets the file as it is now.
+    /// The file at a path: `/page/NAME`, or `/page/VERSION/NAME`. A page of another version gets the current file.
     static func at(_ path: String) -> (file: PageFile, isVersioned: Bool)? {
         guard path.hasPrefix("/page/"),
             let match = path.wholeMatch(of: #/\/page\/(?:([0-9a-f]{16})\/)?([^\/]+)/#),
@@ -66,15 +66,15 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    /// Links that let a browser load at once all modules that the page begins with. Without them, it finds each module only in the
-    /// module that imports it.
+    /// Links with which a browser preloads all modules that the page needs at the start. Without these links, the browser finds
+    /// each module only in the module that imports it.
     private static let modules = contents.keys.sorted().filter {
         $0.hasSuffix(".js") && !notPreloaded.contains($0)
     }
     .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
 
-    /// The script in the markup, and the modules that are imported later: close up on the map, and with the first event that has a
-    /// mechanism.
+    /// The files that need no preload link: the script that the markup names, and the modules that are imported later, when the
+    /// map is zoomed in, or for the first event that has a mechanism.
     private static let notPreloaded: Set = ["start.js", "tiles.js", "beachball.js", "mechanism.js"]
 
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {

@@ -23,8 +23,8 @@ final class ClientLimits: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         if client.isRefused {
-            // This connection is one too many. It gets this answer without a request, and is closed without waiting until the
-            // client has read it.
+            // The address already has as many connections as it may have. The client gets this answer without having sent a
+            // request, and the connection is closed without waiting until the client has read the answer.
             let text = "Too many connections are open from this address.\n"
             let answer = """
                 HTTP/1.1 429 Too Many Requests\r

@@ -68,8 +68,8 @@ struct Connections: Sendable {
         }
     }
 
-    /// Stops accepting connections, and closes each one as soon as it has no answer under way, or by `ClientLimits` when its
-    /// time is up.
+    /// Stops accepting connections. Each open connection is closed as soon as it has no answer under way; when the time is up,
+    /// `ClientLimits` closes those that are left.
     func end() {
         quiescing.initiateShutdown(promise: nil)
     }

@@ -2,13 +2,14 @@ import Glibc
 import NIOCore
 
 enum OpenFiles {
-    /// How many files the process needs besides its clients: for the database, logs and libraries, and three for each event loop.
+    /// The number of files that the process needs besides its clients' connections: those for the database, logs and libraries,
+    /// and three for each event loop.
     private static let own = 64 + 3 * System.coreCount
 
     /// Raises the limit of open files as far as the system allows.
     ///
-    /// - Returns: how many connections clients may hold. A quarter of the remaining files is left for the temporary files of slow
-    ///   clients.
+    /// - Returns: the greatest number of connections that clients may hold. A quarter of the remaining files is left for the
+    ///   temporary files of slow clients.
     static func roomForConnections() -> Int {
         var limit = limits
         limit.rlim_cur = limit.rlim_max

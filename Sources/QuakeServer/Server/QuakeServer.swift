@@ -47,7 +47,7 @@ public struct QuakeServer: Sendable {
             sessions: sessions, settings: settings, logger: logger, accessLog: accessLog)
         let connections = try await Connections(
             address, responder, metricsAddress == nil ? .everything : .clients, limit: settings.connections)
-        // Monitoring has a separate address, so that clients don't get in its way.
+        // Monitoring has a separate address, so that a crowd of clients cannot delay it.
         let monitoring: Connections?
         do {
             monitoring =

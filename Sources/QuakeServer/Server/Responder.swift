@@ -37,7 +37,7 @@ final class Responder: Sendable {
     }
 
     private let currentPhase = Mutex(ShutdownPhase.serving)
-    /// How far the server's shutdown has come.
+    /// The current phase of the server's shutdown.
     var phase: ShutdownPhase {
         get { currentPhase.withLock { $0 } }
         set { currentPhase.withLock { $0 = newValue } }
@@ -149,7 +149,7 @@ final class Responder: Sendable {
     }
 
     /// The newest state that this process knows; nil if the state is older than `stateAge`, or if the live changes are ahead of
-    /// it. If they are ahead, a client that has already received a change could be told that nothing has changed.
+    /// it. If they are ahead, a client that has already received a change could get the answer that nothing has changed.
     var knownState: CatalogueState? {
         guard let state = board.state, let age = board.age, age < settings.stateAge,
             state.position.token >= live.position()?.token ?? 0
@@ -157,7 +157,7 @@ final class Responder: Sendable {
         return state
     }
 
-    /// Finds what answers the request.
+    /// Finds the reply, the answer or the stream for the request.
     ///
     /// - Throws: an error that `reply(to:on:)` turns into a reply.
     private func found(
@@ -216,8 +216,8 @@ final class Responder: Sendable {
         return "http://\(isPlain && (1...255).contains(host.utf8.count) ? host : "localhost")"
     }
 
-    /// The reply to a request that failed before anything was written. It only says what concerns the client; the log has the
-    /// details. The event service uses the form of the FDSN standard.
+    /// The reply to a request that failed before anything was written. It contains only the information that concerns the client;
+    /// the log has the details. The event service uses the form of the FDSN standard.
     func reply(to error: any Error, on request: HTTPRequest) -> Reply {
         let refusal = refusal(for: error)
         let target = Target(request.path ?? "/", below: settings.basePath)

@@ -10,7 +10,7 @@ enum Route: Sendable {
     case changes
     /// The history of the event with this code.
     case history(String)
-    /// What follows `/fdsnws/event/1/`.
+    /// The rest of a path after `/fdsnws/event/1/`.
     case event(String)
     /// The page, as a whole or for a frame in another site.
     case index(isFramed: Bool)
@@ -72,12 +72,12 @@ enum Route: Sendable {
 /// The path and the query of a request's target.
 struct Target {
     let path: String
-    /// What follows the question mark; nil without one.
+    /// The text after the question mark; nil if there is no question mark.
     let query: String?
 
     /// Reads the origin form `/path?query`, and the absolute form `http://host/path?query` (RFC 9112, 3.2).
     ///
-    /// - Parameter basePath: what stands in front of all paths. A proxy may have removed it.
+    /// - Parameter basePath: the prefix of all paths. It may be missing, because a proxy may have removed it.
     init(_ text: String, below basePath: String) {
         var rest = text.utf8[...]
         if rest.first != UInt8(ascii: "/"), let match = text.prefixMatch(of: #/(?i:https?):\/\/[^\/?]*/#) {
@@ -107,7 +107,8 @@ extension String {
         return (scope, String(parts[1]))
     }
 
-    /// The rest of a path below a base path. nil if the path is not below it, or if the server knows the whole path.
+    /// The rest of a path below a base path. nil if the path is not below the base path, or if the whole path is already a path
+    /// that the server knows.
     fileprivate func below(_ base: String) -> String? {
         guard !base.isEmpty, hasPrefix(base) else { return nil }
         let rest = dropFirst(base.count)

@@ -12,16 +12,16 @@ public struct ServerSettings: Sendable {
     }
     public var version: String
     public var maxEvents = 20_000
-    /// How old the known state of the catalogue may be for a 304 that relies on it. The state is read every few seconds.
+    /// The maximum age of the known state for answering 304 without asking the database. The state is read every few seconds.
     public var stateAge = Duration.seconds(15)
     public var sessions = 4
     public var waitingRequests = 200
-    /// How many connections clients may hold. Further ones wait to be accepted.
+    /// The greatest number of clients' connections. Further connections wait to be accepted.
     public var connections = 10_000
     public var streams = 8000
-    /// How many connections one client address may hold, and how many streams.
+    /// The greatest number of connections of one client address, and also of its streams.
     public var perAddress = 500
-    /// How many costly requests one client address may have under way, including those that wait.
+    /// The greatest number of costly requests that one client address may have under way, including waiting requests.
     public var costlyPerAddress = 8
     /// The proxies whose `X-Forwarded-For` tells the address of a client.
     public var trustedProxies = TrustedProxies()
@@ -29,10 +29,11 @@ public struct ServerSettings: Sendable {
     public var namesAuthors = true
     /// After this long without any bytes, a stream gets a heartbeat, which shows the client that the stream is alive.
     public var heartbeat = Duration.seconds(15)
-    /// How many bytes of changes are kept for clients that follow. A single pass with more bytes is not kept at all.
+    /// The greatest size of the changes that are kept for clients that follow, in bytes. A single pass with more bytes is not
+    /// kept at all.
     public var passSize = 64 << 20
     public var passTime = Duration.seconds(120)
-    /// How many bytes may wait in temporary files. Beyond that, slow clients are disconnected.
+    /// The greatest number of bytes that may wait in temporary files. Beyond that, slow clients are disconnected.
     public var spooledBytes = 1 << 30
     /// The greatest length of a request's target, in bytes. It is the limit of the event service's standard.
     public var targetLength = 2000
@@ -40,18 +41,18 @@ public struct ServerSettings: Sendable {
     static let headFields = 100
     /// How long a client may take to send a request, or to send the next one.
     public var idleTime = Duration.seconds(60)
-    /// How long a client may take to read a piece of what is sent to it, at most 64 KiB.
+    /// How long a client may take to read a piece of an answer. A piece has at most 64 KiB.
     public var readTime = Duration.seconds(30)
     /// How long to keep a connection whose client has closed its sending side before the answer begins. The client may still be
     /// waiting for the answer.
     public var halfClosedTime = Duration.seconds(5)
-    /// How long to keep a connection after its last answer and discard what the client still sends, so that it can read that
-    /// answer.
+    /// How long to keep a connection after its last answer and discard the bytes that the client still sends, so that the client
+    /// can read that answer.
     public var lingeringTime = Duration.seconds(5)
     public var statementTime = Duration.seconds(60)
     /// How long the database may work on a request that is known to be long: a snapshot, or a long stretch of the history.
     public var costlyTime = Duration.seconds(300)
-    /// A stretch of the history with more changes than this is long.
+    /// The number of changes above which a stretch of the history counts as long.
     public var longStretch = 10_000
     public var pollTime = Duration.seconds(60)
     /// How long a client waits for a hot standby that is behind the client's position, before it has to start over.

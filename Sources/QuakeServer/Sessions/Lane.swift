@@ -12,7 +12,7 @@ enum Lane: CaseIterable {
     /// history or the table.
     case costly
 
-    /// The slow lanes. Each goes before short requests only while none of its requests is running.
+    /// The slow lanes. A slow lane comes before the short lane only while none of its requests is running.
     fileprivate static let slow = [Lane.costly, .long]
 }
 

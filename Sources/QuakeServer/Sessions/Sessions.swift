@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// Each lane has a queue in which requests wait for a connection; client addresses take turns. Except for patient requests and
 /// the process's own queries, the queue is bounded: when it is full, a new request displaces the last request of the address that
-/// has the most in it, or is refused. While the database is unreachable, requests are refused at once. Lost connections are
-/// reopened, however many attempts that takes.
+/// has the most requests in it, or is refused. While the database is unreachable, requests are refused at once. Lost connections
+/// are reopened, however many attempts that takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -182,8 +182,8 @@ final class Sessions: Sendable {
     }
 
     /// Closes all connections; those in use are closed once they are given back. A lost connection means that the database server
-    /// has restarted, or that it hangs or is cut off and another server is the leader by now. Without this, each request would
-    /// have to wait to find that out.
+    /// has restarted, or that it hangs or is cut off and another server is the leader by now. If the connections stayed open,
+    /// each request would have to wait until its connection failed.
     func invalidateConnections() {
         let idle = state.withLock { state in
             let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }

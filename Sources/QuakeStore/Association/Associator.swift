@@ -9,12 +9,12 @@ import PostgreSQL
 /// killed at any point, a pass is either done completely or has no effect. The position's row is locked during a pass: any number
 /// of associators may run, but only one works at a time.
 ///
-/// A pass groups all rows again if the position no longer holds, if the table was altered, if the parameters have changed, or if
-/// very many rows have changed.
+/// A pass groups all rows again if the position is no longer valid, if the table was altered, if the parameters have changed, or
+/// if very many rows have changed.
 public struct Associator: ReaderView {
     private let logger: Logger
 
-    /// Under which a follower reports its position to `history.reader`.
+    /// The name under which a follower reports its position to `history.reader`.
     public static let readerName = "associate"
 
     public init(logger: Logger) {

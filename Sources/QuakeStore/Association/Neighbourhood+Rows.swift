@@ -61,7 +61,7 @@ extension Neighbourhood.Request {
 }
 
 extension Earthquake {
-    /// The earthquakes of which any of these codes is a member, with all their members.
+    /// The earthquakes that have a member with one of these codes, with all their members.
     static func withMembers(_ codes: Set<String>, on connection: Connection) async throws -> [Earthquake] {
         let rows = try await connection.query(
             """

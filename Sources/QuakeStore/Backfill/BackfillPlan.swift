@@ -7,7 +7,7 @@ import Feed
 struct BackfillPlan {
     let range: Range<Instant>
     let isNewestFirst: Bool
-    /// How many events the service returns at once; lower once it has given fewer.
+    /// How many events the service returns at once. It is lowered when the service gives fewer.
     private(set) var limit: Int
 
     /// Everything between the beginning of the backfill and this instant is done.

@@ -3,7 +3,7 @@ import Feed
 /// Asks an event service about a stretch of origin times: window by window, each with fewer events than the service gives at
 /// once.
 ///
-/// It finds out on the way what the service does not support. If a service does not count, a request may be for too many events;
+/// It finds out by trying which abilities the service lacks. If a service does not count, a request may be for too many events;
 /// then the next request is for a shorter window.
 struct ServiceWindows {
     var service: EventService
@@ -33,7 +33,7 @@ struct ServiceWindows {
     ///     count.
     ///   - took: called after each window that is done.
     /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `UnfitService`;
-    ///   `AnotherQuestion`; `FeedError`, and what the closures throw.
+    ///   `AnotherQuestion`; `FeedError`; any error of the closures.
     mutating func walk(
         _ plan: inout BackfillPlan,
         read: (_ window: Range<Instant>, _ count: Int?, _ limit: Int, _ url: String) async throws -> Int,

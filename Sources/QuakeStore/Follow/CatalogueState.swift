@@ -28,8 +28,8 @@ public struct CatalogueState: Sendable, Equatable {
     /// Why the reader for which the state was read has to start over; nil if the history after its position is complete, or if
     /// the state was not read for a reader.
     let freshStart: FreshStart?
-    /// Whether this is a hot standby that has not reached that reader's position. It may still reach the position, or it never
-    /// will because those transactions were lost.
+    /// Whether this is a hot standby that has not reached that reader's position. It may reach the position later, or never, if
+    /// the transactions in between were lost.
     let isBehind: Bool
 
     /// Runs `body` with the catalogue's state, in a read-only transaction that sees this state.
@@ -123,7 +123,7 @@ public struct CatalogueState: Sendable, Equatable {
         let verdict = try row.nextText()
         self.position = position
         self.committedAt = committedAt.instant
-        // Rounded up to the millisecond, because nothing before it is known.
+        // Rounded up to the millisecond, because history knows nothing before `beginning`.
         self.beginning = CommitTime(microseconds: beginning.microseconds + 999).instant
         self.shape = shape
         isBehind = verdict == "behind"

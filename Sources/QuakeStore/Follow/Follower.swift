@@ -140,7 +140,7 @@ public struct Follower<V: ReaderView>: Sendable {
     /// Waits for the token of a notification; nil when it is time to poll.
     private func nextToken(_ notifications: Notifications) async throws -> Int? {
         guard var newest = try await notifications.next(within: poll.listening) else { return nil }
-        // Only the newest counts: one pass reads everything.
+        // Only the newest token counts, because one pass reads all changes.
         while let next = try await notifications.next(within: .zero) { newest = next }
         return Int(newest.payload)
     }
@@ -157,7 +157,7 @@ public struct PollInterval: Sendable {
     public var listening: Duration
     /// The interval where the follower cannot listen: on a hot standby, and behind a pooler in transaction mode.
     public var standby: Duration
-    /// How long the server may take to give a sign of life before the connection counts as lost.
+    /// How long the server may take to answer before the connection counts as lost.
     public var answer: Duration
 
     public init(

@@ -6,7 +6,7 @@ extension Pass {
     /// after the whole pass.
     ///
     /// The state of an event before the pass is its row with the overwritten values put back. Most changes do not overwrite a
-    /// value that the selection depends on. If only its earthquake has changed, a row is the same as before.
+    /// value that the selection depends on. If only the earthquake of a row has changed, the row is the same as before.
     func lines(of selection: QuakeSelection, after reached: Int, upTo end: Int) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         let columns = properties.map(\.column).joined(separator: ",")

@@ -118,7 +118,7 @@ public struct Pass: Sendable {
     private static let stretch = 20_000
 
     /// Reads stretch by stretch, so that the first line comes soon and neither side ever holds more than a stretch. In each
-    /// stretch, the last change of a key has the row as the snapshot has it.
+    /// stretch, the last change of each key comes with the row as it is in the snapshot.
     ///
     /// - Parameter lines: the text after SELECT for the changes after a token, up to another token.
     private func readByStretches(
@@ -163,8 +163,8 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Reads only the position, for a view that reads its rows by itself, in a transaction that holds the table and sees one
-    /// snapshot.
+    /// Reads only the position, for a view that then reads the rows itself, in a transaction that has locked the table and sees
+    /// one snapshot.
     func begin() async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)

@@ -3,8 +3,8 @@ import PostgreSQL
 
 /// How far a reader has come: the last transaction that it has applied.
 ///
-/// A position survives a crash of the reader: everything after it can be read again. It no longer holds once the server
-/// was restored, failed over with a loss, or pruned beyond it; `history.check` detects that.
+/// A position survives a crash of the reader: everything after it can be read again. It is no longer valid once the server was
+/// restored, failed over with a loss, or pruned beyond it; `history.check` detects that.
 public struct Position: Sendable, Hashable {
     /// The store's identity, a UUID.
     public let store: String
@@ -51,11 +51,11 @@ extension Position {
 }
 
 extension Position {
-    /// Whether a pass from this position is long: because many changes follow, or because the position no longer holds, so that
-    /// the pass has to read all rows.
+    /// Whether a pass from this position is long: because many changes follow, or because the position is no longer valid, so
+    /// that the pass has to read all rows.
     ///
     /// - Parameters:
-    ///   - limit: a pass with more changes than this is long.
+    ///   - limit: the number of changes above which a pass counts as long.
     ///   - signature: the signature of the table's shape that the reader has; nil if that is not known.
     public func isFarBehind(_ limit: Int, of signature: String?, on connection: Connection) async throws
         -> Bool
@@ -73,7 +73,7 @@ extension Position {
     }
 
     /// The position for a reader that knows only the token: that of the last transaction with this token or a lower one. If the
-    /// history does not have the token, the result is a position that does not hold.
+    /// history does not have the token, the result is a position that is not valid.
     public static func known(by token: Int, on connection: Connection) async throws -> Position {
         let operation = "find a token"
         let rows = try await connection.query(

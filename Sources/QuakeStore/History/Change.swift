@@ -7,7 +7,7 @@ public struct Change: Sendable {
 
     public let token: Int
     public let committedAt: CommitTime
-    /// Who made the change; `context` is what it was part of, such as `run 7`.
+    /// Who made the change; `context` names the operation that the change was part of, such as `run 7`.
     public let author: String
     public let context: String?
     public let ordinal: Int

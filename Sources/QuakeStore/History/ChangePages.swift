@@ -50,8 +50,8 @@ struct ChangePages {
         return true
     }
 
-    /// Ends the reading with the transaction that has the change with this number. If it ended within a transaction, it could not
-    /// be continued after a token.
+    /// Ends the reading with the transaction that has the change with this number. If the reading ended within a transaction, it
+    /// could not continue after a token.
     ///
     /// - Returns: whether there are changes after that transaction.
     mutating func endWithTheTransaction(of number: Int) async throws -> Bool {
@@ -66,8 +66,8 @@ struct ChangePages {
         return try await rest.change(number: 0, order: "asc") != nil
     }
 
-    /// The place of one of the changes after this place, by its number from 0 on: from the first change (`asc`) or from the last
-    /// one (`desc`). Changes of this place's transaction don't count.
+    /// Finds the place of a change after this place. The changes are numbered from 0, beginning with the first change (`asc`) or
+    /// with the last one (`desc`). Changes of this place's transaction don't count.
     ///
     /// - Returns: nil if there are fewer changes.
     private func change(number: Int, order: String) async throws -> Place? {
@@ -130,7 +130,7 @@ struct ChangePages {
         }
     }
 
-    /// The condition for changes that are described by the row as they left it.
+    /// The condition for changes that come with the row as it was after the change.
     private var isTold: Query {
         "(operation = 'update' or \(selection.describesEvents) and operation = 'insert')"
     }
@@ -176,7 +176,7 @@ struct ChangePages {
         """
     }
 
-    /// The columns that `Change` reads, for changes that include the row as they left it.
+    /// The columns that `Change` reads, for changes that come with the row as it was after the change.
     private func described(_ changes: Query) -> Query {
         """
         select c.token, c.committed_at, c.author, c.context,

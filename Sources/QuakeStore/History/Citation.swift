@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// A cited moment of the past, under a name. Pruning spares the history from the oldest of these moments on.
+/// A cited moment of the past, under a name. Pruning keeps the history from the oldest cited moment on.
 public struct Citation: Sendable, Equatable {
     public let name: String
     /// The position of the moment: `asof=` with this position gives the catalogue as it was.

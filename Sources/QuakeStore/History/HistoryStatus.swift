@@ -18,8 +18,8 @@ public struct HistoryStatus: Sendable, Equatable {
         public let seenAt: Instant
         /// The time since the last report.
         public let silence: Duration
-        /// How many tokens the newest token is ahead. There are gaps between tokens, so this may be more than the number of
-        /// transactions.
+        /// The difference between the newest token and the reader's. There are gaps between tokens, so this may be more than the
+        /// number of transactions.
         public let tokensBehind: Int
         /// The age of the oldest transaction that the reader has not applied; zero if there is none.
         public let behind: Duration

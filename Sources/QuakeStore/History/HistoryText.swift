@@ -7,8 +7,9 @@ enum HistoryText {
         "bytea_output": "hex",
     ]
 
-    /// Sets these for the open transaction. It also makes the server refuse to read a table if a policy hides some of its rows,
-    /// because a hidden row can't be told from a deleted one (https://www.postgresql.org/docs/current/ddl-rowsecurity.html).
+    /// Applies the settings of `shaping` to the open transaction. It also makes the server refuse to read a table if a policy
+    /// hides some of its rows, because a hidden row can't be told from a deleted one
+    /// (https://www.postgresql.org/docs/current/ddl-rowsecurity.html).
     static let settings =
         (shaping.map { "set local \($0.key) = '\($0.value)'" } + ["set local row_security = off"])
         .joined(separator: "; ")

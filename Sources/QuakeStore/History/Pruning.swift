@@ -65,7 +65,7 @@ public struct Pruning: Sendable {
             from history.store
             """, to: "read the history's horizon")[0]
         let age = keepRuns / .seconds(1)
-        // Deletes rejects that were last met that long ago.
+        // Deletes rejects that were last found longer ago than `keepRuns`.
         outcome.rejects = try await connection.write(to: "prune the rejects") {
             try await connection.execute(
                 "delete from import.reject where last_seen < now() - make_interval(secs => \(age))",

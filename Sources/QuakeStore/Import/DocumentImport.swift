@@ -48,9 +48,9 @@ struct DocumentImport {
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
-    /// Reads and imports the document. The run begins at once, so that a silent source is visible, too. But an unchanged feed is
-    /// not a run, nor is a window for which a service has no answer: if one of these is possible, the run begins with the first
-    /// byte, or with an error.
+    /// Reads and imports the document. The run begins at once, so that a silent source is visible, too. However, no run is
+    /// recorded for an unchanged feed, or for a window in which a service has no events: where one of these is possible, the run
+    /// begins with the first byte, or with an error.
     mutating func read(
         ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {

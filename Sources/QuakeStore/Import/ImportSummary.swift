@@ -23,7 +23,7 @@ public struct ImportSummary: Sendable {
     public var duration = Duration.zero
     /// Why the outcome is not `done`.
     public var failure: (any Error)?
-    /// What is wrong with the document, although it was imported.
+    /// A problem of the document, which was imported nevertheless.
     public var warning: String?
     /// The result of the fetch; nil if the document could not be read.
     var result: FetchResult?

@@ -10,7 +10,7 @@ public struct Importer: Sendable {
         /// How many connections import one document in parallel, if it is larger than a batch and does not settle.
         public var lanes = 1
         public var rejectLimit = RejectLimit.standard
-        /// Whether to count what an import would do, and to write nothing.
+        /// Whether to write nothing, and only count the changes that the import would make.
         public var isDryRun = false
         public var retraction = Retraction.auto
         public var fetch = FetchOptions()

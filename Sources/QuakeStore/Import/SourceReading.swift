@@ -29,7 +29,7 @@ final class SourceReading: Sendable {
         // If this function throws, the reading task is cancelled and awaited.
         async let result = handOver(source, to: chunks, ifChangedSince: validators, options: options)
         for try await chunk in chunks { try await body(chunk) }
-        // To a cancelled task, the channel seems to end, even if not everything was read.
+        // If the task is cancelled, the loop ends without an error, even if not everything was read.
         try Task.checkCancellation()
         return try await result
     }

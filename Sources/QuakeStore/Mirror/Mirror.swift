@@ -4,7 +4,7 @@ import PostgreSQL
 /// Follows the changes of another Quakes over HTTP, so that the table here becomes the same as the table there.
 ///
 /// An answer has all changes after a position, and ends with the next position. One transaction imports the changes and the
-/// position: after a crash at any point, the next run resumes exactly there. If the position no longer holds, the other Quakes
+/// position: after a crash at any point, the next run resumes exactly there. If the position is no longer valid, the other Quakes
 /// sends all its rows instead.
 struct Mirror {
     let stream: ChangesSource

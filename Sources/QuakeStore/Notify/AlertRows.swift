@@ -52,11 +52,12 @@ extension EventChange {
         self.init(before: before, after: after, supersededBy: supersededBy, committedAt: committedAt)
     }
 
-    /// The differences between the earthquakes as they were seen and as they are now, in the order of the commits.
+    /// The differences between the earthquakes as they were last seen and as they are now, in the order of the commits.
     ///
     /// - Parameters:
     ///   - token: only changes after this token; nil for a comparison of all earthquakes.
-    ///   - oldest: earthquakes before this origin time are left out, unless they were seen or told.
+    ///   - oldest: earthquakes before this origin time are left out, unless they were seen before or a message was sent about
+    ///     them.
     static func all(
         after token: Int?, from oldest: Instant, on connection: Connection
     ) async throws -> [EventChange] {

@@ -4,17 +4,17 @@ import Logging
 import PostgreSQL
 import Synchronization
 
-/// Decides which messages are sent. It is a reader of the catalogue: the earthquakes it has seen, what it told, the messages and
-/// its position change in one transaction. `OutboxSender` delivers the messages.
+/// Decides which messages are sent. It is a reader of the catalogue. One transaction stores the earthquakes that it has seen, its
+/// ledger, the messages and its position. `OutboxSender` delivers the messages.
 ///
-/// It keeps what was told in the last 30 days in memory. After an error it reads this again from the database.
+/// It keeps the ledger of the last 30 days in memory. After an error, it reads the ledger again from the database.
 public final class Notifier: ReaderView {
     private let options: ConnectionOptions
     private let rules: RulesInForce
     private let logger: Logger
     /// Called after each commit that has added messages.
     private let told: @Sendable () -> Void
-    /// nil while a pass uses the state, and after an error.
+    /// The state; nil while a pass uses it, and after an error.
     private let state = Mutex<NotifierState?>(nil)
 
     init(
@@ -121,7 +121,7 @@ extension Instant {
     }
 }
 
-/// The rules that hold now. They may be replaced at any time; the next decision follows the new ones.
+/// The current rules. They may be replaced at any time; the next decision follows the new rules.
 public final class RulesInForce: Sendable {
     private let rules: Mutex<Rules>
 

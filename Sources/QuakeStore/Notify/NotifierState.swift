@@ -3,7 +3,7 @@ import Feed
 import FoundationEssentials
 import PostgreSQL
 
-/// The notifier's state in the schema `notify`: its position, and what it told.
+/// The notifier's state in the schema `notify`: its position and its ledger.
 struct NotifierState: Sendable {
     var position: Position?
     /// The shape of the table at the last decision.

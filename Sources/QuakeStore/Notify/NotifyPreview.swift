@@ -2,7 +2,7 @@ import Alerts
 import Feed
 import PostgreSQL
 
-/// What rules would have told in the last 30 days, according to the history.
+/// The messages that rules would have sent in the last 30 days, according to the history.
 public struct NotifyPreview: Sendable {
     /// The beginning of the period: 30 days ago, or the beginning of the history if that is later.
     public let start: Instant

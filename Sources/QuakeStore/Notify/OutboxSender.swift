@@ -18,14 +18,14 @@ struct OutboxSender {
     let deliver: Deliver
     let logger: Logger
 
-    /// How many messages are being sent at the same time at most.
+    /// The largest number of messages that are sent at the same time.
     private static let width = 16
     /// How often the outbox is read when the bell does not ring, for messages that become due.
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// How long a message is attempted at most. This is a little longer than all waits together, for messages that were rarely
-    /// attempted.
+    /// The longest time for which a message is attempted. It is a little longer than all waits together, so it only ends the
+    /// delivery of messages that were rarely attempted.
     private static let patience = Duration.seconds(76 * 3600)
 
     /// The events that end a wait.

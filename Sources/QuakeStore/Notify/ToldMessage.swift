@@ -3,7 +3,7 @@ import Feed
 import FoundationEssentials
 import PostgreSQL
 
-/// A message of the last 30 days, and how its delivery stands.
+/// A message of the last 30 days, and the state of its delivery.
 public struct ToldMessage: Sendable {
     public let message: Message
     public let createdAt: Instant

@@ -12,18 +12,18 @@ public struct ImportStatus: Sendable, Equatable {
         public let name: String
         /// A short name for people, which is different for each source: `all_hour` for a summary feed.
         public let label: String
-        /// When it was last imported successfully, or found unchanged; nil if never.
+        /// When the source was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
         /// The time since then.
         public let age: Duration?
-        /// When the newest document that was imported was made, by its own account.
+        /// When the newest imported document was made, according to the document.
         public let generated: Instant?
         /// The time since then.
         public let documentAge: Duration?
-        /// The interval at which a daemon imports it; nil if the last run was not a daemon's.
+        /// The interval at which a daemon imports the source; nil if the last run was not a daemon's.
         public let every: Duration?
-        /// Whether a monitor should expect it to be fresh: a daemon imports it, or it is a URL that was imported
-        /// successfully at least once. A file, a pipe and a URL that never worked do not grow old.
+        /// Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported
+        /// successfully at least once. Files, pipes, and URLs that never worked are not expected to be fresh.
         public let isMonitored: Bool
         public let run: Int
         public let outcome: String

@@ -3,13 +3,14 @@ import PostgreSQL
 
 public enum PastMoment: Sendable, Equatable {
     case token(Int)
-    /// After the position's transaction. After a restore, another transaction may have its token; then the moment does not exist.
+    /// The moment after the position's transaction. It does not exist if, after a restore, another transaction has the same
+    /// token.
     case position(Position)
-    /// After the transactions that were committed up to this time.
+    /// The moment after all transactions that were committed up to this time.
     case time(CommitTime)
-    /// After the transactions that were committed up to a time that may have been cut to the millisecond. That means up to the
-    /// millisecond's end; or if a transaction was committed exactly at its beginning, up to that transaction, because trailing
-    /// zeros are often left out.
+    /// The moment of a time that may have been cut to the millisecond: all transactions up to the end of the millisecond count.
+    /// But if a transaction was committed exactly at its beginning, only those up to that transaction count, because the time may
+    /// be exact, with its trailing zeros left out.
     case millisecond(Instant)
 
     /// Reads a time as `Instant` does, with up to six decimals of the second.

@@ -27,9 +27,10 @@ public struct QuakeSelection: Sendable {
     public var contributors: [String]?
     public var agency: Agency?
     /// Whether rows that describe one earthquake are merged into one: the preferred solution, with the magnitude that was chosen
-    /// separately. A row without others is an earthquake by itself. When merging, `values[.net]` and `contributors` select the
-    /// earthquakes that one of these networks reports, even if another network's row is preferred, and codes select the
-    /// earthquakes that have such a row. Works only on a database, and not together with `agency` or `deleted`.
+    /// separately. A row that shares its earthquake with no other row is an earthquake by itself. When merging, `values[.net]`
+    /// and `contributors` select the earthquakes that one of these networks reports, even if another network's row is preferred,
+    /// and a code selects the earthquake that has the row with this code. Works only on a database, and not together with
+    /// `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?

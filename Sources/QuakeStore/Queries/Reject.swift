@@ -3,7 +3,7 @@ import PostgreSQL
 
 public struct Reject: Sendable, Equatable {
     public let id: Int
-    /// The last run that rejected it, and that run's source.
+    /// The last run that rejected the feature, and that run's source.
     public let run: Int
     public let source: String
     /// The feature's place in that run's document, counted from 1; `offset` is where it begins there, in bytes after

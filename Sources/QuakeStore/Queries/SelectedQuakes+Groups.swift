@@ -13,7 +13,7 @@ struct GroupTables {
 }
 
 extension SelectedQuakes {
-    /// - Parameter codes: only these rows are wanted, as an array in SQL; nil for all.
+    /// - Parameter codes: the codes of the rows to read, as an array in SQL; nil for all rows.
     func groupTables(of codes: Query?) async throws -> GroupTables {
         guard isPast else {
             let row = try await connection.query(

@@ -85,7 +85,8 @@ public struct SelectedQuakes {
     private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
         let codes = selection.codes
         if selection.isMerged || withGroups {
-            // Past tables that are limited to these rows would lack the other rows of their earthquakes.
+            // Without merging, the past tables are not limited to `codes`, because they would lack the other rows of the
+            // earthquakes.
             let tables = try await groupTables(of: selection.isMerged ? codes : nil)
             let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
             return "\(tables.with)\(query(source))"

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// A period of origin times that was imported whole: a row of `report.coverage`.
+/// A period of origin times that was imported completely: a row of `report.coverage`.
 public struct HeldPeriod: Sendable, Equatable {
     /// The host of the service that published the events.
     public let service: String

@@ -3,7 +3,7 @@ import PostgreSQL
 /// A report: a view in the schema `report`, or a function there that returns rows.
 public struct Report: Sendable, Equatable {
     public let name: String
-    /// What the report shows, from its SQL comment.
+    /// The description of the report, from its SQL comment.
     public let summary: String
     /// The arguments that a function takes. For a view, the arguments of the function with the same name, if there is one, and
     /// the view's columns: an argument for a column keeps only the rows with that value.

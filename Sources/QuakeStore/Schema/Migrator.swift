@@ -40,8 +40,8 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// - Returns: the titles of what it applied.
-    /// - Throws: `PostgresError`, which names the migration; those before it stay applied. `MigrationError`.
+    /// - Returns: the titles of the applied migrations.
+    /// - Throws: `PostgresError`, which names the migration; the migrations before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
         var applied: [String] = []
@@ -57,7 +57,7 @@ public struct Migrator: Sendable {
 
     /// Until the transaction ends, a name without a schema means an object of PostgreSQL itself. Otherwise, in databases where
     /// anyone may create functions in the schema `public`, such functions could run with the migrator's rights and become part of
-    /// what it creates.
+    /// the objects that it creates.
     static let ownNames = "set local search_path = pg_catalog, pg_temp"
 
     /// Whether anyone who may connect may create functions and tables in the schema `public`, as in databases made before
@@ -73,8 +73,8 @@ public struct Migrator: Sendable {
     /// take an advisory lock.
     static let lock = "lock table import.migration in share row exclusive mode"
 
-    /// The advisory lock to use as long as `import.migration` does not exist. "quakes" in ASCII keeps it clear of other programs'
-    /// locks.
+    /// The advisory lock to use as long as `import.migration` does not exist. Its number is "quakes" in ASCII, which other
+    /// programs hardly use.
     static let beginning = 0x7175_616B_6573
 
     /// - Returns: false if another migrator has applied the migration meanwhile.

@@ -18,7 +18,7 @@ public struct Roles: Sendable {
         case writer
         /// Reads the table and its history, including overwritten values, and reports its position.
         case reader
-        /// Sends notifications: reads the earthquakes and their history, and keeps what was told.
+        /// Sends notifications: reads the earthquakes and their history, and stores the messages.
         case notifier
         /// Reads only the schema `report`.
         case report
@@ -35,8 +35,8 @@ public struct Roles: Sendable {
 
     public func name(_ purpose: Purpose) -> String { prefix + purpose.rawValue }
 
-    /// Creates the roles that are missing, makes `owner` the owner of the schema, and grants each role what it needs.
-    /// It revokes every other privilege from the roles and from PUBLIC, which also loses CONNECT and TEMPORARY on the
+    /// Creates the roles that are missing, makes `owner` the owner of the schema, and grants each role the privileges that it
+    /// needs. It revokes every other privilege from the roles and from PUBLIC, which also loses CONNECT and TEMPORARY on the
     /// database.
     ///
     /// Runs as one transaction. It needs a superuser, or the database's owner with CREATEROLE. Nothing else in the
@@ -139,7 +139,8 @@ public struct Roles: Sendable {
             """
     }
 
-    /// Revokes everything, then grants what each role needs, so that nothing remains of an earlier version's grants.
+    /// Revokes everything, then grants each role the privileges that it needs, so that nothing remains of an earlier version's
+    /// grants.
     private var grants: String {
         let (owner, writer, reader, report) = (name(.owner), name(.writer), name(.reader), name(.report))
         let notifier = name(.notifier)
@@ -227,7 +228,7 @@ public struct Roles: Sendable {
         guard var refused = error as? PostgresError, refused.sqlState == "42501" else {
             return error
         }
-        // A login that may not even connect cannot look up the role, so its error says less.
+        // If the login may not even connect, it cannot look up the role. The error then names the role with the standard prefix.
         let found = try? await Connection.with(options, logger: logger) {
             try await Roles.remedy(for: purpose, on: $0)
         }

@@ -1,12 +1,12 @@
 import Feed
 
-// A sweep is a run that reads several answers, one after the other. Deletions are requested first: if an event is in the answers
-// with events as well, it existed later.
+// A sweep is a run that reads several answers, one after the other. Deletions are requested first. So if a later answer lists a
+// deleted event as existing, the event exists again.
 //
 // Answers are never paged by number: if an event is deleted between two pages, the second page begins one event too late, and the
-// next sweep does not ask for the skipped event, because that was revised before its cursor. So a sweep that is too large for one
-// answer is divided by origin times. If an event moves from one part to another meanwhile, it is revised meanwhile, and the next
-// sweep asks for it.
+// next sweep does not ask for the skipped event, because that event was revised before the cursor. So a sweep that is too large
+// for one answer is divided by origin times. If an event moves from one part to another during the sweep, it is revised during
+// the sweep, and the next sweep asks for it.
 extension DocumentImport {
     mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
         try await askForDeletions()
@@ -21,7 +21,7 @@ extension DocumentImport {
             do {
                 return try await askForEvents(&group, progress)
             } catch is AnotherQuestion {
-                // Tries again. Each time, the service is known to have one ability less.
+                // Tries again. After each such error, the service is known to lack one more ability.
             }
         }
     }

@@ -7,7 +7,7 @@ import PostgreSQL
 /// clock. The cursor moves only when that sweep is complete, so a sweep that fails or is killed is repeated.
 ///
 /// A service that does not support requests for revisions is swept by origin times: the last few days each time, and more days
-/// once a day. Only such a sweep shows that events are gone because it lacks them.
+/// once a day. Only in such a sweep does a missing event count as deleted.
 struct Sweep: Sendable {
     /// The service, with the abilities that it has shown so far.
     var service: EventService
@@ -105,7 +105,8 @@ struct Sweep: Sendable {
         return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
     }
 
-    /// A part of the statement that records the end of the run: it moves the cursor, and keeps which abilities the service lacks.
+    /// A part of the statement that records the end of the run: it moves the cursor, and stores which abilities the service
+    /// lacks.
     func movingCursor(of name: String) -> Query {
         let lacks = EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
         return """

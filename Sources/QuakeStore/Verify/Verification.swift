@@ -56,7 +56,7 @@ public struct Verification: Sendable {
         public var rejected = 0
         public var requests = 0
         var windows: [(window: Range<Instant>, events: Int)] = []
-        /// The service, with the abilities that it turned out to have.
+        /// The service, without the abilities that it was found to lack.
         var service = EventService.usgs
     }
 
@@ -203,8 +203,8 @@ public struct Verification: Sendable {
         }
     }
 
-    /// Finds the service's events that the table has and the service does not list. A service that lists only events of other
-    /// services passes those on, as another Quakes does; then their events are looked for.
+    /// Finds the service's events that the table has and the service does not list. If the service lists only events of other
+    /// services, as another Quakes does, the events of those services are checked instead.
     private func findSurplus(_ made: Instant) async throws {
         try await connection.execute(
             """
@@ -230,14 +230,14 @@ public struct Verification: Sendable {
         public var counts = ImportCounts()
         /// How many findings remain after the repair.
         public var left = 0
-        /// The first codes of these.
+        /// The codes of the first few findings that remain.
         public var codes: [String] = []
     }
 
     private static let namedCodes = 20
 
-    /// Imports and settles the windows that have findings. Each window is one transaction, which also replaces events of which
-    /// the table has a later version than the service. The brake counts these events, too.
+    /// Imports and settles the windows that have findings. Each window is one transaction. It also replaces events that the table
+    /// has in a later version than the service, and the brake counts these, too.
     ///
     /// An answer without any event repairs nothing, unless the service also counted no events in the window.
     ///

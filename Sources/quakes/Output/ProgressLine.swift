@@ -34,7 +34,7 @@ struct ProgressState {
     var name: String
     /// Such as `1200 events`.
     var amount: String
-    /// How many of them there have been so far. `resumedAt` is how many of these came before the task was resumed.
+    /// The number of items so far. `resumedAt` is the number of items that were done before the task was resumed.
     var count: Int
     var resumedAt = 0
     /// How much is done, from 0 to 1; nil if the total is unknown.
@@ -45,7 +45,7 @@ struct ProgressState {
         let seconds = elapsed / .seconds(1)
         var parts = [amount]
         if seconds > 0 { parts.append("\(Int(Double(count - resumedAt) / seconds))/s") }
-        // At most 99%, because what was read last still has to be imported.
+        // At most 99%, because the bytes that were read last still have to be imported.
         if let fraction = fraction.map({ min($0, 0.99) }) {
             parts.insert("\(Int(fraction * 100))%", at: 0)
             let done = fraction * Double(count - resumedAt) / Double(max(1, count))

@@ -39,7 +39,7 @@ enum StandardOutput {
                 STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if written < 0 {
                 if errno == EINTR { continue }
-                // A reader that has seen enough, such as head, is not an error. A full disk is.
+                // It is not an error if the reader of a pipe, such as head, stops reading. A full disk is an error.
                 if errno == EPIPE { exit(128 + SIGPIPE) }
                 fail()
             }

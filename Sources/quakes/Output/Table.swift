@@ -10,8 +10,8 @@ struct TableColumn {
     var priority = 0
     /// Whether its cells may be shortened, with "…" at the end, when there is too little room.
     var flexible = false
-    /// The width, in terminal cells, beyond which a text no longer widens its column. Otherwise one text of a megabyte would make
-    /// every line as wide.
+    /// The greatest width, in terminal cells, to which a text can widen its column. Without this limit, one text of a megabyte
+    /// would make every line a megabyte wide.
     var widest = 120
     /// How a title or a text is wrapped or shortened if it is too wide for a terminal.
     var breaking = Breaking.none
@@ -67,11 +67,11 @@ struct TableCell {
 struct Table {
     let columns: [TableColumn]
     private let terminal: Terminal
-    /// The rows that came before the layout is decided.
+    /// The rows that are kept until the layout is decided.
     private var first: [[TableCell]] = []
     private var layout: TableLayout?
 
-    /// How many rows decide the layout.
+    /// The number of rows from which the layout is decided.
     static let screenful = 50
 
     init(columns: [TableColumn], at terminal: Terminal) {
@@ -113,7 +113,7 @@ struct Table {
         return header(layout) + first.map { lines($0, layout) }.joined()
     }
 
-    /// The width that each column needs for the first rows, if `title` gives the width that its title needs.
+    /// The width that each column needs for its title and for the first rows. `title` returns the width of a column's title.
     private func widths(_ title: (TableColumn) -> Int) -> [Int] {
         columns.indices.map { index in
             let title = title(columns[index])

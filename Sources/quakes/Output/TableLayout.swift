@@ -1,4 +1,4 @@
-/// Which columns of a table are shown, and how wide every column is.
+/// The columns of a table that are shown, and the width of every column.
 struct TableLayout {
     var shown: [Int]
     var widths: [Int]

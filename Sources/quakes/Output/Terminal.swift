@@ -1,6 +1,6 @@
 import Glibc
 
-/// What standard output or standard error can show.
+/// The abilities of the terminal, if any, that standard output or standard error writes to.
 struct Terminal: Equatable, Sendable {
     /// The width in cells; nil for a pipe or a file, for which nothing is shortened.
     var width: Int?

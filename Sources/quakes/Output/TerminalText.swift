@@ -18,7 +18,7 @@ func terminalWidth(of text: String) -> Int {
     isPlain(text) ? text.utf8.count : text.reduce(0) { $0 + terminalWidth(of: $1) }
 }
 
-/// Whether every byte is a printable ASCII character, which takes one cell. Most texts are.
+/// Whether every byte is a printable ASCII character, which takes one cell. This is true for most texts.
 private func isPlain(_ text: String) -> Bool {
     text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
 }

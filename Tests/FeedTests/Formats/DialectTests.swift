@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("GeoNet's revisions are versions of one event, and one without a time is rejected")
+    @Test("GeoNet's revisions are versions of one event, and a revision without a time is rejected")
     func geonet() throws {
         let feature = { (members: String) in
             """

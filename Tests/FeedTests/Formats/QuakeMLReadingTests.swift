@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "Without a preference, the first origin is used, and the magnitude that names it, or else the first one"
+        "Without a preference, the first origin is used, with the magnitude that names it, or else the first magnitude"
     )
     func notPreferred() throws {
         let origins = Self.origin("one") + Self.origin("two", depth: "1000")
@@ -111,7 +111,7 @@ import Testing
         #expect(try one(Self.event(origins)).magnitude == nil)
     }
 
-    @Test("Both namespaces are accepted, and also none, and times without a Z are UTC")
+    @Test("Both namespaces and documents without one are accepted, and times without a Z are UTC")
     func namespaces() throws {
         for (namespace, bed) in [
             ("1.2", "http://quakeml.org/xmlns/bed/1.2"), ("1.0", "http://quakeml.org/xmlns/quakeml/1.0"),

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "Headers are spelt differently by each service, and mean the same",
+        "Each service spells the headers differently, with the same meaning",
         arguments: [
             header, header.replacing("Depth/km", with: "Depth/Km"), String(header.dropFirst()),
             header.replacing("|", with: " | "), "# " + header.dropFirst().replacing("|", with: "\t|  "),
@@ -270,7 +270,7 @@ import Testing
         #expect(try Self.quakes(Self.header, Self.ncedc).count == 1)
     }
 
-    @Test("Text that ends within a row is cut off; a last line without a line end may be")
+    @Test("Text that ends within a row is cut off; text that ends without a line end counts as incomplete")
     func cutOff() throws {
         let document = Array("\(Self.header)\n\(Self.gfz)\n\(Self.gfz)".utf8)
         for count in (Self.header.utf8.count + Self.gfz.utf8.count + 2)...document.count {

@@ -58,7 +58,9 @@ import Testing
         }
     }
 
-    @Test("An event with more than 1 MiB to keep is rejected alone; another may have any number of picks")
+    @Test(
+        "An event with more than 1 MiB to keep is rejected alone; other events may have any number of picks"
+    )
     func largeEvents() throws {
         let origin =
             "<origin publicID=\"smi:local/o\"><time><value>2026-01-01T00:00:00</value></time><latitude><value>1</value></latitude><longitude><value>2</value></longitude></origin>"

@@ -27,7 +27,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "A query starts at the beginning of time, because the USGS defaults to 30 days; one for deletions has no type"
+        "A query has an early start time, because the USGS defaults to 30 days; a query for deletions has no type"
     )
     func urls() {
         var question = EventService.Question(updatedAfter: Instant("2026-11-24T05:30:00.123Z"))
@@ -61,7 +61,7 @@ struct EventServiceTests {
     // MARK: Counts
 
     @Test(
-        "A count is a short answer, so the rest of a long one is not awaited",
+        "A count is a short answer, so a long answer is not read to its end",
         arguments: [(" 17\n", 17), (#"{"count": 17, "maxAllowed": 20000}"#, 17), ("many", nil), ("", nil)])
     func count(_ text: String, _ count: Int?) async throws {
         let long = Array((text + String(repeating: " ", count: 2000)).utf8)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Spelling")
 struct SpellingTests {
     @Test(
-        "A misspelt word suggests the word that was probably meant, and any other word suggests none",
+        "For a misspelt word, the word that was probably meant is suggested; for any other word, none is",
         arguments: [
             ("all_dya", "all_day"), ("al_day", "all_day"), ("all_dayy", "all_day"), ("all-hour", "all_hour"),
             ("ALL_WEEK", "all_week"), ("2.5_mont", "2.5_month"), ("nosuch", nil), ("a", nil), ("", nil),
@@ -16,7 +16,9 @@ struct SpellingTests {
         #expect(closestSpelling(of: word, among: FeedSource.summaryFeeds) == meant)
     }
 
-    @Test("Two swapped neighbours are one mistake, like an insertion, a removal or a replacement")
+    @Test(
+        "Two adjacent letters in the wrong order are one mistake, like an insertion, a removal or a replacement"
+    )
     func distances() {
         #expect(
             closestSpelling(of: "abcd", among: ["badc"]) == nil, "two mistakes are too many for four letters")

@@ -58,7 +58,9 @@ struct ChangesEarthquakeTests {
         }
     }
 
-    @Test("When an earthquake is split, its rows come without one; a deleted row comes once, as deleted")
+    @Test(
+        "When an earthquake is split, its rows come without an earthquake; a deleted row comes once, as deleted"
+    )
     func parted() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()

@@ -37,7 +37,9 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("Without a request for Server-Sent Events, the same comes as the lines that quakes follow writes")
+    @Test(
+        "Without a request for Server-Sent Events, the same changes come as lines, as quakes follow writes them"
+    )
     func lines() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

@@ -165,7 +165,7 @@ struct ChangesResumeTests {
     /// database   stops                                  starts, gets a change
     /// client             is told so, asks for the health                 gets the change
     @Test(
-        "A live client is told once that the database is away, and the server's health reports it immediately"
+        "A live client gets one message that the database is away, and the server's health reports it immediately"
     )
     func away() async throws {
         let server = try await TemporaryServer.start()

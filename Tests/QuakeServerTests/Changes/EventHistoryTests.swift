@@ -81,7 +81,7 @@ struct EventHistoryTests {
         }
     }
 
-    @Test("A client that was just told of a change is never told that the event is unchanged")
+    @Test("A client that has just received a change of an event never gets a 304 for the event's history")
     func justTold() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(1).document)

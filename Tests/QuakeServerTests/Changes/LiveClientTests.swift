@@ -72,7 +72,7 @@ struct LiveClientTests {
         }
     }
 
-    @Test("A pass that is too large to be kept comes from the history")
+    @Test("A pass that is too large to be kept is read from the history")
     func largePass() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(300).document)

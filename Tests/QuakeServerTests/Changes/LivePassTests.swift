@@ -32,7 +32,7 @@ struct LivePassTests {
         #expect(asked == ["a1", "a2", "a3", "b1"] + (1...10).map { "c\($0)" })
     }
 
-    @Test("A pass that was read without filters leaves filtered clients to the history")
+    @Test("If a pass was read without filters, filtered clients get its changes from the history")
     func withoutQuakes() throws {
         let pass = LivePass(0, ChangeLines(), nil, from: Self.position, to: Self.position)
         let filter = ChangeFilter(key: ExactText("a"), selection: QuakeSelection())

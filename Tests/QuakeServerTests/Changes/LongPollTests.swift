@@ -69,7 +69,7 @@ struct LongPollTests {
 
     /// The oracle is a query with the same parameters, as of the position's token.
     @Test(
-        "Poll by poll, a client has the result of the query, even while rows are written, from any start"
+        "After each poll, a client has the result of the query, even while rows are written, wherever it started"
     )
     func oracle() async throws {
         try await server.withDatabase { database in

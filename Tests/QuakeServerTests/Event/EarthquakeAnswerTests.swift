@@ -132,7 +132,7 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("GeoJSON names, on request, the earthquake that an event describes with other events")
+    @Test("On request, GeoJSON names the earthquake that an event and other events describe")
     func named() async throws {
         try await withSite { _, site in
             let answer = try await site.get("/fdsnws/event/1/query?format=geojson&includeearthquake=true")

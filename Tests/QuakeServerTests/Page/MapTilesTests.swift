@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The map's tiles")
 struct MapTilesTests {
-    @Test("Are carried by the executable, and their charts name each of them", arguments: TileMap.kinds)
+    @Test("Are embedded in the executable, and their charts list each of them", arguments: TileMap.kinds)
     func charts(kind: String) throws {
         let source = projectFile("Sources/QuakeServer/Page/Tiles/\(kind).txt")
         #expect(MapTiles.sources["\(kind).txt"] == Array(try Data(contentsOf: source)))
@@ -25,7 +25,7 @@ struct MapTilesTests {
         }
     }
 
-    @Test("Hold rings of land that are closed, and cover what land covers")
+    @Test("Have closed rings, which cover the area of the earth's land")
     func area() throws {
         let map = try TileMap("coast")
         #expect(map.tiles.values.joined().allSatisfy { $0.count > 3 && $0.first == $0.last })
@@ -39,7 +39,7 @@ struct MapTilesTests {
         #expect((146e6...149e6).contains(land), "\(land)")
     }
 
-    @Test("Meet without a seam: where land ends at the edge of a tile, the next goes on with it")
+    @Test("Meet without a seam: land that reaches the edge of a tile continues in the next tile")
     func seams() throws {
         let map = try TileMap("coast")
         var meetings = 0
@@ -85,7 +85,9 @@ struct MapTilesTests {
         }
     }
 
-    @Test("Are served at the addresses of the page's version, compressed, and once and for all")
+    @Test(
+        "Are served at addresses with the page's version, compressed, and with permission to cache them for ever"
+    )
     func serving() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in

@@ -14,7 +14,7 @@ struct PageTests {
 
     /// Runs in parts, so that several browsers work in parallel.
     @Test(
-        "Keeps its promises in a real browser",
+        "Works as documented in a real browser",
         .enabled(if: Chromium.axe != nil, "Chromium or axe-core is not here, and cannot be installed"),
         arguments: 1...4)
     func browser(part: Int) async throws {
@@ -159,7 +159,7 @@ struct PageTests {
         }
     }
 
-    @Test("The periods that the catalogue holds are served to all clients")
+    @Test("The periods for which the catalogue is complete are served to all clients")
     func coverage() async throws {
         try await TestServer.shared.withDatabase { database in
             _ = try await database.query(
@@ -219,7 +219,7 @@ struct PageTests {
         }
     }
 
-    @Test("Preloads each module that it begins with, and has no script or style in its markup")
+    @Test("Preloads each module that it starts with, and has no script or style in its markup")
     func markup() async throws {
         let begun = try modules(importedFrom: "main.js")
         #expect(begun.count > 25)

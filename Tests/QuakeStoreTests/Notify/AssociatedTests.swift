@@ -6,12 +6,12 @@ import Testing
 
 @testable import QuakeStore
 
-@Suite("What is told of an earthquake that several agencies report")
+@Suite("Messages about an earthquake that several agencies report")
 struct AssociatedTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("It is told once, with all agencies, whichever rows come together or later")
+    @Test("An earthquake is reported once, with all agencies, whether their rows come together or later")
     func once() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -48,7 +48,7 @@ struct AssociatedTests {
     /// importer:   commits a row
     /// notifier:                 waits ──────────────── tells once
     /// associator:                       joins it
-    @Test("It waits for the association of new rows, for a moment")
+    @Test("The notifier waits for a moment for the association of new rows")
     func waits() async throws {
         try await server.withDatabase { database in
             let (receivers, log) = (Receivers(), RecordedLog())

@@ -11,7 +11,7 @@ struct NotifierTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("Earthquakes that exist at the first start are not told; later changes are told once")
+    @Test("Earthquakes that exist at the first start are not reported; later changes are reported once")
     func once() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -39,7 +39,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("An earthquake that continues under another code is not told again")
+    @Test("An earthquake that continues under another code is not reported again")
     func renamed() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -63,7 +63,7 @@ struct NotifierTests {
     }
 
     /// The position, the ledger and the messages are written in one transaction.
-    @Test("A decision that fails leaves nothing behind, and is made again")
+    @Test("A decision that fails leaves nothing behind, and is repeated")
     func failure() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -86,7 +86,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("If the history was pruned in between, nothing is missed and nothing is told twice")
+    @Test("If the history was pruned in between, nothing is missed and nothing is reported twice")
     func pruned() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -111,7 +111,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A table that was altered tells nothing, unless a row has changed by enough")
+    @Test("Altering the table causes no messages, unless a row has changed by enough")
     func altered() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -136,7 +136,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A restored backup tells again only what came after it, under the same ids")
+    @Test("After a backup is restored, only later changes are reported again, under the same ids")
     func restored() async throws {
         try await server.withDatabase { database in
             let (receivers, again) = (Receivers(), Receivers())
@@ -155,7 +155,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("Changed rules tell nothing old, and call nothing off")
+    @Test("A change of the rules reports nothing old, and calls nothing off")
     func changedRules() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -171,7 +171,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("After five messages, a receiver waits for a digest, which arrives when it is due")
+    @Test("After five messages, further earthquakes wait for a digest, which is sent when it is due")
     func digest() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -191,7 +191,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("Rows about what was seen, told and delivered are deleted after their time")
+    @Test("Rows about seen and reported earthquakes and about deliveries are deleted after their time")
     func forgotten() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -213,7 +213,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("Nulls and line breaks that were written in SQL are told as unknown, or not at all")
+    @Test("Nulls and line breaks that were written in SQL cause neither errors nor wrong messages")
     func strangeValues() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()

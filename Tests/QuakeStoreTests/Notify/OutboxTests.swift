@@ -219,7 +219,9 @@ struct NotifyServiceTests {
         }
     }
 
-    @Test("A pass of many rows tells the right number of earthquakes, and remembers only the recent rows")
+    @Test(
+        "For a pass of many rows, the right number of earthquakes is reported, and only recent rows are remembered"
+    )
     func large() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()

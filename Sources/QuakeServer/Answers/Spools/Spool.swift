@@ -6,7 +6,8 @@ import Synchronization
 /// A buffer between a database session that writes bytes and clients that read them, each at its own speed.
 ///
 /// The last piece is in memory. Earlier pieces are in a temporary file without a name while a reader may still need them, so the
-/// session is free as soon as the database is done. Once all readers have left, writing fails.
+/// session is free as soon as the database has sent all rows, even if readers are slow. Once all readers have left, writing
+/// fails.
 ///
 /// No code waits for the disk or for the quota while it holds the lock, because that would block the few threads that send all
 /// answers.
@@ -39,7 +40,7 @@ final class Spool: Sendable {
         func wakeAll() { for place in readers.values { place.news.wake() } }
     }
 
-    /// A reader's position, and how to reach its client.
+    /// A reader's position, and the ways to wake the reader or to close its client's connection.
     private struct Place {
         var offset = 0
         var isPoked = false
@@ -114,7 +115,7 @@ final class Spool: Sendable {
 
     // MARK: Slow clients
 
-    /// How long no reader has taken any bytes. nil if there are no readers, or if a reader has taken all bytes so far and waits
+    /// The time since a reader last took bytes. nil if there are no readers, or if a reader has taken all bytes so far and waits
     /// for the database.
     func standstill(_ now: ContinuousClock.Instant) -> Duration? {
         state.withLock { state in
@@ -125,7 +126,7 @@ final class Spool: Sendable {
 
     /// Disconnects all clients that read this spool.
     ///
-    /// - Returns: how many clients were disconnected.
+    /// - Returns: the number of disconnected clients.
     func drop() -> Int {
         let readers = state.withLock { $0.readers }
         for (id, place) in readers {

@@ -4,8 +4,8 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// A pass that is read from the database for all clients that need it, each at its own pace. It is given up when the last of them
-/// has left.
+/// A pass that is read from the database once, for all clients that need it. Each client receives it at its own pace. The reading
+/// stops when the last client has left.
 final class CatchUp: ReaderView {
     let start: ChangesRequest.Start
     let form: StreamForm

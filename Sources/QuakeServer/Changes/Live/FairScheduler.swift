@@ -29,7 +29,7 @@ final class FairScheduler<Group: Hashable, Taker>: Sendable {
     }
 
     /// An event loop does not serve its sockets while a task is ready. So the remaining turns are scheduled for a moment later,
-    /// by when the loop should have served the sockets of others.
+    /// to let the loop serve the sockets of others first.
     private func takeTurns() {
         let end = NIODeadline.now() + Self.time
         while let taker = waiting.value.takers.popFirst() {

@@ -53,7 +53,7 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// Counts a client until `leave` is called.
     ///
-    /// - Throws: `Refusal` 503 if the server is ending, or if too many clients follow the changes.
+    /// - Throws: `Refusal` 503 if the server is shutting down, or if too many clients follow the changes.
     func enter(_ form: StreamForm) throws {
         try state.withLock { state in
             guard !state.ring.isEnding else { throw Refusal.unavailable("The server is ending.") }
@@ -81,7 +81,7 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Ends all streams. A client that has got a part of a pass still gets the rest of it.
+    /// Ends all streams. A client that has received a part of a pass still receives the rest.
     func end() {
         state.withLock { $0.ring.isEnding = true }
         wake { $0.goOn($1) }
@@ -107,9 +107,10 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Waits until something may be new here. Returns at once if `isThere` finds it in the current passes.
+    /// Waits until there may be a new pass, or a new result of the filter. Returns at once if `isThere` returns true for the
+    /// current passes, or if the server is shutting down.
     ///
-    /// - Parameter news: ends the wait. Others can also wake it, such as a timer.
+    /// - Parameter news: the signal that ends the wait. Other code, such as a timer, can wake it, too.
     func wait(_ news: Signal, _ filter: ChangeFilter?, unless isThere: (LiveRing) -> Bool) async {
         let id = state.withLock { state -> Int? in
             guard !state.ring.isEnding, !isThere(state.ring) else { return nil }
@@ -125,8 +126,8 @@ final class LiveChanges: ReaderView, Sendable {
     // MARK: Filters
 
     /// The changes of a pass that a filter selects. If they are not known yet, the filter is applied in the background, and the
-    /// clients with this filter are woken when that is done. An address may have as many filters applied to a pass as it may have
-    /// streams.
+    /// clients with this filter are woken when that is done. For each pass, the number of filters per address has the same limit
+    /// as the number of streams per address.
     func selected(
         by filter: ChangeFilter, of pass: LivePass, for rateLimitKey: ClientAddress?
     ) -> LivePass.Selected {
@@ -220,7 +221,7 @@ final class LiveChanges: ReaderView, Sendable {
         wake { $0.goOn($1) }
     }
 
-    /// Continues at another position without the changes in between. Clients read those from the history.
+    /// Continues at another position without the changes in between. Clients read the skipped changes from the history.
     private func skip(to position: Position, _ signature: String) {
         let hasClients = state.withLock { state in
             state.ring.clear()
@@ -234,7 +235,7 @@ final class LiveChanges: ReaderView, Sendable {
         if hasClients { wake { $0.restart($1) } }
     }
 
-    /// Whether the clients have been told that the database is unreachable.
+    /// Whether the clients have been sent the message that the database is unreachable.
     var isAway: Bool { state.withLock { $0.isAway } }
 
     /// Notes that the database has answered, and drops old passes.
@@ -245,7 +246,7 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Tells the clients, once for each outage, that the database is unreachable.
+    /// Sends the clients the message that the database is unreachable, once for each outage.
     func tellOfOutage() {
         let isFirst = state.withLock { state in
             defer { state.isAway = true }

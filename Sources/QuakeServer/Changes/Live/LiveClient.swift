@@ -152,8 +152,8 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         if now - lastWrite >= heartbeatTime { writeBetweenPasses(heartbeat, now) }
     }
 
-    /// Tells the client that the database is unreachable. A client in the middle of a pass is not told, because it still gets
-    /// data, and asks for the server's health by itself.
+    /// Sends the client the message that the database is unreachable. A client in the middle of a pass gets no message: it still
+    /// receives data, and checks the server's health itself.
     func tellOfOutage() { writeBetweenPasses(outage, .now()) }
 
     private func writeBetweenPasses(_ bytes: ByteBuffer, _ now: NIODeadline) {

@@ -2,8 +2,7 @@ import Feed
 import QuakeStore
 import Synchronization
 
-/// One pass of the process's follower, kept for all clients: the lines of its changes, and for each filter which of them it
-/// selects.
+/// One pass of the process's follower, kept for all clients: the lines of its changes, and the changes that each filter selects.
 final class LivePass: Sendable {
     let number: Int
     let start: Position
@@ -15,9 +14,9 @@ final class LivePass: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// What each filter selects, by the filter's key.
+        /// The changes that each filter selects, by the filter's key.
         var selected: [ExactText: Selected] = [:]
-        /// How many of the filters each address was the first to ask for.
+        /// For each address, the number of filters that it was the first to request.
         var counts: [ClientAddress: Int] = [:]
         var size = 0
     }
@@ -45,7 +44,7 @@ final class LivePass: Sendable {
     ///
     /// - Parameters:
     ///   - rateLimitKey: the address that asks; nil for clients without limits per address.
-    ///   - limit: how many filters one address may have applied.
+    ///   - limit: the greatest number of filters that are applied for one address.
     ///   - apply: called if the filter is new to this pass. It must only schedule `apply(_:)` on another thread, because that may
     ///     take long.
     func selected(
@@ -78,7 +77,7 @@ final class LivePass: Sendable {
     /// Writes a part of the pass: whole lines, about 32 KiB in total.
     ///
     /// - Parameters:
-    ///   - selected: what the form's filter selects; nil for a form without a filter.
+    ///   - selected: the changes that the form's filter selects; nil for a form without a filter.
     ///   - line: the first line to write.
     /// - Returns: the bytes, and the line to continue with. The line is nil once the bytes end with the pass's position, which
     ///   comes last.
@@ -104,7 +103,7 @@ struct ChangeLines: Sendable {
 
     var count: Int { ends.count }
 
-    /// - Parameter line: begins with the token, as all lines of a pass do.
+    /// - Parameter line: a change in JSON. It begins with the token, as all lines of a pass do.
     mutating func append(_ line: UnsafeRawBufferPointer) {
         let digits = line.dropFirst(#"{"token":"#.utf8.count).prefix { $0 != UInt8(ascii: ",") }
         bytes.append(contentsOf: line)

@@ -19,7 +19,7 @@ struct LiveRing {
         passes.indices.contains(number - first) ? passes[number - first] : nil
     }
 
-    /// The position of a start from which a client can continue here; nil if there is none.
+    /// The position from which a client with this start can continue in the live passes; nil if it cannot.
     func position(of start: ChangesRequest.Start) -> Position? {
         switch start {
         case .now: position
@@ -30,7 +30,7 @@ struct LiveRing {
         }
     }
 
-    /// Where in the passes a client at this position continues; nil if it has to read from the history first.
+    /// The place in the passes where a client at this position continues; nil if the client has to read from the history first.
     ///
     /// - Parameters:
     ///   - signature: the table's signature when the client got its rows.

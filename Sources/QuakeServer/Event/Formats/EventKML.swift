@@ -26,7 +26,7 @@ struct EventKML: EventEncoder {
         case age, depth
     }
 
-    /// The icon is one that KML programs already have.
+    /// The icon is a standard one that KML programs already have.
     func head(of count: Int) -> String {
         let icon =
             "<IconStyle><Icon><href>http://maps.google.com/mapfiles/kml/shapes/shaded_dot.png</href></Icon></IconStyle>"

@@ -4,8 +4,8 @@ import QuakeStore
 
 /// Events in the text format of the FDSN standard: 14 columns separated by vertical bars.
 ///
-/// The table has one network for each event, the preferred one. It fills the columns for author, catalogue and contributor. The
-/// magnitude of a merged earthquake may come from another network.
+/// The table has one network for each event, the preferred one. This network fills the columns for author, catalogue and
+/// contributor. The magnitude of a merged earthquake may come from another network.
 struct EventText: EventEncoder {
     var needsGroup = false
 

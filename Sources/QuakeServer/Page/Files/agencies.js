@@ -1,4 +1,4 @@
-// The agencies whose events these are: what they are called, and the terms of their data.
+// The agencies that publish the shown events: their names, and the terms of their data.
 
 import { all, byId, element, outwards } from "./dom.js";
 import { file } from "./service.js";
@@ -7,12 +7,12 @@ import { file } from "./service.js";
 
 /** @type {Map<string, Agency>} The known agencies, by the networks of their events. */
 const known = new Map();
-/** @type {Map<string, string>} How they are written, by name. */
+/** @type {Map<string, string>} The labels of the agencies, by name. */
 const labels = new Map();
-/** @type {Map<string, string>} What they are called, by the hosts of their services. */
+/** @type {Map<string, string>} The labels of the agencies, by the hosts of their services. */
 const services = new Map();
 
-/** Reads the list of agencies that the server knows; the first of several that have a network is the one. */
+/** Reads the server's list of agencies. If several agencies have the same network, the first one counts. */
 export async function load() {
   learn(JSON.parse(await file("agencies.json")));
 }
@@ -26,29 +26,29 @@ export function learn(agencies) {
   }
 }
 
-/** Networks that are in no list, such as those of the synthetic feed: they are told apart by `net` only. */
+/** The common name of the agencies whose networks are not in the list, such as that of the synthetic feed. */
 const others = "other networks";
 
 /**
- * The name of the agency of an event, such as `gfz`. If it is in no list, the beginning of the code tells it, as in
- * `bgs:2026abcd`.
+ * The name of an event's agency, such as `gfz`. If the network is not in the list, but the code has a prefix, as `bgs:2026abcd`
+ * has, then the network's name is the agency's.
  */
 export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includes(":") ? net : others);
 
-/** The same of a network that reports an earthquake with others. @param {string} net */
+/** The name of a network's agency; the network's name if it is not in the list. @param {string} net */
 export const agencyOfNetwork = (net) => known.get(net)?.name ?? net;
 
 /** The networks of the agency with this name. @param {string} name @returns {string[]} */
 export const networksOf = (name) => [...known.values()].find((each) => each.name === name)?.networks ?? [name];
 
-/** What people call it, such as `GFZ`. */
+/** An agency's name for people, such as `GFZ`. */
 export const label = (name) => labels.get(name) ?? (name === others ? name : name.toUpperCase());
 
-/** All that is known of the agency of an event. @returns {Agency | null} */
+/** The list's entry for the agency of an event; null if there is none. @returns {Agency | null} */
 export const agency = ({ net }) => known.get(net) ?? null;
 
 /**
- * The agencies of these events: those that are known in their order, then others by name.
+ * The names of the agencies of these events: first those in the list, in its order, then the others by name.
  *
  * @param {Iterable<{ net: string, code: string }>} quakes
  */
@@ -59,11 +59,11 @@ export function present(quakes) {
   return [...order, ...[...found].sort()];
 }
 
-/** Where the terms of an agency's data are: the address of a page, or that of a DOI. */
+/** The address of the terms of an agency's data: that of a page or of a DOI. */
 export const termsAddress = ({ terms }) => terms?.replace(/^doi:/, "https://doi.org/") ?? null;
 
 /**
- * What sentence() of coverage.js needs to know of the agencies with these names.
+ * What sentence() of coverage.js needs to know about the agencies with these names.
  *
  * @param {string[]} names
  */
@@ -78,7 +78,7 @@ export function publishers(names) {
 
 let shown = null;
 
-/** Says whose data are shown, and on which terms; and offers colours by agency and the agencies, if there are several. */
+/** Names the agencies of the shown data, with their terms. If there are several, offers a choice of them, and their colours. */
 export function showAgencies(names, color, chosen) {
   for (const option of all("[name=color] [value=agency]")) {
     option.hidden = option.disabled = names.length < 2 && color !== "agency";

@@ -1,11 +1,11 @@
-// Which events cause alerts. Pure: notify.js shows them. `quakes notify` decides by the same table of cases
-// (Tests/AlertsTests/Cases/alerts.json).
+// Decides which events cause alerts, without side effects; notify.js shows the alerts. The tests of `quakes notify` use the same
+// table of cases (Tests/AlertsTests/Cases/alerts.json).
 
 import { distance, fromRow, isAmong } from "./quake.js";
 
-/** An event that is older is history: a backfill brings many of them. */
+/** The maximum age of an event. A backfill brings many older ones, which are history. */
 const newest = 24 * 3_600_000;
-/** Clocks differ. An origin that is further ahead is an error. */
+/** Clocks differ, so an origin time may be this far in the future. If it is further ahead, it is an error. */
 const ahead = 5 * 60_000;
 const remembered = 7 * 24 * 3_600_000;
 
@@ -14,7 +14,7 @@ const remembered = 7 * 24 * 3_600_000;
 /** @type {Wish} */
 export const usual = { on: false, magnitude: 5, near: false, latitude: 0, longitude: 0, radius: 500, sound: true };
 
-/** What was kept in the browser. Another version may have kept other things: what is unknown here, or of another kind, does not count. */
+/** Reads the wish that the browser stores. Another version may have written it, so unknown names and other types are ignored. */
 export function readWish(text) {
   const kept = parsed(text);
   const known = Object.entries(kept).filter(([name, value]) =>
@@ -31,7 +31,7 @@ function parsed(text) {
   }
 }
 
-/** Which codes were told, and when: [code, milliseconds]. Those of more than a week ago are forgotten. */
+/** The codes that were alerted to, with the times of the alerts in milliseconds. Entries older than a week are dropped. */
 export function readTold(text, now) {
   const kept = Object.entries(parsed(text)).filter(([, time]) => typeof time === "number" && now - time < remembered);
   return new Map(/** @type {[string, number][]} */ (kept));
@@ -39,7 +39,7 @@ export function readTold(text, now) {
 
 export const writeTold = (told) => JSON.stringify(Object.fromEntries(told));
 
-/** The parameters of /changes that select what may be told. */
+/** The parameters of /changes that select the events that may cause an alert. */
 export function selection({ magnitude, near, latitude, longitude, radius }, now) {
   const query = new URLSearchParams({ minmagnitude: String(magnitude) });
   query.set("starttime", new Date(Math.floor((now - newest) / 3_600_000) * 3_600_000).toISOString().slice(0, -1));
@@ -58,17 +58,17 @@ const matches = (quake, wish, now) =>
 const exercises = new Set(["scenario", "exercise", "training", "test", "drill"]);
 const words = (text) => (text ?? "").toLowerCase().split(/\P{L}+/u).filter(Boolean);
 
-/** Whether it is a test, an exercise or a scenario: by its products, its type, its status, or the first word of its place. */
+/** Whether an event is a test, an exercise or a scenario, by its products, type or status, or the first word of its place. */
 const isExercise = ({ type, types, status, place }) =>
   (types ?? []).some((each) => each === "scenario" || each.endsWith("-scenario"))
   || [...words(type), ...words(status), ...words(place).slice(0, 1)].some((word) => exercises.has(word));
 
 /**
- * The events of a pass that cause an alert, the largest first: those that match now and did not before, and were never alerted
- * to, also not under another code. What was deleted, and does not continue under another code, is forgotten: it is news when it
- * comes back.
+ * The events of a pass that cause an alert, the largest first. They match the wish now and did not match it before the pass, and
+ * there was no alert for any of their codes. If an event is deleted and does not continue under another code, its alert is
+ * forgotten: the event causes an alert again when it returns.
  *
- * @param {Map<string, number>} told which were alerted to; loses those that were deleted
+ * @param {Map<string, number>} told the codes that were alerted to; the codes of deleted events are removed
  */
 export function crossing(changes, wish, told, now) {
   const byKey = new Map();
@@ -82,14 +82,14 @@ export function crossing(changes, wish, told, now) {
     if (operation === "delete" || !row) continue;
     const quake = fromRow(row);
     if (!matches(quake, wish, now) || isAmong(quake, told)) continue;
-    // Back to how it was before the pass; null if it was not there.
+    // The event as it was before the pass; null if it did not exist.
     const before = each.reduceRight((state, change) => (change.operation === "insert" || !state ? null : { ...state, ...change.before }), row);
     if (!before || !matches(fromRow(before), wish, now)) found.push(quake);
   }
   return found.sort(byMagnitude);
 }
 
-/** After a fresh start, the changes are unknown: events count that were revised since `heard`. */
+/** The events that cause an alert after a fresh start. Their changes are unknown, so each event updated after `heard` counts. */
 export const since = (quakes, heard, wish, told, now) =>
   quakes.filter((quake) => quake.updated > heard && matches(quake, wish, now) && !isAmong(quake, told)).sort(byMagnitude);
 

@@ -6,12 +6,12 @@
  * A symmetric tensor by its rows; the largest element is 1 or -1.
  * @typedef {[Vector, Vector, Vector]} Moment
  *
- * In degrees.
+ * The angles of a plane in degrees.
  * @typedef {{ strike: number, dip: number, rake: number }} Plane
  */
 
 const radians = Math.PI / 180;
-/** Smaller moments are rounding errors. */
+/** Smaller moments count as rounding errors. */
 const noise = 1e-9;
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -129,7 +129,7 @@ export function axesOf(moment) {
  * The kind of faulting, by how steep the principal axes are (Frohlich and Apperson 1992, https://doi.org/10.1029/91TC02888).
  *
  * @param {Moment} moment
- * @returns {"normal" | "reverse" | "strike-slip" | "oblique" | "explosion" | "implosion"} the last two without any shear
+ * @returns {"normal" | "reverse" | "strike-slip" | "oblique" | "explosion" | "implosion"} the last two if there is no shear
  */
 export function faulting(moment) {
   const [t, b, p] = axesOf(moment);
@@ -178,7 +178,7 @@ function projected([north, east, down]) {
 
 /**
  * The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the
- * rim, as those of a horizontal plane, count as downward.
+ * rim, such as those of a horizontal plane, count as downward.
  *
  * @param {Vector[]} cone
  * @param {Vector} axis
@@ -203,7 +203,7 @@ function rimBetween(a, b) {
   return [north / length, east / length, 0];
 }
 
-/** Points on the rim between two others: the short way, or between opposite points the way on the side of the axis. */
+/** Points on the rim between two others, along the shorter arc; between opposite points, along the arc on the axis's side. */
 function alongRim(a, b, axis) {
   const start = Math.atan2(a[1], a[0]);
   let turn = Math.atan2(b[1], b[0]) - start;

@@ -1,20 +1,20 @@
-// The earthquakes that were selected, and what has happened to them since.
+// The selected earthquakes, and what has happened to them since they were loaded.
 
 import { differences, fromRow } from "./quake.js";
 
 export class Catalogue {
-  /** @type {Map<string, any>} By code. What was withdrawn stays until its mark is cleared. */
+  /** @type {Map<string, any>} The events by code. A withdrawn event stays until its mark is cleared. */
   quakes = new Map();
-  /** @type {Map<string, any>} By code: { kind: "new" | "revised" | "withdrawn" | "left", changes, reason }. */
+  /** @type {Map<string, any>} The marks by code: { kind: "new" | "revised" | "withdrawn" | "left", changes, reason }. */
   marks = new Map();
 
-  /** Forgets everything, and takes these. */
+  /** Replaces all events with these, without marks. */
   replace(quakes) {
     this.quakes = new Map(quakes.map((quake) => [quake.code, quake]));
     this.marks.clear();
   }
 
-  /** Takes these, and marks in what they differ from those that are there. Returns the new ones. */
+  /** Replaces all events with these, and marks how they differ from the ones before. Returns the new events. */
   become(quakes) {
     this.clearMarks();
     const next = new Map(quakes.map((quake) => [quake.code, quake]));
@@ -24,9 +24,9 @@ export class Catalogue {
   }
 
   /**
-   * Takes the changes of a pass: of each event, the last one counts.
+   * Applies the changes of a pass. Only the last change of each event counts.
    *
-   * Returns the new ones, and what happened in words for people: [kind, quake].
+   * Returns the new events, and the news that a screen reader tells: [kind, quake].
    */
   apply(changes) {
     const added = [];
@@ -46,19 +46,19 @@ export class Catalogue {
     return { added, news };
   }
 
-  /** Takes an event as it is now, and returns its mark's kind; undefined if nothing that is shown has changed. */
+  /** Takes an event as it is now. Returns the kind of its mark; undefined if it is not marked again. */
   put(quake) {
     const known = this.quakes.get(quake.code);
     const mark = this.marks.get(quake.code);
     this.quakes.set(quake.code, quake);
     if (!known || mark?.kind === "withdrawn" || mark?.kind === "left") return this.#mark(quake.code, "new", []);
     const changes = differences(mark?.first ?? known, quake);
-    // What is new stays new when it is revised.
+    // A new event stays new when it is revised.
     if (mark?.kind === "new" || differences(known, quake).length === 0) return undefined;
     return this.#mark(quake.code, "revised", changes, null, mark?.first ?? known);
   }
 
-  /** Marks an event as withdrawn, or as one that left the selection when it was revised to `quake`. */
+  /** Marks an event as withdrawn, or, if a revision to `quake` took it out of the selection, as left. */
   remove(code, kind, reason, quake = null) {
     const known = this.quakes.get(code);
     if (!known || this.marks.get(code)?.kind === kind) return;
@@ -71,7 +71,7 @@ export class Catalogue {
     return kind;
   }
 
-  /** Forgets the marks, and the deleted events with them. */
+  /** Clears the marks, and removes the events that were withdrawn or left the selection. */
   clearMarks() {
     for (const [code, { kind }] of this.marks) {
       if (kind === "withdrawn" || kind === "left") this.quakes.delete(code);
@@ -79,13 +79,13 @@ export class Catalogue {
     this.marks.clear();
   }
 
-  /** Whether the event is in the catalogue still. */
+  /** Whether the event is still in the catalogue. */
   has(code) {
     const kind = this.marks.get(code)?.kind;
     return this.quakes.has(code) && kind !== "withdrawn" && kind !== "left";
   }
 
-  /** Forgets events from before a moment, and returns whether there were any. */
+  /** Removes the events before a moment. Returns whether there were any. */
   age(start) {
     const before = this.quakes.size;
     for (const [code, quake] of this.quakes) {

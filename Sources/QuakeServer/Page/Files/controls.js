@@ -1,10 +1,10 @@
-// The fields that choose what is shown, and what they show of the settings.
+// The fields that show the settings and change them.
 
 import { all, byId, element } from "./dom.js";
 import { loadPlaces, placeName, placeNamed } from "./earth.js";
 import * as wishes from "./settings.js";
 
-/** Offers the towns to those who type the name of one. */
+/** Suggests the names of towns while the user types one. */
 export async function offerTowns() {
   const box = byId("towns");
   if (box.children.length > 0) return;
@@ -33,7 +33,7 @@ export class Controls {
     });
   }
 
-  /** Shows the settings. What is being typed stays. */
+  /** Shows the settings. A field in which the user is typing stays unchanged. */
   show(settings) {
     if (settings === this.#settings) return;
     this.#settings = settings;
@@ -43,7 +43,7 @@ export class Controls {
     byId("range").hidden = settings.period !== "range";
   }
 
-  /** A town's name moves the map there. */
+  /** Moves the map to the town if the text is a town's name. */
   async #searched(text) {
     const town = placeNamed(await loadPlaces(), text);
     if (town) this.#handlers.chosen({ map: wishes.around(town) });

@@ -1,4 +1,5 @@
-// Which of the selected periods, magnitudes and regions the catalogue holds whole. Where it does not, no earthquake means nothing.
+// Tells for which of the selected periods, magnitudes and regions the catalogue is complete. Elsewhere, an empty list does not
+// mean that there were no earthquakes.
 
 import * as format from "./format.js";
 
@@ -7,7 +8,7 @@ import * as format from "./format.js";
  * @property {string} [service] the host of the service that published the events
  * @property {number} from milliseconds, like `until`
  * @property {number} until
- * @property {number | null} magnitude held from this one on; null for all
+ * @property {number | null} magnitude the smallest magnitude that is held; null if all are
  * @property {[number, number, number, number] | null} box south, west, north, east; null for the whole earth
  */
 
@@ -17,7 +18,7 @@ import * as format from "./format.js";
 const earth = { north: 90, south: -90, west: null, east: null };
 
 /**
- * Whether a box has all of a region.
+ * Whether a box contains the whole region.
  *
  * @param {[number, number, number, number]} box
  * @param {Region} region
@@ -32,14 +33,14 @@ function contains([south, west, north, east], region) {
 }
 
 /**
- * The stretches that are not held whole: { from, until, magnitude }. Such a stretch is held from a magnitude on, or not at all,
- * which is infinity. The rule is that of the plots' shade (Charts/Coverage.swift).
+ * The gaps, in which the catalogue is incomplete: { from, until, magnitude }. A gap has only the earthquakes from `magnitude` on;
+ * infinity means that none are held for certain. Charts/Coverage.swift shades plots by the same rule.
  *
  * @param {Held[]} held
  * @param {number} from
  * @param {number} until
- * @param {number | null} least only what is as large matters
- * @param {Region} region only what is there matters
+ * @param {number | null} least the smallest selected magnitude; null if all are selected
+ * @param {Region} region the selected region
  */
 export function gaps(held, from, until, least, region = earth) {
   const known = held.filter(({ box }) => box == null || contains(box, region));
@@ -62,19 +63,20 @@ const most = 2;
 
 /**
  * @typedef {object} Publishers
- * @property {(service: string) => string} nameOf what the agency of a service is called
- * @property {string[]} listed those whose events are listed and whose service is known
- * @property {boolean} areOthers whether there are events of further ones
+ * @property {(service: string) => string} nameOf gives the name of the agency that runs a service
+ * @property {string[]} listed the names of the agencies with listed events and a known service
+ * @property {boolean} areOthers whether events of agencies without a known service are listed
  */
 
 /** @type {Publishers} */
 const unknown = { nameOf: (service) => service, listed: [], areOthers: false };
 
-/** @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More `tail`: a gap at the end that is no longer than
- *   this is only the time until the next document comes */
+/** @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More A gap at the end that is
+ *   not longer than `tail` does not count, because the next document will fill it. */
 
 /**
- * What is held of a selection: whole, from a magnitude on or in part, each with its words, or nothing of it; null if that is not known.
+ * How much of a selection is held: the whole (perhaps only from a magnitude on), a part, or nothing. `words` continue a sentence
+ * about that. Null if the period is empty.
  *
  * @param {Held[]} held
  * @param {[number | null, number | null]} window from, until; open where they are null
@@ -107,9 +109,9 @@ function extent(held, [from, until], { now, tail, minmag, zone }, region) {
 }
 
 /**
- * What is held of a selection, in sentences that name the agencies, unless there is one only; empty if that is not known.
+ * Tells how much of a selection is held, in sentences that name the agencies if there are several; empty if that is not known.
  *
- * @param {Held[] | null} held null as long as it is not known
+ * @param {Held[] | null} held null until it is known
  * @param {[number | null, number | null]} window from, until; open where they are null
  * @param {More} more
  * @param {Region} [region]
@@ -121,7 +123,7 @@ export function sentence(held, window, more, region, publishers = unknown) {
   const services = [...new Set(held.map(({ service }) => service))];
   const names = new Set([...services.map(nameOf), ...listed]);
   const areMany = names.size > 1 || (areOthers && listed.length > 0);
-  // The server does not say whose events they are.
+  // The server does not name the service of some periods, so their agencies are unknown.
   if (areMany && services.includes(undefined)) return "";
   const told = services
     .map((service) => ({ name: nameOf(service), ...extent(held.filter((each) => each.service === service), window, more, region) }))

@@ -1,4 +1,4 @@
-// An event's summary, and its story: every revision that history has kept.
+// Shows an event: its summary, and its story, which has every revision that the history keeps.
 
 import { agency, agencyOf, label, termsAddress } from "./agencies.js";
 import { definitions, element, foreign, outwards } from "./dom.js";
@@ -17,9 +17,9 @@ export class Detail {
 
   /**
    * - handlers.closed()
-   * - handlers.asOf(milliseconds): show the catalogue as it was then
-   * - handlers.chosen(code): show another event
-   * - handlers.found(quake): its story tells what it is, since it is not among the selected ones
+   * - handlers.asOf(milliseconds): the user wants to see the catalogue as it was at this moment
+   * - handlers.chosen(code): the user chose another event
+   * - handlers.found(quake): the event is not among the selected ones, but its story has it
    */
   constructor(box, handlers) {
     this.#box = box;
@@ -39,11 +39,11 @@ export class Detail {
   }
 
   /**
-   * Shows an event, as of a past { asof, begin }: a moment, null for now, and when history begins. `quake` is null if it is not among
-   * the selected ones: its story then tells what it is, or was.
+   * Shows an event as it was at the moment `asof`, or as it is if that is null. `begin` is when the history begins. If the event
+   * is not among the selected ones, `quake` is null, and the event's story supplies its values.
    *
-   * The heading takes the focus if `isChosen`, or if the focus was on what is replaced. What is shown already stays as it is,
-   * a selection of text in it too; only the age is updated.
+   * The heading takes the focus if `isChosen`, or if the replaced elements had it. If nothing has changed except the age, only
+   * the age is updated, so that a selection of text stays.
    */
   show(code, quake, mark, settings, now, { asof, begin }, isChosen) {
     const { zone, units } = settings;
@@ -69,7 +69,7 @@ export class Detail {
     if (quake?.earthquake) this.#compare(quake, settings, asof, others);
   }
 
-  /** What each agency says of the earthquake, and how that differs from what is shown. */
+  /** Shows each agency's values for the earthquake, and how they differ from the shown ones. */
   async #compare(quake, { units }, asof, box) {
     const { signal } = this.#loading;
     const { length } = agenciesOf(quake);
@@ -204,18 +204,18 @@ export class Detail {
       element("span", "facts", format.time(moment, zone), source ? " · " : "", foreign(source)), changes, then);
   }
 
-  /** Why it was deleted; with a way to its new code, if it has one. */
+  /** The reason for a deletion. If the event has a new code, a button leads to it. */
   #reason(reason) {
     const code = /^superseded by (\S+)$/.exec(reason)?.[1];
     return code ? element("span", "", "Now listed as ", button(code, () => this.#handlers.chosen(code), "quiet")) : foreign(format.reason(reason));
   }
 }
 
-/** A depth; in miles with the kilometres that the agency gave. */
+/** A depth. If it is in miles, the agency's value in kilometres follows in brackets. */
 const deep = (value, units) =>
   `${format.depth(value, units)}${units === "mi" && value != null ? ` (${format.value("depth", Math.abs(value))})` : ""}`;
 
-/** What people felt and what may follow, for those values that there are: [label, text]. */
+/** What people felt and what may follow, as far as the event has values for it: [label, text]. */
 function effects({ tsunami, alert, felt, cdi, mmi }) {
   const told = [];
   if (cdi != null) told.push(["Felt", `${format.intensity(cdi)}${felt ? `, from ${format.count(felt, "report")}` : ""}`]);
@@ -235,7 +235,7 @@ const losses = {
 const statusWords = (status) =>
   ({ automatic: "not yet: these are a computer’s values", reviewed: "by a person", deleted: "deleted by the agency" })[status] ?? status;
 
-/** Whose event it is, with the terms of the agency's data. */
+/** The agency of an event, with a link to the terms of its data. */
 function agencyNode(quake) {
   const known = agency(quake);
   if (!known) return foreign(quake.net);
@@ -243,7 +243,7 @@ function agencyNode(quake) {
   return element("span", "", link, known.licence ? ` (${known.licence})` : null);
 }
 
-/** Who made a change: the author, and the run of the import. */
+/** The author of a change, and the import that made it. */
 function authorWords({ author, context }) {
   const run = /^run (\d+)$/.exec(context ?? "")?.[1];
   if (run) return `import ${run}${author && author !== "quakes" ? ` by ${author}` : ""}`;
@@ -278,7 +278,7 @@ function button(words, pressed, className = "") {
   return made;
 }
 
-/** The heading, which can have the focus: with it, a screen reader begins to read the event. */
+/** The heading. It can take the focus, so that a screen reader starts reading the event there. */
 function heading(...children) {
   const made = element("h2", "", ...children);
   made.id = "detail-title";

@@ -1,4 +1,4 @@
-// Making elements. Texts become text nodes: nothing here reads markup.
+// Makes elements. Texts become text nodes, so markup in a text has no effect.
 
 /** @returns {any} */
 export const byId = (id) => document.getElementById(id);
@@ -6,20 +6,20 @@ export const byId = (id) => document.getElementById(id);
 /** @returns {any[]} */
 export const all = (selector) => [...document.querySelectorAll(selector)];
 
-/** Whether the page is in a frame of another site, which has no room for wishes. */
+/** Whether the page is in a frame of another site. The frame shows only the map and the list. */
 export const isEmbedded = () => document.documentElement.classList.contains("embed");
 
-/** Whether it is in a frame that has not been clicked yet: the wheel and fingers then scroll the page around it. */
+/** Whether the page is in a frame that is not in use. The wheel and fingers then scroll the page around the frame. */
 export const isIdle = () => isEmbedded() && !document.documentElement.classList.contains("in-use");
 
-/** Notes when the frame is used, by a click or the keyboard, and when the page around it is used again. */
+/** Notes when the user enters the frame with a click or the keyboard, and when they return to the page around it. */
 export function watchUse() {
   const use = (isInUse) => document.documentElement.classList.toggle("in-use", isInUse);
   for (const name of ["click", "keydown"]) addEventListener(name, () => use(true), { capture: true });
   addEventListener("blur", () => use(false));
 }
 
-/** An element with a class, and children that are nodes or texts. Null ones are left out. */
+/** An element with a class, and children that are nodes or texts. Null children are left out. */
 export function element(name, className, ...children) {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -27,12 +27,12 @@ export function element(name, className, ...children) {
   return made;
 }
 
-/** Changes a text only where it is another one, so that a selection of it stays. */
+/** Sets a text only if it is different, so that a selection in an unchanged text stays. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** A text from a feed. `bdi` keeps marks for the direction of writing in it from reordering what stands around it. */
+/** A text from a feed. Because of `bdi`, marks for the direction of writing in the text cannot reorder other texts around it. */
 export const foreign = (text) => element("bdi", "", text);
 
 /** A list of labels with texts, or with arrays of nodes and texts. */
@@ -44,7 +44,7 @@ export function definitions(rows) {
   return list;
 }
 
-/** A function that runs `body` at the next frame, once, however often it is called until then. */
+/** A function that runs `body` at the next frame. Several calls before that frame run it once. */
 export function atNextFrame(body) {
   let isWaiting = false;
   return () => {
@@ -57,7 +57,7 @@ export function atNextFrame(body) {
   };
 }
 
-/** A link to a page elsewhere; null unless it is http or https. */
+/** A link to a page of another site; null if the address is neither http nor https. */
 export function outwards(address, label) {
   let url;
   try { url = new URL(address); } catch { return null; }

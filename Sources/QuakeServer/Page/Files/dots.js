@@ -1,4 +1,4 @@
-// The earthquakes on the map: dots, diamonds for what is none, and rings around those that are new, revised or chosen.
+// Draws the events on the map: dots for earthquakes, diamonds for other events, and rings around new, revised and chosen events.
 
 import * as projection from "./projection.js";
 import { isOther } from "./quake.js";
@@ -8,23 +8,23 @@ const pulseTime = 4000;
 
 /**
  * @typedef {object} Shown
- * @property {any[]} quakes the first at the bottom
+ * @property {any[]} quakes in drawing order: the first is at the bottom
  * @property {Map<string, any>} marks
  * @property {import("./scale.js").Colouring} colouring
  * @property {number} now
- * @property {string | null} selected a code
+ * @property {string | null} selected the code of the chosen event
  * @property {string | null} visited the code of the event that the keyboard is on
  * @property {import("./format.js").Units} units
  */
 
 export class Dots {
-  /** The colours of all that the map shows. */
+  /** All colours of the map. */
   palette;
   #sprites = new Map();
-  /** By code: when its pulse began. */
+  /** When the pulse of each event began, by code. */
   #pulses = new Map();
 
-  /** The colours are others, or there are more pixels. */
+  /** Call this when the colours or the number of pixels have changed. */
   recolor(colouring) {
     this.palette = palette(colouring);
     this.#sprites.clear();
@@ -36,18 +36,18 @@ export class Dots {
   }
 
   /**
-   * Paints the events. Returns whether one of them moves.
+   * Paints the events. Returns whether one of them pulses, so that another frame is needed.
    *
    * @param {Shown} shown
    */
   paint(context, time, { x: centre, y: middle, scale, width, height, ratio }, shown) {
-    // Also of events that are elsewhere, or hidden: nothing is drawn again for them.
+    // Ends old pulses of all events here, because events that are hidden or out of view are not drawn again.
     for (const [code, began] of this.#pulses) if (time - began >= pulseTime) this.#pulses.delete(code);
     const { quakes, marks, colouring, now, selected, visited } = shown;
     const marked = [];
     const dots = [];
     const seen = new Set();
-    // From the top down: of equal dots on one pixel only the uppermost is drawn, since drawing takes nearly all the time.
+    // From the top down: of equal dots on one pixel, only the uppermost is drawn, because drawing takes nearly all the time.
     for (let index = quakes.length - 1; index >= 0; index -= 1) {
       const quake = quakes[index];
       const y = height / 2 + (projection.y(quake.latitude) - middle) * scale;
@@ -93,7 +93,7 @@ export class Dots {
     context.globalAlpha = 0.78;
     context.fillStyle = number < 0 ? this.palette.unknown : this.palette.fills[number];
     context.fill();
-    // Small ones would be nothing but outline.
+    // A strong outline would hide the colour of small dots.
     context.globalAlpha = size > 4 ? 1 : 0.55;
     context.lineWidth = 1;
     context.strokeStyle = this.palette.outline;

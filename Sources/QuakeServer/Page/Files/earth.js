@@ -1,15 +1,15 @@
-// Land, sea, borders, plate boundaries, towns and the grid.
+// Paints land, sea, borders, plate boundaries, towns and the grid.
 
 import { kilometres } from "./format.js";
 import * as projection from "./projection.js";
 import { folded } from "./quake.js";
 import { file } from "./service.js";
 
-/** From this scale on, the coast of the whole world is more than a pixel off. */
+/** From this scale on, the coasts of the world map are wrong by more than a pixel. */
 export const closeUp = 256 * 2 ** 6;
 
 /**
- * What the earth is made of, as far as it is loaded.
+ * The parts of the map that are loaded.
  *
  * @typedef {object} Base
  * @property {Path2D} land
@@ -28,7 +28,7 @@ export const loadPlaces = () => (loading ??= file("places.txt").then(places));
 
 export const placeName = ({ name, country }) => `${name}, ${country}`;
 
-/** The largest town of a name, with or without its country; null if there is none. @param {Place[]} all */
+/** The largest town with this name, which may include the country; null if there is none. @param {Place[]} all */
 export function placeNamed(all, text) {
   const wanted = folded(text.trim());
   return all.find((place) => folded(place.name) === wanted || folded(placeName(place)) === wanted) ?? null;
@@ -43,9 +43,9 @@ function places(text) {
 }
 
 /**
- * Paints the earth: once, where it is narrower than the canvas.
+ * Paints the earth, only once if it is narrower than the canvas.
  *
- * view: { x, y, scale, width, height, ratio }, its centre and size; colors: those of palette()
+ * view: { x, y, scale, width, height, ratio }, its centre and size; colors: the result of palette()
  */
 export function paintEarth(context, base, view, colors) {
   const { x, y, scale, width, height, ratio } = view;
@@ -57,7 +57,7 @@ export function paintEarth(context, base, view, colors) {
   context.fillStyle = colors.sea;
   context.fill();
   paintGrid(context, view, top, colors);
-  // Rings go on beyond the date line: one copy more on either side covers that.
+  // Rings continue beyond the date line, so one more copy is painted on either side.
   const first = Math.floor(x - width / scale / 2) - 1;
   const last = Math.floor(x + width / scale / 2) + 1;
   const paint = (path, stroke, pixels, fill = null) => {
@@ -103,7 +103,7 @@ function paintGrid(context, { x, scale, width, height }, top, colors) {
   context.stroke();
 }
 
-/** Paints the names of those towns that the zoom has room for, the largest first. */
+/** Paints the names of the towns that have room at this zoom, the largest first. */
 export function paintPlaces(context, all, { x, y, scale, width, height }, colors) {
   const zoom = Math.log2(scale / 256) + 0.6;
   const taken = [];
@@ -131,7 +131,7 @@ export function paintPlaces(context, all, { x, y, scale, width, height }, colors
   }
 }
 
-/** A bar that says how long a distance is, at the bottom left. */
+/** Paints a scale bar at the bottom left. */
 export function paintScaleBar(context, { y, scale, width, height }, colors, units) {
   const [far, length] = projection.scaleBar(projection.latitude(y), scale, 110, kilometres[units]);
   const bottom = height - 10;

@@ -1,10 +1,10 @@
-// Numbers and times for people.
+// Formats numbers and times for people.
 
 import { columns } from "./quake.js";
 
 /** @typedef {"km" | "mi"} Units of length */
 
-/** Where distances are in miles: the United States, the United Kingdom, Liberia and Myanmar. */
+/** The countries where distances are in miles: the United States, the United Kingdom, Liberia and Myanmar. */
 const inMiles = ["US", "GB", "LR", "MM"];
 
 /** The units of a locale, such as `en-US`. @param {string | undefined} locale @returns {Units} */
@@ -16,7 +16,7 @@ export function unitsOf(locale) {
   }
 }
 
-/** How many kilometres a unit has. */
+/** The length of each unit, in kilometres. */
 export const kilometres = { km: 1, mi: 1.609344 };
 
 /** @type {Intl.DateTimeFormatOptions} */
@@ -32,7 +32,7 @@ function maker(zone, withSeconds) {
   return makers[key];
 }
 
-/** Such as `2026-11-21 09:00:00`, and ` UTC` or nothing after it. */
+/** Such as `2026-11-21 09:00:00 UTC`; without ` UTC` if the zone is this device's. */
 export function time(milliseconds, zone, withSeconds = true) {
   if (milliseconds == null || Number.isNaN(milliseconds)) return "unknown";
   return maker(zone, withSeconds).format(milliseconds) + (zone === "utc" ? " UTC" : "");
@@ -56,11 +56,11 @@ export function ago(milliseconds, now) {
   return days < 365 ? `${days} d ago` : `${Math.floor(days / 365)} y ago`;
 }
 
-/** With one decimal and a true minus; `?` for an unknown one. */
+/** A magnitude with one decimal and a true minus sign; `?` if it is unknown. */
 export const magnitude = (value) => (value == null ? "?" : value.toFixed(1).replace("-", "−"));
 
 /**
- * Such as `12.3 km deep`, or in short `12 km deep`. Mountains are above sea level, and so are some events in them.
+ * Such as `12.3 km deep`, or `12 km deep` if `isShort`. Some events in mountains are above sea level, so their depth is negative.
  *
  * @param {number | null} value in km
  * @param {Units} units
@@ -71,7 +71,7 @@ export function depth(value, units, isShort = false) {
   return `${trimmed(far, isShort && far >= 10 ? 0 : 1)} ${units} ${value < 0 ? "above sea level" : "deep"}`;
 }
 
-/** A place of a feed; in miles, if it begins with so many km, as in `136 km ESE of Petropavlovsk-Kamchatsky, Russia`. */
+/** A feed's place. A distance at its beginning, as in `136 km ESE of Petropavlovsk, Russia`, is converted to miles if needed. */
 export function place({ place, code }, units) {
   if (units === "km") return place ?? code;
   return (place ?? code).replace(/^(\d+(?:\.\d+)?) ?km (?=[NESW]{1,3} of )/, (_, far) => `${Math.max(1, Math.round(far / kilometres.mi))} mi `);
@@ -88,7 +88,7 @@ export function intensity(value) {
   return `${numerals[grade]}, ${strengths[grade]}`;
 }
 
-/** How far this device's clock is ahead of UTC at a moment, such as `UTC+5:30`. */
+/** The offset of this device's time zone from UTC at a moment, such as `UTC+5:30`. */
 export function offset(milliseconds) {
   const minutes = -new Date(milliseconds).getTimezoneOffset();
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
@@ -97,7 +97,7 @@ export function offset(milliseconds) {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Such as `06:38 UTC` today, `23 Nov 06:38 UTC` this year, else with the whole date. */
+/** Such as `06:38 UTC` for today, `23 Nov 06:38 UTC` for this year, and with the whole date for other years. */
 export function clock(milliseconds, now, zone) {
   const [then, today] = [milliseconds, now].map((each) => time(each, zone, false));
   if (then.slice(0, 10) === today.slice(0, 10)) return then.slice(11);
@@ -112,12 +112,12 @@ export function position(quake) {
 /** Such as `+2.1` or `−0.3`. */
 export const signed = (value) => `${value < 0 ? "" : "+"}${trimmed(value, 1)}`;
 
-/** How far something is, such as `14 km`. @param {number} value in km @param {Units} units */
+/** A distance, such as `14 km`. @param {number} value in km @param {Units} units */
 export const away = (value, units) => `${trimmed(value / kilometres[units], 0)} ${units}`;
 
 const trimmed = (value, digits) => String(Number(value.toFixed(digits))).replace("-", "−");
 
-/** What a column holds. */
+/** The value of a column, as text. */
 export function value(name, content, zone) {
   if (content == null || content === "") return "none";
   if (name === "time") return time(content, zone);
@@ -130,7 +130,7 @@ export function value(name, content, zone) {
   return trimmed(content, digits) + unit;
 }
 
-/** What a column is called. */
+/** The label of a column. */
 const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
 
 /** Such as `Magnitude 4.1 → 4.3`. */
@@ -141,7 +141,7 @@ export const change = ({ name, old, new: now }, zone) =>
 export const count = (number, one, many = `${one}s`) =>
   `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-/** `retracted by all_day` says little to who has not read the manual. */
+/** The reason for a change in plain words, because `retracted by all_day` is only clear to readers of the manual. */
 export function reason(text) {
   const [, verb, name] = /^(superseded|retracted|deleted) by (\S+)$/.exec(text) ?? [];
   if (verb === "superseded") return `Now listed as ${name}`;

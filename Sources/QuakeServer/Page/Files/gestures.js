@@ -1,21 +1,22 @@
-// How the map is moved and asked: by pointer, by touch, by wheel and by keys.
+// Recognises what users do on the map by pointer, touch, wheel and keys.
 
 const keys = {
   "+": "in", "=": "in", "-": "out", 0: "home", ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right",
 };
 const visits = { PageDown: 1, PageUp: -1, n: 1, p: -1 };
-/** As far as a finger slips that only taps, in pixels. */
+/** How far a finger may slip during a tap, in pixels. */
 const slip = 5;
 
 /**
- * Tells what people do on a canvas. A point is [x, y] on it, in pixels. `isIdle` says whether the wheel and fingers belong to the
- * page around.
+ * Reports what users do on a canvas. A point is [x, y] on the canvas, in pixels. `isIdle` tells whether the wheel and fingers
+ * scroll the page around the frame instead.
  *
  * - handlers.stepped(name): `in`, `out`, `home`, `up`, `left`, `right` or `down`
  * - handlers.zoomed(factor, point), handlers.panned(dx, dy)
- * - handlers.pointed(point): the pointer is there, and nothing is pressed; null when it has left
+ * - handlers.pointed(point): the pointer is at this point, and nothing is pressed; null when it has left
  * - handlers.clicked(point)
- * - handlers.visited(1 or -1): to the next event, or back; handlers.entered(): Enter was pressed there; handlers.left()
+ * - handlers.visited(1 or -1): a key for the next or the previous event was pressed; handlers.entered(): Enter was pressed on an
+ *   event; handlers.left()
  */
 export function listen(canvas, isIdle, handlers) {
   canvas.addEventListener("keydown", (event) => {
@@ -37,7 +38,7 @@ export function listen(canvas, isIdle, handlers) {
 }
 
 function listenToPointers(canvas, handlers) {
-  /** Those that are down, by id. */
+  /** The pointers that are down, by id. */
   const pointers = new Map();
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);

@@ -3,7 +3,7 @@
 import { agencyOf, agencyOfNetwork } from "./agencies.js";
 
 /**
- * What an event has as `earthquake` if it describes one together with others.
+ * The value of an event's `earthquake` if other events describe the same earthquake.
  *
  * @typedef {{ code: string, preferred: string, magnitude_from: string | null, networks: string[], members: string[] }} Group
  */
@@ -12,7 +12,7 @@ import { agencyOf, agencyOfNetwork } from "./agencies.js";
 export const agenciesOf = (quake) =>
   (quake.earthquake ? [...new Set(quake.earthquake.networks.map(agencyOfNetwork))].sort() : [agencyOf(quake)]);
 
-/** The events, by code, that are shown for what is held; with the marks that they have. */
+/** The events to show, one for each earthquake, and their marks, both by code. The arguments are those of the catalogue. */
 export function shown(quakes, marks) {
   /** @type {Map<string, any>} */
   const found = new Map();
@@ -28,8 +28,8 @@ export function shown(quakes, marks) {
 }
 
 /**
- * The code of the event that is shown for an event. null if its earthquake is not selected: that goes by its magnitude, and the
- * event that has it is not held.
+ * The code of the event that is shown for the earthquake of an event. It is null if the earthquake is not selected, because the
+ * event that supplies its magnitude is not in the catalogue.
  */
 export function shownCode({ code, earthquake }, quakes) {
   if (!earthquake) return code;
@@ -38,13 +38,16 @@ export function shownCode({ code, earthquake }, quakes) {
   return quakes.has(preferred) ? preferred : sized;
 }
 
-/** The events to show and to take the magnitude from. One of them may be deleted, and the groups may not know it yet. */
+/**
+ * The codes of the event to show and of the event that supplies the magnitude. One of them may be deleted before the group is
+ * updated; another event then takes its place.
+ */
 function chosen({ preferred, magnitude_from: from, members }) {
   const shown = members.includes(preferred) ? preferred : members[0];
   return [shown, members.includes(from) ? from : shown];
 }
 
-/** What was made of an event: the same object as long as nothing changes. */
+/** The results of `merged`, so that it returns the same object as long as nothing changes. */
 const made = new WeakMap();
 
 /** An event with the magnitude of its earthquake. */
@@ -59,6 +62,6 @@ function merged(quake, quakes) {
   return whole;
 }
 
-/** Whether another agency's event of the same earthquake was here before. */
+/** Whether the catalogue already had another agency's event of the same earthquake. */
 const wasKnown = ({ code, earthquake }, quakes, marks) =>
   earthquake?.members.some((other) => other !== code && quakes.has(other) && marks.get(other)?.kind !== "new") ?? false;

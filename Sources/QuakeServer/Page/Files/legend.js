@@ -1,4 +1,4 @@
-// What the colours, sizes and marks mean.
+// Explains the colours, sizes and marks.
 
 import { byId, element } from "./dom.js";
 import { colorClass, radius } from "./scale.js";

@@ -1,4 +1,4 @@
-// The list. It has elements only for the rows that can be seen, so that 20,000 rows are as fast as 20.
+// The list. It has elements only for the visible rows, so that 20,000 rows are as fast as 20.
 
 import { agencyOf, label } from "./agencies.js";
 import { element, foreign } from "./dom.js";
@@ -7,10 +7,10 @@ import { agenciesOf } from "./groups.js";
 import { isOther, typeLabel } from "./quake.js";
 import { colorClass, radius, weight } from "./scale.js";
 
-/** The height of a line of a row, and what is above and below them, in rem. */
+/** The height of a line of text, and the vertical padding of a row, in rem. */
 const line = 1.25;
 const padding = 0.875;
-/** On a list that is narrower, in rem, the facts may take two lines. */
+/** In a list that is narrower than this, in rem, the facts may take two lines. */
 const narrow = 24;
 const spare = 6;
 let made = 0;
@@ -23,10 +23,10 @@ export class QuakeList {
   #places = new Map();
   #context = {};
   #rows = new Map();
-  /** What each row shows. */
+  /** The content of each row. */
   #shown = new WeakMap();
   #active = null;
-  /** Where each row begins, in pixels, and where the last one ends. */
+  /** The top of each row, and the bottom of the last one, in pixels. */
   #tops = [0];
 
   /** - handlers.chosen(code): a row was clicked, or Enter pressed on it */
@@ -48,12 +48,12 @@ export class QuakeList {
   }
 
   /**
-   * Shows these, in this order.
+   * Shows these events, in this order.
    *
-   * context: { marks, zone, units, now, colouring, areMany, selected }; areMany: they are of several agencies
+   * context: { marks, zone, units, now, colouring, areMany, selected }; areMany: whether they are from several agencies
    */
   show(quakes, context) {
-    // What is read stays where it is while rows come and go above it.
+    // The first visible row stays in its place when rows above it are added or removed.
     const anchor = this.#box.scrollTop > 4 ? this.#quakes[this.#firstVisible]?.code : null;
     const before = this.#tops[this.#places.get(anchor)];
     this.#quakes = quakes;
@@ -79,7 +79,7 @@ export class QuakeList {
     this.#render();
   }
 
-  /** Puts the keyboard's place on an event's row, and brings it into view. */
+  /** Makes an event's row the active one for the keyboard, and brings it into view. */
   reveal(code) {
     if (this.#places.has(code)) this.#activate(code);
   }
@@ -88,7 +88,7 @@ export class QuakeList {
 
   get #firstVisible() { return Math.max(0, this.#at(this.#box.scrollTop)); }
 
-  /** The row at a height, or the last one. */
+  /** The index of the row at a height, or of the last row. */
   #at(height) {
     let [low, high] = [0, this.#quakes.length];
     while (low + 1 < high) {
@@ -215,10 +215,10 @@ function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/** How many lines of text a row has, on a list that is so many rem wide: the place, the facts, the badges and the mark. */
+/** The number of lines that the place, the facts, the badges and the mark need in a list of this width, in rem. */
 function lines(quake, mark, width, areMany) {
   const facts = width < narrow && areMany ? 2 : 1;
-  // As most of 20,000 rows are.
+  // A short cut, because most of the rows are like this.
   if (!mark && !quake.alert && !quake.tsunami && !quake.felt && !isOther(quake)) return 1 + facts;
   const room = width - 6.75;
   let [badgeLines, used] = [0, Infinity];
@@ -230,16 +230,16 @@ function lines(quake, mark, width, areMany) {
   return 1 + facts + badgeLines + (isBrief(mark) ? 0 : 1);
 }
 
-/** Who reports an event: an agency, or how many. */
+/** The agency that reports an event, or the number of agencies. */
 function agencyWords(quake) {
   const { length } = agenciesOf(quake);
   return length > 1 ? format.count(length, "agency", "agencies") : label(agencyOf(quake));
 }
 
-/** Whether a mark is at most one word. */
+/** Whether a mark needs no line: there is none, or a badge shows it. */
 const isBrief = (mark) => mark == null || mark.kind === "new";
 
-/** That an event is new, what it is, if not an earthquake, and what makes it matter to people: [look, words]. */
+/** An event's badges, [look, words]: that it is new, its type if it is not an earthquake, and its effects on people. */
 function badges(quake, mark) {
   const { alert, tsunami, felt } = quake;
   const kind = typeLabel(quake);
@@ -253,7 +253,7 @@ function badges(quake, mark) {
 
 const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
-/** What has happened to an event, in few words: its nodes. */
+/** Nodes that describe briefly what has happened to an event. */
 function markText({ kind, changes, reason }, zone) {
   const words = [element("strong", "", kinds[kind])];
   const told = changes.slice(0, 2).map((change) => format.change(change, zone));

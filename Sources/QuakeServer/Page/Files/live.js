@@ -1,17 +1,17 @@
-// The changes as they happen, by Server-Sent Events from /changes.
+// Receives changes as they happen, by Server-Sent Events from /changes.
 
 import { fromRow } from "./quake.js";
 import { root } from "./service.js";
 
 /**
- * Follows from a position on, until it is closed. Survives restarts of the server and cuts of the network: it resumes after
- * the last position that it has taken.
+ * Follows the changes after a position, until it is closed. After a restart of the server or a network failure, it resumes after
+ * the last position that it received.
  *
  * - handlers.opened(): the server has answered
- * - handlers.reached(position, changes): a pass is whole
- * - handlers.restarted(position, quakes): a fresh start, with all selected events
- * - handlers.cut(): the connection was lost; another one is being tried
- * - handlers.away(), if there is one: the server has lost its database
+ * - handlers.reached(position, changes): a pass of changes is complete
+ * - handlers.restarted(position, quakes): the stream has started over, with all selected events
+ * - handlers.cut(): the connection was lost; a new one is being tried
+ * - handlers.away() (optional): the server has lost its database
  */
 export class Live {
   #position;

@@ -1,47 +1,47 @@
-// What the page is doing, as a state machine: `step` takes a state and what has happened, and returns the next state and what is
-// to be done. It touches nothing else: main.js tells it what happens, the time included, and does what it says.
+// The page's state machine: `step` takes a state and an event, and returns the next state and the actions to take. It has no side
+// effects: main.js reports the events to it, with the time, and performs the actions.
 
 import * as wishes from "./settings.js";
 
 const retryTime = 3000;
-/** The server asks its database every 5 s: after twice that time, the database is away. */
+/** In seconds. The server asks its database every 5 s; after twice that time without an answer, the database counts as away. */
 const silence = 10;
-/** How often the server is asked how it is: by the page that is looked at, and by one in the background. */
+/** The interval of health checks, in ms: for a page in front, and for one in the background. */
 const checkTime = { front: 10_000, back: 20_000 };
 const frameTime = 300;
 const frames = 60;
-/** How long what is held stays good. The server looks once a minute. */
+/** How long the answer about completeness is used, in ms. The server updates it once a minute. */
 const surveyTime = 60_000;
 
 /**
  * @typedef {object} State
  * @property {wishes.Settings} settings
  * @property {number} now
- * @property {number} id of the newest load
- * @property {{ mark: boolean, began: number } | null} load what is being loaded; `mark` says to mark what changes by it
- * @property {string | null} shown which selection the catalogue is of; null if it is of none
+ * @property {number} id the number of the newest load
+ * @property {{ mark: boolean, began: number } | null} load the load in progress; if `mark` is true, its changes will be marked
+ * @property {string | null} shown the selection of the events in the catalogue; null if it has none
  * @property {{ kind: "contradiction" | "refused" | "pruned" | "unreachable", text: string | null } | null} trouble
- * @property {boolean} isLoaded whether the catalogue is what the server gave, and not empty for want of an answer
- * @property {boolean} isBare whether the server had no event at all, with any selection
+ * @property {boolean} isLoaded whether the catalogue has the server's answer; if not, it is empty because there was no answer
+ * @property {boolean} isBare whether the server had no event at all, in any selection
  * @property {"closed" | "opening" | "open" | "lost"} stream
  * @property {string | null} position the position after which the stream continues
- * @property {number | null} awaited the token that the stream has to have reached when the server is asked again
+ * @property {number | null} awaited the token that the stream must have reached by the next health check
  * @property {boolean} isReachable
  * @property {boolean} hasDatabase
- * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and how old it may be
+ * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and its maximum age
  * @property {number | null} historyBegin
- * @property {import("./coverage.js").Held[] | null} held what the catalogue holds whole; null as long as that is not known
- * @property {number} surveyed when that was asked for
+ * @property {import("./coverage.js").Held[] | null} held where the catalogue is complete; null until it is known
+ * @property {number} surveyed when `held` was last requested
  * @property {{ moment: number, pace: number, end: number } | null} play
- * @property {number} omitted how many of the selected events are not here, because the server gives no more at once
- * @property {number} since from when on changes are marked
- * @property {number} withheld how many of the page's files are refused, and asked for again
+ * @property {number} omitted the number of selected events that are missing, because the server limits the size of an answer
+ * @property {number} since the time from which changes are marked
+ * @property {number} withheld the number of the page's files that were refused and are requested again
  */
 
 /** @typedef {{ do: string, [name: string]: any }} Action */
 
 /**
- * The page has just been opened.
+ * The first state and actions of a page that has just been opened.
  *
  * @returns {[State, Action[]]}
  */
@@ -57,7 +57,7 @@ export function begin(settings, now) {
 }
 
 /**
- * What follows from an event: { is: its name, now, … }.
+ * Handles an event: { is: its name, now, … }. Returns the next state and the actions.
  *
  * @param {State} state
  * @param {{ is: string, [name: string]: any }} event
@@ -80,11 +80,11 @@ function handled(state, handler) {
 }
 
 const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
-/** Equal for settings that select the same events. */
+/** A text that is equal for settings that select the same events. */
 const selected = (settings) => JSON.stringify(selecting.map((name) => settings[name]));
 
 const handlers = {
-  /** The user chose `changes`. `how` is what becomes of the URL: push, replace or nothing. */
+  /** The user chose `changes`. `how` tells how the URL changes: push, replace or nothing. */
   chosen(state, act, { changes, how = "push", delay = 0 }) {
     const before = state.settings;
     if ("asof" in changes) pause(state, act);
@@ -103,7 +103,7 @@ const handlers = {
     follow(state, act, before, 0);
   },
 
-  /** The map shows something else. */
+  /** The map shows another part of the earth. */
   moved: (state, act, { view }) => {
     if (String(view) === String(state.settings.map)) return;
     state.settings = { ...state.settings, map: view };
@@ -144,11 +144,11 @@ const handlers = {
     if (state.play) stay(state, act);
     const refusal = { 400: "refused", 410: "pruned" }[status];
     state.trouble = refusal ? { kind: refusal, text: message } : { kind: "unreachable", text: status ? message : null };
-    // The shown events are of another selection, and must not be taken for this one.
+    // The shown events belong to another selection, and users must not mistake them for this one.
     if (refusal || state.shown !== selected(state.settings)) empty(state, act);
     if (refusal) return;
     wait(act, "retry", retryTime + chance * retryTime);
-    // It knows whether its database is away.
+    // The server's health tells whether its database is away.
     if (status === 503) act("ask", { times: 1 });
   },
 
@@ -162,33 +162,33 @@ const handlers = {
     if (state.stream !== "closed") state.stream = "lost";
   },
 
-  /** A pass of changes is whole, or there was none: the stream has come to a position. */
+  /** The stream has reached a position: after a complete pass of changes, or without changes. */
   reached: (state, act, { position, changes }) => {
     if (tokenOf(position) !== tokenOf(state.position)) state.isBare = false;
     state.position = position;
     if (changes.length > 0) act("apply", { changes });
   },
 
-  /** The stream started over, with all events. */
+  /** The stream has started over, with all selected events. */
   restarted: (state, act, { position, quakes }) => {
     state.position = position;
     state.omitted = 0;
     act("take", { quakes, mark: true, start: wishes.window(state.settings, state.now)[0] });
   },
 
-  // How the server is
+  // The server's health
 
   healthy(state, act, { answer, isInFront = true }) {
     const { status, token = null, services = [], history_begins_at: begins, seconds_since_database_answered: silent = 0 } = answer;
     const wasReachable = state.isReachable;
     state.isReachable = true;
-    // A server that is ending is not well either, but has its database.
+    // A server that is shutting down is not healthy either, but still has its database.
     state.hasDatabase = status !== "the database does not answer" && silent < silence;
     state.historyBegin = begins ? Date.parse(begins) : null;
     state.feed = lateness(services);
     const isBehind = state.stream === "open" && state.awaited != null && tokenOf(state.position) < state.awaited;
     state.awaited = token;
-    // A stream may die without a word, and an answer to another request does not show it.
+    // A stream may die without an error, and answers to other requests do not reveal that.
     if (state.stream !== "closed" && (!wasReachable || isBehind)) stream(state, act);
     else if (!wasReachable && !state.load && state.trouble?.kind === "unreachable") load(state, act);
     wait(act, "check", state.hasDatabase ? checkTime[isInFront ? "front" : "back"] : retryTime);
@@ -210,7 +210,7 @@ const handlers = {
     wait(act, "check", retryTime);
   },
 
-  /** The server refuses so many files of the page itself. */
+  /** The server refuses this number of the page's own files. */
   withheld: (state, _, { count }) => {
     state.withheld = count;
   },
@@ -232,7 +232,7 @@ const handlers = {
 
   // Playing
 
-  /** From `moment` on, or from the beginning, to now. The URL stays that of where it began. */
+  /** Plays from `moment`, or from the beginning if that is null, up to now. The URL does not change meanwhile. */
   played(state, act, { moment, begin: first, end }) {
     state.play = { moment: moment ?? first, pace: (end - first) / frames, end };
     state.settings = { ...state.settings, asof: Math.round(state.play.moment) };
@@ -244,7 +244,7 @@ const handlers = {
   },
 };
 
-/** What follows when the settings were others before. */
+/** Acts on a change of the settings from `before`. */
 function follow(state, act, before, delay) {
   if (selected(state.settings) !== selected(before)) {
     if (delay > 0) wait(act, "reload", delay);
@@ -311,12 +311,15 @@ function stay(state, act) {
   act("url", { how: "push", text: wishes.written(state.settings) });
 }
 
-/** Waits so many ms, or no longer if there are none. */
+/** Starts a wait of `time` ms; null cancels the wait. */
 const wait = (act, name, time) => act("wait", { name, time });
 
 const tokenOf = (position) => Number.parseInt(position ?? "", 10);
 
-/** The newest document, and how old it may become: a worker that asks once an hour is not late after 15 minutes. */
+/**
+ * When the newest document was made, and the age from which it is late: 15 minutes, or more if a worker requests documents less
+ * often.
+ */
 function lateness(services) {
   if (services.length === 0) return null;
   const newest = services

@@ -1,4 +1,4 @@
-// The shell around machine.js: tells it what happens, and does what it says.
+// The shell around machine.js: reports events to it, and performs its actions.
 
 import { load as loadAgencies } from "./agencies.js";
 import { Alerts } from "./notify.js";
@@ -29,7 +29,7 @@ let state;
 let loading = new AbortController();
 let live = null;
 const timers = new Map();
-/** Shows everything again, at the next frame. */
+/** Shows everything again at the next frame. */
 const refresh = atNextFrame(() => {
   controls.show(state.settings);
   view.show();
@@ -103,13 +103,13 @@ const perform = {
     try {
       tell({ is: "surveyed", held: await service.coverage() });
     } catch {
-      // What was known stays. If the server is away, its health says so.
+      // The last answer is kept. If the server is away, the health check reports that.
     }
   },
 
   take({ quakes, mark, start }) {
     if (mark) {
-      // What only grew too old is not withdrawn.
+      // Events that are only too old now must not be marked as withdrawn.
       if (start != null) catalogue.age(start);
       view.map.pulse(catalogue.become(quakes).map(({ code }) => code));
     } else catalogue.replace(quakes);
@@ -153,6 +153,6 @@ follow(begin(settings, Date.now()));
 if (!isEmbedded()) new Alerts({ centre: () => view.map.centre, units: () => state.settings.units, chosen: (event) => chosen({ event }) });
 service.onWithheld((count) => tell({ is: "withheld", count }));
 view.map.loadBase();
-// Without the list, agencies go by their networks' names.
+// Until the list is loaded, networks' names stand for the agencies.
 loadAgencies().then(() => view.changed()).then(refresh);
 if (settings.event) view.reveal(settings.event, settings.map == null, false);

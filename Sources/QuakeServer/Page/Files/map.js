@@ -11,11 +11,11 @@ import { file } from "./service.js";
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
 const flightTime = 500;
-/** How near an event is brought that was chosen elsewhere, when the map shows the whole earth. */
+/** The scale at which an event is shown that was chosen elsewhere while the map showed the whole earth. */
 const nearby = 256 * 2 ** 3;
 
 export class QuakeMap {
-  /** Degrees, rounded outwards: what the map shows. Longitudes are null when it shows all of them. */
+  /** The visible part of the earth in degrees, rounded outwards. The longitudes are null if all of them are visible. */
   bounds = null;
   /** Draws at the next frame. */
   draw = atNextFrame((time) => this.#paint(time));
@@ -33,10 +33,10 @@ export class QuakeMap {
   #calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   /**
-   * - handlers.moved(): it shows something else
+   * - handlers.moved(): the map shows another part of the earth
    * - handlers.chosen(code): an event was clicked, or Enter pressed on it
-   * - handlers.pointed(quake, at): the pointer is over an event at [x, y], or over none
-   * - handlers.visited(quake, at): the same by keyboard
+   * - handlers.pointed(quake, at): the pointer is over an event at [x, y], or over none (null)
+   * - handlers.visited(quake, at): the same for the keyboard
    */
   constructor(canvas, handlers) {
     this.#canvas = canvas;
@@ -52,14 +52,14 @@ export class QuakeMap {
     this.#resize();
   }
 
-  /** Loads the coastlines first, because there is no map without them, and then what makes it easier to read. */
+  /** Loads the coastlines first, because there is no map without them, and then the other parts. */
   async loadBase() {
     this.#take({ land: projection.path(await file("land.txt"), true) });
     const [borders, plates, places] = await Promise.all([file("borders.txt"), file("plates.txt"), loadPlaces()]);
     this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places });
   }
 
-  /** Loads what is shown close up. If that fails, it does so again later. */
+  /** Loads the code for tiles, which are shown close up. If that fails, it tries again later. */
   async #loadTiles() {
     this.#areTilesAsked = true;
     try {
@@ -78,12 +78,12 @@ export class QuakeMap {
     this.draw();
   }
 
-  /** The towns, as far as they are loaded. */
+  /** The towns; empty until they are loaded. */
   get places() { return this.#base.places ?? []; }
 
   // What it shows
 
-  /** The events, the first at the bottom. */
+  /** Shows these events. The first one is at the bottom. */
   show(quakes, marks, colouring, now, selected, units) {
     const isRecolored = colouring.key !== this.#shown.colouring.key;
     this.#shown = { ...this.#shown, quakes, marks, colouring, now, selected, units };
@@ -98,7 +98,7 @@ export class QuakeMap {
     this.draw();
   }
 
-  /** [latitude, longitude, zoom], or null when it shows the whole earth. */
+  /** [latitude, longitude, zoom], or null if the map shows the whole earth. */
   get view() {
     if (this.#isHome) return null;
     const { x, y, scale } = this.#view;
@@ -126,7 +126,7 @@ export class QuakeMap {
     };
   }
 
-  /** Whether an event is on the part that is shown. */
+  /** Whether an event is in the visible part of the earth. */
   shows({ latitude, longitude }) {
     const { north, south, west, east } = this.bounds;
     if (latitude > north || latitude < south) return false;
@@ -134,7 +134,7 @@ export class QuakeMap {
     return west <= east ? longitude >= west && longitude <= east : longitude >= west || longitude <= east;
   }
 
-  /** Brings an event that was chosen elsewhere near the middle, and near enough for its surroundings to be seen. */
+  /** Moves an event that was chosen elsewhere near the middle of the map. A map of the whole earth is also zoomed in. */
   reveal(quake) {
     const at = this.#places(quake).find((x) => x > this.#width * 0.2 && x < this.#width * 0.8);
     const top = this.#top(quake);
@@ -143,7 +143,7 @@ export class QuakeMap {
     this.#fly({ x: projection.x(quake.longitude), y: projection.y(quake.latitude), scale });
   }
 
-  /** Goes there, in half a second where motion is welcome. */
+  /** Moves the map there, in half a second, or at once if the user prefers less motion. */
   #fly(target) {
     if (this.#calm.matches) return this.#move(target);
     const start = { ...this.#view };
@@ -167,7 +167,7 @@ export class QuakeMap {
 
   get #width() { return this.#canvas.clientWidth || 1; }
   get #height() { return this.#canvas.clientHeight || 1; }
-  /** At home, the earth from 74° N to 65° S fits. */
+  /** The smallest scale, at which the earth fits from 74° N to 65° S. */
   get #least() { return Math.max(1, Math.min(this.#width, this.#height / 0.58)); }
 
   #move(view, isFlying = false) {
@@ -179,7 +179,7 @@ export class QuakeMap {
 
   #set({ x, y, scale }) {
     const bounded = Math.max(this.#least, Math.min(greatest, scale));
-    // No further than the poles.
+    // The map cannot move further than the poles.
     const half = Math.min(0.5, this.#height / bounded / 2);
     this.#view = { x: x - Math.floor(x), y: Math.max(half - 0.08, Math.min(1.08 - half, y)), scale: bounded };
     this.#setBounds();
@@ -212,7 +212,7 @@ export class QuakeMap {
     this.#move({ x: x - dx / scale, y: y - dy / scale, scale });
   }
 
-  /** `in`, `out`, `home`, `up`, `left`, `right` or `down`. */
+  /** Moves or zooms by a step: `in`, `out`, `home`, `up`, `left`, `right` or `down`. */
   step(name) {
     const far = 120;
     switch (name) {
@@ -256,7 +256,7 @@ export class QuakeMap {
     });
   }
 
-  /** Goes to the next event that the map shows, or back: the largest is the first. */
+  /** Goes to the next (1) or previous (-1) visible event. The order is by magnitude, the largest first. */
   #visit(direction) {
     const seen = this.#shown.quakes.filter((quake) => this.shows(quake))
       .sort((a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99) || b.time - a.time);
@@ -268,7 +268,7 @@ export class QuakeMap {
     this.draw();
   }
 
-  /** The event at a point; of several, the one on top. */
+  /** The event at a point; if there are several, the one on top. */
   #find(x, y) {
     const { quakes } = this.#shown;
     for (let index = quakes.length - 1; index >= 0; index -= 1) {
@@ -280,7 +280,7 @@ export class QuakeMap {
     return null;
   }
 
-  /** How far from the left an event is: nowhere if it is not in view. */
+  /** The horizontal positions of an event's dots; none if it is not in view. */
   #places(quake) {
     return projection.copies(
       projection.x(quake.longitude), this.#view.x, this.#view.scale, this.#width, radius(quake.magnitude));

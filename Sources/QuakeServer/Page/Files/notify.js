@@ -1,5 +1,5 @@
-// Alerts about new earthquakes, if switched on: with their own selection, independent of the page's. The wish stays in this
-// browser: a link never turns them on.
+// Alerts about new earthquakes, if the user switches them on. Their selection is independent of the page's. The browser stores
+// the wish, so a link never turns alerts on.
 
 import * as alerts from "./alerts.js";
 import { offerTowns } from "./controls.js";
@@ -14,7 +14,7 @@ import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
 const toldKey = "quakes.told";
-/** So many notifications at once; what is more is one. */
+/** The maximum number of notifications for single events at once. One more notification counts the rest. */
 const most = 3;
 
 export class Alerts {
@@ -31,7 +31,7 @@ export class Alerts {
   #sound = null;
 
   /**
-   * - handlers.centre(): the map's centre; handlers.units(): those of lengths
+   * - handlers.centre(): the map's centre; handlers.units(): the units of length
    * - handlers.chosen(code): an alert was clicked
    */
   constructor(handlers) {
@@ -39,7 +39,7 @@ export class Alerts {
     this.#fill();
     byId("open-notify").addEventListener("click", () => {
       this.#fill();
-      // It may have been refused since, in the browser's own settings.
+      // The user may have withdrawn the permission in the browser's settings.
       this.#note.textContent = this.#wish.on && !canShow() ? refused : "";
       this.#dialog.showModal();
       offerTowns();
@@ -49,7 +49,7 @@ export class Alerts {
     this.#town.addEventListener("input", () => this.#findTown());
     this.#town.addEventListener("change", () => (this.#note.textContent = this.#town.validationMessage));
     this.#form.elements.near.addEventListener("change", () => {
-      // 0°, 0° stands for a place that was not chosen yet.
+      // 0°, 0° means that no place was chosen yet.
       if (this.#wish.near && this.#wish.latitude === 0 && this.#wish.longitude === 0) this.#takePoint(handlers.centre());
     });
     byId("try-alert").addEventListener("click", async () => {
@@ -62,7 +62,7 @@ export class Alerts {
       this.#read();
     });
     this.#form.elements.on.addEventListener("change", () => this.#permit());
-    // Another tab has another wish now.
+    // Another tab has changed the wish.
     addEventListener("storage", ({ key }) => {
       if (key !== wishKey) return;
       this.#wish = alerts.readWish(stored(wishKey));
@@ -74,14 +74,14 @@ export class Alerts {
 
   // Watching
 
-  /** Follows what is asked for, once for all tabs where the browser can tell them apart. */
+  /** Follows the events that the wish selects. If the browser has locks, only one tab does so. */
   #watch() {
     clearTimeout(this.#starting);
     this.#live?.close();
     this.#live = null;
     delete byId("open-notify").dataset.watching;
     if (!this.#wish.on) return this.#turn.give();
-    // While the user types a number, each digit is a wish.
+    // Waits a moment, because each digit of a number that the user types changes the wish.
     this.#starting = setTimeout(() => this.#turn.take(() => this.#follow()), 400);
   }
 
@@ -103,7 +103,7 @@ export class Alerts {
     });
   }
 
-  /** Tells what `choose` finds among what other tabs and earlier visits have not told. */
+  /** Shows alerts for the events that `choose` finds. It gets the codes that other tabs and earlier visits have alerted to. */
   #tell(choose) {
     const now = Date.now();
     const told = alerts.readTold(stored(toldKey), now);
@@ -141,7 +141,7 @@ export class Alerts {
       else if (field.value !== "" && field.validity.valid) {
         const value = Number(field.value);
         if (name !== "radius") this.#wish[name] = value;
-        // What was not changed stays exactly what it was.
+        // A radius that the user has not changed keeps its exact value.
         else if (value !== Math.round(this.#wish.radius / kilometres[this.#units])) this.#wish.radius = value * kilometres[this.#units];
       }
     }
@@ -152,7 +152,7 @@ export class Alerts {
 
   #arrange() {
     byId("notify-place").hidden = !this.#wish.near;
-    // A field that is hidden can't be put right.
+    // The user could not correct an error in a hidden field.
     if (!this.#wish.near) this.#clearTown();
     byId("open-notify").classList.toggle("is-on", this.#wish.on);
     const how = canShow() ? "on" : this.#wish.sound ? "on, sound only" : "blocked by the browser";
@@ -165,7 +165,7 @@ export class Alerts {
     this.#read();
   }
 
-  /** Takes a place without a name. */
+  /** Sets the place to a point without a name. */
   #takePoint(point) {
     this.#clearTown();
     this.#takePlace(point);
@@ -176,11 +176,11 @@ export class Alerts {
     this.#town.setCustomValidity("");
   }
 
-  /** Takes the town of this name. As long as there is none, the form is not done. */
+  /** Sets the place to the town with this name. The form is invalid as long as there is none. */
   async #findTown() {
     const text = this.#town.value.trim();
     const all = await loadPlaces().catch(() => null);
-    // The user has typed on.
+    // The user has changed the text in the meantime.
     if (this.#town.value.trim() !== text) return;
     const town = all && placeNamed(all, text);
     this.#town.setCustomValidity(text === "" || town ? "" : unknownTown(text, all));
@@ -207,7 +207,7 @@ export class Alerts {
 
   // Showing
 
-  /** Asks the browser, which only allows it after a click. */
+  /** Asks for permission to show alerts. Browsers allow this only after a click. */
   async #permit() {
     if (!("Notification" in window) || !window.isSecureContext) {
       this.#note.textContent = "This browser shows alerts only on pages with HTTPS; here, there is only the sound.";
@@ -218,7 +218,7 @@ export class Alerts {
     this.#arrange();
   }
 
-  /** Each event has its own notification: a later one with the same `tag` would take its place. */
+  /** Shows an alert. It replaces an earlier one with the same `tag`, so each event has its own tag. */
   #alert(title, text, tag) {
     if (this.#wish.sound) this.#beep();
     if (!canShow()) return;
@@ -229,7 +229,7 @@ export class Alerts {
         if (tag !== "try" && tag !== "more") this.#handlers.chosen(tag);
       };
     } catch {
-      // Some phones only show those of service workers.
+      // Some phones only show notifications of service workers.
     }
   }
 
@@ -259,7 +259,7 @@ const refused = "The browser does not show alerts of this page, only the sound i
 const unknownTown = (text, all) =>
   all ? `No town is known as “${text}”. Choose one of the list, or give a latitude and a longitude.` : "Couldn’t load the towns. Give a latitude and a longitude.";
 
-/** What the browser keeps; null where it keeps nothing. */
+/** The text that the browser stores under a key; null if there is none, or if the browser stores nothing. */
 function stored(key) {
   try {
     return localStorage.getItem(key);
@@ -272,6 +272,6 @@ function store(key, text) {
   try {
     localStorage.setItem(key, text);
   } catch {
-    // Kept for this visit only.
+    // The browser stores nothing: the value is lost after this visit.
   }
 }

@@ -1,4 +1,4 @@
-// The Mercator projection. The world is 1 wide: x grows eastwards from 180° W and may go on beyond the date line, y grows
+// The Mercator projection. The world is 1 wide: x grows eastwards from 180° W and may continue beyond the date line, y grows
 // southwards from some 85° N.
 
 const radians = Math.PI / 180;
@@ -17,11 +17,11 @@ export const latitude = (y) => (2 * Math.atan(Math.exp((0.5 - y) * 2 * Math.PI))
 export const wrapped = (degrees) => ((((degrees + 180) % 360) + 360) % 360) - 180;
 
 /**
- * Reads lines: each an Encoded Polyline of latitudes and longitudes in hundredths of a degree
+ * Reads lines. Each is an Encoded Polyline of latitudes and longitudes in hundredths of a degree
  * (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). Returns one path.
  *
- * @param {string} text a line a line
- * @param {boolean} isClosed whether they are rings
+ * @param {string} text one polyline in each line
+ * @param {boolean} isClosed whether the polylines are rings
  */
 export function path(text, isClosed) {
   const path = new Path2D();
@@ -51,8 +51,8 @@ export function polyline(line) {
 }
 
 /**
- * Where a point is on a width whose middle is at `centre`: [first, last], `scale` apart if it is partly in view at both ends. The
- * first is behind the last if it is not in view. Where the world is narrower than the width, it is there once.
+ * The visible positions of a point on a width whose middle is at `centre`: [first, limit]. The positions are `scale` apart, and
+ * none is beyond the limit. If the world is narrower than the width, there is only one position.
  */
 export function reach(point, centre, scale, width, margin) {
   let across = point - centre;
@@ -61,7 +61,7 @@ export function reach(point, centre, scale, width, margin) {
   return scale < width ? [at, at] : [at - Math.floor((at + margin) / scale) * scale, width + margin];
 }
 
-/** All places of a point in view. */
+/** All visible positions of a point. */
 export function copies(point, centre, scale, width, margin) {
   const found = [];
   const [first, last] = reach(point, centre, scale, width, margin);
@@ -69,7 +69,7 @@ export function copies(point, centre, scale, width, margin) {
   return found;
 }
 
-/** A round length that is at most so many pixels long: [its number of units, pixels]. `unit` is in km. */
+/** The longest round length of at most `most` pixels: [its number of units, pixels]. `unit` is in km. */
 export function scaleBar(latitudeInView, scale, most, unit = 1) {
   const perPixel = (40_075 * Math.cos(latitudeInView * radians)) / scale / unit;
   const steps = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];

@@ -3,12 +3,12 @@
 const moment = (text) => (text == null ? null : Date.parse(text));
 const list = (text) => (text ?? "").split(",").filter(Boolean);
 
-/** Of a row, as /changes and /history have it, and the earthquake that /changes names. */
+/** The event of a row from /changes or /history. `earthquake` is the group that /changes gives with the row. */
 export function fromRow(row, earthquake = null) {
   return { ...row, time: moment(row.time), updated: moment(row.updated), earthquake };
 }
 
-/** Of a feature of the event service's GeoJSON. */
+/** The event of a feature from the event service's GeoJSON. */
 export function fromFeature({ id, properties: p, geometry }) {
   const [longitude, latitude, depth] = geometry.coordinates;
   return {
@@ -20,7 +20,7 @@ export function fromFeature({ id, properties: p, geometry }) {
   };
 }
 
-/** Whether it is an explosion or the like. Where the agency does not say, it is an earthquake. */
+/** Whether an event is an explosion or the like. If the agency gives no type, it counts as an earthquake. */
 export const isOther = ({ type }) => Boolean(type) && type !== "earthquake";
 
 /** Such as `Quarry blast`; null for an earthquake. */
@@ -30,7 +30,7 @@ export function typeLabel(quake) {
   return type[0].toUpperCase() + type.slice(1);
 }
 
-/** A text as it is searched in: without accents, in small letters. */
+/** A text as the search compares it: in lower case, without accents. */
 export const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** The states that the USGS's places end with, by their abbreviations. */
@@ -45,8 +45,8 @@ const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca californi
 }));
 
 /**
- * Matches events whose place, or code, has these words, with or without accents. A state is found by its name and by its
- * abbreviation, whether the place has the one or the other.
+ * Matches events whose place or code contains these words, with or without accents. The name of a state also finds places with
+ * its abbreviation, and the other way round.
  */
 export function placeFilter(search) {
   const words = folded(search).split(/[\s,]+/).filter(Boolean);
@@ -55,14 +55,14 @@ export function placeFilter(search) {
     const state = states.get(/, ([A-Z]{2})$/.exec(place ?? "")?.[1].toLowerCase());
     return words.every((word) => {
       const name = states.get(word);
-      // An abbreviation is a word alone, not a part of one such as `ca` of `Chicago`.
+      // An abbreviation matches only whole words: `ca` does not match `Chicago`.
       if (name) return text.split(/[\s,]+/).includes(word) || text.includes(name);
       return text.includes(word) || state?.includes(word);
     });
   };
 }
 
-/** Whether one of an event's codes is among these: an event can go on under another code. */
+/** Whether one of an event's codes is among these. An event has several codes if it continued under another one. */
 export const isAmong = (quake, codes) => [quake.code, ...(quake.ids ?? [])].some((code) => codes.has(code));
 
 const agency = "https://earthquake.usgs.gov/earthquakes/eventpage/";
@@ -72,13 +72,13 @@ const products = [
   ["losspager", "PAGER: losses to expect", "pager"],
 ];
 
-/** The agency's pages about an event that exist: [words, address]. */
+/** The pages that the agency has about an event: [words, address]. */
 export function pages({ url, types }) {
   if (!url?.startsWith(agency)) return [];
   return products.filter(([type]) => types?.includes(type)).map(([, words, path]) => [words, `${url.replace(/\/$/, "")}/${path}`]);
 }
 
-/** The values that are shown of an earthquake: column, label, digits after the point, unit. */
+/** The shown values of an earthquake: column, label, digits after the point, unit. */
 export const columns = [
   ["magnitude", "Magnitude", 1, ""], ["magnitude_type", "Magnitude type"], ["place", "Place"], ["time", "Time"],
   ["depth", "Depth", 1, " km"], ["latitude", "Latitude", 3, "°"], ["longitude", "Longitude", 3, "°"],

@@ -8,24 +8,24 @@ const ages = [3_600_000, 6 * 3_600_000, 86_400_000, 7 * 86_400_000, Infinity];
 
 const ageLabels = ["last hour", "6 hours", "day", "week", "older"];
 
-/** Such as `0–10 km`, `10–35`. */
+/** The labels of the depth colours, such as `0–10 km`, `10–35`. */
 function depthLabels(units) {
   const limits = [0, ...depths.slice(0, -1)].map((limit) => Math.round(limit / kilometres[units]));
   return limits.map((limit, index) => (index === limits.length - 1 ? `${limit} and more` : `${limit}–${limits[index + 1]}${index === 0 ? ` ${units}` : ""}`));
 }
 
-/** This many agencies have their own colour. */
+/** The maximum number of agencies with their own colour. */
 const most = 6;
 
 /**
- * What the colours mean: `number` gives that of an event, which is -1 if nothing has it.
+ * The meaning of the colours. `number` gives the number of an event's colour; it is -1 if the value is unknown.
  *
  * @typedef {{ key: string, by: string, labels: string[], number: (quake: any, now: number) => number }} Colouring
  */
 
 /**
  * @param {"depth" | "age" | "agency"} by
- * @param {string[]} agencies those that are shown, in their order
+ * @param {string[]} agencies the agencies of the shown events, in order
  * @param {import("./format.js").Units} units
  * @returns {Colouring}
  */
@@ -41,7 +41,7 @@ export function colouring(by, agencies, units = "km") {
   return { key: `${by} ${units}`, by, labels: by === "age" ? ageLabels : depthLabels(units), number };
 }
 
-/** The colour's class in page.css, for a number. */
+/** The class in page.css of the colour with this number. */
 export const colorClass = (by, number) => (number < 0 ? "color-unknown" : `color-${by}-${number}`);
 
 /** The radius in pixels. */
@@ -51,12 +51,12 @@ export const radius = (magnitude) => (magnitude == null ? 2.5 : 2 + 0.55 * 1.6 *
 export const weight = (magnitude) => [2.5, 4.5, 6, 7].filter((limit) => magnitude != null && magnitude >= limit).length;
 
 /**
- * The colours as the style sheet has them now, by number, and further ones by name.
+ * The current colours of the style sheet: `fills` by number, and further ones by name.
  *
  * @param {Colouring} colouring
  */
 export function palette({ by, labels }) {
-  // What a custom property holds is not yet a colour; what an element has is.
+  // A custom property contains a text that may not be a colour yet, so an element resolves it.
   const probe = document.body.appendChild(document.createElement("span"));
   const read = (name) => {
     probe.style.color = `var(--${name})`;

@@ -1,14 +1,14 @@
-// What the page asks the server.
+// The requests of the page to the server.
 
 import { shown } from "./groups.js";
 import { fromFeature, fromRow } from "./quake.js";
 
-/** The path of the page's files, which is that of their version: `/page/VERSION/`. */
+/** The folder of the page's files, which has their version: `/page/VERSION/`. */
 const files = new URL(".", import.meta.url).pathname;
-/** The path that the service's paths begin with. It ends with a slash. */
+/** The beginning of all paths of the service. It ends with a slash. */
 export const root = new URL("../..", import.meta.url).pathname;
 
-/** The server refused, in words. */
+/** A refusal of the server, with its reason in words. */
 class Refusal extends Error {
   constructor(status, text) {
     // The event service's errors have their details in the second paragraph.
@@ -26,13 +26,12 @@ async function ask(path, signal, cache = "default") {
 
 const retryTime = 3000;
 let withheld = 0;
-/** Told how many of the page's files are refused at the moment. */
+/** Is called with the number of the page's files that are refused at the moment. */
 let toldWithheld = (/** @type {number} */ _) => {};
 export const onWithheld = (told) => (toldWithheld = told);
 
 /**
- * A file of the page, as text. If it is refused because the server is busy, or does not come at all, it is asked for again until
- * it comes.
+ * The text of a file of the page. If the server is busy or cannot be reached, the request is repeated until it succeeds.
  */
 export async function file(name) {
   for (let isWithheld = false; ; ) {
@@ -51,11 +50,11 @@ export async function file(name) {
 }
 
 /**
- * The selected events, the newest first: all of them, or as many as the server gives at once.
+ * Loads the selected events, the newest first: all of them, or as many as the server gives in one answer.
  *
- * Returns { quakes, total, position, isBare }: how many there would be if all were given, the position for /changes, and whether
- * there is no event at all, which is not asked for if it is to be brief. An earthquake that several agencies report counts once
- * among those that are not given.
+ * Returns { quakes, total, position, isBare }. `total` includes the events that were not given; among these, an earthquake that
+ * several agencies report counts once. `position` is the position for /changes. `isBare` tells that the server has no event at
+ * all; with `isBrief`, it is not requested.
  */
 export async function load(selection, asof, signal, isBrief = false) {
   const query = new URLSearchParams(selection);
@@ -85,7 +84,7 @@ export async function load(selection, asof, signal, isBrief = false) {
   };
 }
 
-/** The events with these codes, at a moment or now: the solutions of one earthquake. */
+/** The events with these codes, which are the solutions of one earthquake, at a moment or now. */
 export async function solutions(codes, asof, signal) {
   const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson" });
   if (asof != null) query.set("asof", new Date(asof).toISOString());
@@ -105,11 +104,11 @@ async function hasNothing(asof, signal) {
 }
 
 /**
- * The story of an event, the oldest change first: [{ change, before, after }], with the event's states before and after
- * each change as far as history tells them. And the event as it is now, null if it was deleted.
+ * The story of an event: { steps, now }. Each of the steps is { change, before, after }, with the event's states before and after
+ * the change as far as the history has them; the oldest comes first. `now` is the event as it is now, or null if it was deleted.
  */
 export async function story(code, signal) {
-  // Just after a commit, a conditional request may still be answered with 304: this one follows on a change.
+  // This request often follows a change, and just after a commit the server may still answer a conditional request with 304.
   const answer = await ask(`${root}history/${encodeURIComponent(code)}`, signal, "no-store");
   const lines = (await answer.text()).split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
   const row = lines.pop().row;
@@ -124,11 +123,11 @@ export async function story(code, signal) {
 }
 
 /**
- * How the event of a story was at a moment; as it is now, or was last, if that is null.
+ * The state of a story's event at a moment. If the moment is null, it is the current state, or the last one before the deletion.
  *
- * Returns { is: "present" | "absent" | "unknown", quake, reason }: it was there, was not (yet, or any more), or the history that tells is
- * no longer kept. `begin` is when history begins. An absent event is as it was last before the moment, or null, with the reason
- * for which it went.
+ * Returns { is: "present" | "absent" | "unknown", quake, reason }. An event is absent before its first import and after its
+ * deletion, and unknown if the history of that time is no longer kept. `begin` is when the history begins. If the event is
+ * absent, `quake` is its last state before the moment, or null, and `reason` is the reason for its deletion.
  *
  * @param {{ steps: any[], now: any }} story
  * @param {number | null} moment
@@ -141,7 +140,7 @@ export function stateAt({ steps, now }, moment, begin) {
   return quake ? { is: "present", quake } : { is: "absent", quake: last?.before ?? null, reason: last?.change.reason };
 }
 
-/** What the catalogue holds whole: see coverage.js. */
+/** Where the catalogue is complete: see `Held` in coverage.js. */
 export async function coverage() {
   const { held } = await (await ask(`${root}coverage`)).json();
   return held.map(({ service, from, until, minimum_magnitude: magnitude, box }) =>
@@ -149,10 +148,9 @@ export async function coverage() {
 }
 
 /**
- * How the server is. Throws if it does not answer within 10 s.
+ * The server's health. Throws if it does not answer within 10 s.
  *
- * After a cut of the network, a browser may keep several connections that are dead without knowing it. `times` requests at
- * once use them up.
+ * After a network failure, a browser may keep several dead connections. To get past them, this sends `times` requests at once.
  */
 export async function health(times = 1) {
   const silence = new AbortController();

@@ -1,4 +1,4 @@
-// What the page shows: kept in its URL, so that a link shows the same and the back button goes back.
+// The settings of the page. They are in its URL, so that a link shows the same page and the back button works.
 
 /**
  * @typedef {object} Settings
@@ -7,26 +7,26 @@
  * @property {number | null} to
  * @property {number | null} minmag
  * @property {number | null} maxmag
- * @property {string | null} search what a place has to contain
- * @property {string | null} agency the name of one that reports what is listed
+ * @property {string | null} search words that a place must contain
+ * @property {string | null} agency the name of an agency that must report the listed earthquakes
  * @property {"newest" | "oldest" | "largest" | "smallest"} sort
- * @property {boolean} inview whether only what the map shows is listed
+ * @property {boolean} inview whether only the events in the visible part of the map are listed
  * @property {"depth" | "age" | "agency"} color
  * @property {"utc" | "local"} zone
  * @property {format.Units} units
- * @property {number | null} asof the moment of the past that is shown
- * @property {string | null} event the code of the one that is shown by itself
+ * @property {number | null} asof the past moment whose catalogue is shown; null for now
+ * @property {string | null} event the code of the event that is shown in detail
  * @property {number[] | null} map latitude, longitude and zoom
  */
 
 import * as format from "./format.js";
 
-/** What the periods are called behind "the last". */
+/** The names of the periods after "the last". */
 export const periods = { hour: "hour", day: "day", week: "week", month: "30 days" };
 
 const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 };
 
-/** The page as it opens: magnitudes from 2.5 on, as on the USGS's map. The smaller ones are many, and nearly all in a few regions. */
+/** The page as it opens: magnitudes from 2.5 on, as on the USGS's map. Most earthquakes are smaller, and in few regions. */
 const standard = {
   period: "day", from: null, to: null, minmag: 2.5, maxmag: null, search: null, agency: null, sort: "newest", inview: false, color: "depth",
   zone: "utc", units: format.unitsOf(globalThis.navigator?.language), asof: null, event: null, map: null,
@@ -38,7 +38,7 @@ const choices = {
 };
 
 /**
- * Reads the query of a URL. What makes no sense counts as not given.
+ * Reads the query of a URL. Invalid values count as not given.
  *
  * @returns {Settings}
  */
@@ -50,7 +50,7 @@ export function read(search) {
   }
   for (const name of ["from", "to", "asof"]) settings[name] = instant(given.get(name));
   settings.maxmag = decimal(given.get("maxmag"));
-  // A link to small ones only, without a least magnitude, means them.
+  // If a link limits the magnitude to small values without a minimum, the default minimum must not exclude them.
   const least = decimal(given.get("minmag"));
   if (least != null || given.get("minmag") === "all" || (settings.maxmag != null && settings.maxmag < standard.minmag)) settings.minmag = least;
   settings.inview = given.get("inview") === "1";
@@ -61,7 +61,7 @@ export function read(search) {
   return settings;
 }
 
-/** The query of a URL that is read as these settings. */
+/** The query of a URL that `read` reads as these settings. */
 export function written(settings) {
   const query = new URLSearchParams();
   for (const [name, usual] of Object.entries(standard)) {
@@ -73,7 +73,7 @@ export function written(settings) {
     else if (["from", "to", "asof"].includes(name)) query.set(name, new Date(value).toISOString());
     else query.set(name, String(value));
   }
-  // Commas and colons need no escaping there, and links are for people, too.
+  // Commas and colons need no escaping in a query, and people can read them better this way.
   const text = query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
   return text ? `?${text}` : "";
 }
@@ -93,14 +93,14 @@ function view(text) {
   return text && numbers.length === 3 && numbers.every(Number.isFinite) ? numbers : null;
 }
 
-/** What the map shows near a town: some 500 km around it. */
+/** The map's view of a town: about 500 km around it. */
 export const around = ({ latitude, longitude }) => [latitude, longitude, 7];
 
 const minute = 60_000;
 
 /**
- * The origin times that are shown, at a moment: from the first, up to the second, which is null when it is open. A period
- * begins with a full minute, so that all who look at it ask the server the same, which it then answers once.
+ * The range of origin times that is shown at a moment: its begin and its end; null where it is open. A period begins at a full
+ * minute, so that all pages send the same request, and the server needs to compute the answer only once.
  *
  * @returns {[number | null, number | null]}
  */
@@ -108,11 +108,11 @@ export function window({ period, from, to }, moment) {
   return period === "range" ? [from, to] : [Math.floor(moment / minute) * minute - spans[period], null];
 }
 
-/** How long before now the slider begins. */
+/** How long before now the slider begins, in ms. */
 export const reach = ({ period, from }, now) =>
   period === "range" ? Math.max(3_600_000, now - (from ?? now - spans.month)) : spans[period];
 
-/** The parameters of the event service, and of /changes, that select what is shown. */
+/** The parameters of the event service and of /changes that select the shown events. */
 export function selection(settings, moment) {
   const [start, end] = window(settings, moment);
   const query = new URLSearchParams();
@@ -124,7 +124,7 @@ export function selection(settings, moment) {
   return query;
 }
 
-/** Why nothing can match; null if something can. */
+/** The reason why no event can match; null if events can. */
 export function contradiction({ period, from, to, minmag, maxmag }) {
   if (minmag != null && maxmag != null && minmag > maxmag) return "The smallest magnitude is above the greatest.";
   if (period === "range" && from != null && to != null && from > to) return "The range ends before it begins.";

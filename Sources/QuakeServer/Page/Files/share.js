@@ -1,8 +1,8 @@
-// Sharing this view.
+// Shares the current view.
 
 import { byId } from "./dom.js";
 
-/** Opens the device's own way of sharing the page's URL, or copies it where there is none. */
+/** Opens the device's dialog for sharing the page's URL. If there is none, copies the URL. */
 export async function share(title) {
   const url = location.href;
   try {
@@ -10,7 +10,7 @@ export async function share(title) {
     await navigator.clipboard.writeText(url);
     say("The link is copied.");
   } catch (error) {
-    // Who closes the device's dialog wants nothing more.
+    // An AbortError means that the user closed the dialog.
     if (error.name !== "AbortError") say(`Copy this link: ${url}`);
   }
 }

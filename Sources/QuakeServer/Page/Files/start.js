@@ -1,15 +1,15 @@
-// Starts the page. It imports nothing at first: if a part of the page is refused, as a server or a proxy does when too many
-// requests come from one address, this says so and asks again.
+// Starts the page. A server or a proxy refuses files when too many requests come from one address. This file has no static
+// imports, so it also runs without the others: it then shows a message and requests them again.
 
 const attempts = 4;
 const pause = () => new Promise((done) => setTimeout(done, 3000 + Math.random() * 3000));
-/** Says that the page did not load. It shows by itself if even this file does not. */
+/** The message that the page did not load. If this file does not load either, the message appears without it. */
 const note = document.getElementById("unstarted");
 
-/** Asks for the style sheet again until it is there. */
+/** Requests the style sheet again until it is loaded. */
 async function style() {
   let link = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=stylesheet]"));
-  // Chromium gives a link that failed an empty sheet, others none.
+  // After a failure, the link has an empty sheet in Chromium, and none in other browsers.
   while (!link.sheet?.cssRules.length) {
     await pause();
     const next = /** @type {HTMLLinkElement} */ (link.cloneNode());
@@ -27,7 +27,7 @@ async function start() {
       await import("./main.js");
       return note.remove();
     } catch (error) {
-      // A module that cannot be fetched is a TypeError. Any other error would come again.
+      // If a module cannot be fetched, the error is a TypeError. Any other error would occur again.
       if (!(error instanceof TypeError)) throw error;
       note.textContent = "Couldn’t load all of the page. Retrying.";
       note.classList.add("shown");

@@ -1,4 +1,4 @@
-// The lamp, the warnings, and what a screen reader is told.
+// The lamp, the warnings, and the messages for screen readers.
 
 import { status, warnings } from "./words.js";
 import { byId, element, setText } from "./dom.js";
@@ -7,7 +7,7 @@ import { typeLabel } from "./quake.js";
 
 let shown = "";
 
-/** Shows how the page and the server are. A warning that stands is not put up again: a screen reader would read it each time. */
+/** Shows the lamp and the warnings. Unchanged warnings are not replaced, because a screen reader would read them again. */
 export function showStatus(state) {
   const { lamp, text } = status(state);
   byId("state").dataset.state = lamp;
@@ -20,7 +20,7 @@ export function showStatus(state) {
 
 const verbs = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
-/** Tells a screen reader what happened: [kind, quake], in these units. */
+/** Tells a screen reader what happened. Each of the news is [kind, quake]; `units` are the units of length. */
 export function speak(news, units) {
   if (news.length === 0) return;
   const texts = news.length > 3

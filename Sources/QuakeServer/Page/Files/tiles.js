@@ -18,7 +18,7 @@ const pause = 150;
 /** How far land is painted beyond the edges along which it was cut, so that no seams show between tiles. */
 const overlap = 1 / columns / 100;
 
-/** How a tile of each kind is read and painted. The kinds are painted in this order. */
+/** The functions that read and paint a tile of each kind. The kinds are painted in this order. */
 const kinds = {
   coast: {
     read: rings,
@@ -32,7 +32,7 @@ const kinds = {
   faults: { read: lines, paint: (context, path, colors, pixel) => stroke(context, path, colors.fault, 1.1 * pixel) },
 };
 
-/** The northern edge of a row, in the world's height. */
+/** The y coordinate of a row's northern edge, in world coordinates. */
 const top = (row) => projection.y(90 - row * size);
 
 export class Tiles {
@@ -51,7 +51,7 @@ export class Tiles {
   }
 
   /**
-   * Paints all kinds. Where a tile is missing, it calls `coarse`, which paints what the map of the whole world has of that kind.
+   * Paints all kinds. Where a tile is missing, it calls `coarse`, which paints this kind from the map of the whole world.
    */
   paint(context, view, colors, coarse) {
     const places = inView(view);
@@ -74,7 +74,7 @@ export class Tiles {
     if (this.#wanted.size > 0 && !this.#timer) this.#timer = setTimeout(() => this.#load(), pause);
   }
 
-  /** The content of a tile: `land` if it is all land, null if it is empty, undefined until it is loaded. */
+  /** The content of a tile: "land" if it is all land, null if it is empty, undefined until it is loaded. */
   #tile(kind, { column, row }) {
     const chart = this.#file(`tiles_${kind}.txt`, (text) => text.split("\n\n")[1].split("\n"));
     switch (chart?.[row][column]) {
@@ -170,7 +170,7 @@ function paintTile(kind, context, { y, scale, height, ratio }, colors, place, ti
   });
 }
 
-/** Paints only inside a path of pixels. */
+/** Calls `paint`, and clips its result to a path in pixels. */
 function within(context, path, paint) {
   context.save();
   context.resetTransform();
@@ -203,7 +203,7 @@ function placing(row) {
   return ([latitude, longitude]) => [longitude / 360_000, projection.y(south + latitude / 1000) - top(row)];
 }
 
-/** One path of all lines. */
+/** All lines as one path. */
 function lines(found, row) {
   const path = new Path2D();
   const at = placing(row);

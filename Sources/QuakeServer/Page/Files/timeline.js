@@ -1,4 +1,4 @@
-// The slider with which the catalogue is seen as it was, and the button that plays it.
+// The slider that selects a past moment of the catalogue, and the button that plays the catalogue's history.
 
 import { byId } from "./dom.js";
 import * as format from "./format.js";
@@ -14,8 +14,8 @@ export class Timeline {
   #isPlaying = false;
 
   /**
-   * - handlers.moved(moment, isLast): the slider shows this moment; null is now. isLast is false while it is being moved.
-   * - handlers.played(moment, begin, end): play from this moment on; from the beginning if it is null
+   * - handlers.moved(moment, isLast): the slider is at this moment; null is now. isLast is false while it is being moved.
+   * - handlers.played(moment, begin, end): the user wants to play from this moment on; from the beginning if it is null
    * - handlers.paused()
    */
   constructor(handlers) {
@@ -31,14 +31,14 @@ export class Timeline {
       this.#isPlaying ? handlers.paused() : handlers.played(this.#moment(), this.#begin, this.#end));
   }
 
-  /** The slider reaches from `begin` to `end`, which is now, and is at `moment`; null is now. */
+  /** Sets the range of the slider from `begin` to `end`, which is now, and moves it to `moment`; null is now. */
   show(begin, end, moment, zone, isPlaying) {
     this.#begin = begin;
     this.#end = end;
     this.#zone = zone;
     const steps = Number(this.#slider.max);
     const share = moment == null ? 1 : Math.max(0, Math.min(1, (moment - begin) / (end - begin)));
-    // The last step is now: no moment of the past may look like it.
+    // The last step means now, so a past moment must not be rounded to it.
     const step = moment == null ? steps : Math.min(steps - 1, Math.round(share * steps));
     if (document.activeElement !== this.#slider || moment == null || isPlaying) this.#slider.value = String(step);
     this.#say(moment);

@@ -1,4 +1,4 @@
-// What the pointer, or the keyboard, is on, shown beside it.
+// A box beside the event that the pointer or the keyboard is on.
 
 import { byId, element, foreign } from "./dom.js";
 import * as format from "./format.js";
@@ -12,7 +12,7 @@ export class Tooltip {
     this.#box = box;
   }
 
-  /** Shows an event at [x, y] of what the box lies in; or none. */
+  /** Shows an event at [x, y] in the box's parent. Without an event, hides the box. */
   show(quake, at, { zone, units }, now) {
     if (!quake) return this.hide();
     const box = this.#box;
@@ -34,7 +34,7 @@ export class Tooltip {
     this.#box.hidden = true;
   }
 
-  /** Tells a screen reader. */
+  /** Tells a screen reader which event the keyboard is on. */
   speak(quake, units) {
     byId("visited").textContent = quake
       ? `${typeLabel(quake) ?? "Earthquake"}, magnitude ${format.magnitude(quake.magnitude)}, ${format.place(quake, units)}. Enter opens it.` : "";

@@ -1,6 +1,6 @@
-// Which of several tabs does what only one is to do.
+// Decides which of several tabs performs a task that only one of them should perform.
 
-/** Waits until no other tab of this browser has its turn. Where the browser cannot tell tabs apart, each has its own. */
+/** Waits until no other tab of this browser has its turn. Without the browser's locks, every tab has its turn at once. */
 export class Turn {
   #name;
   #locks;
@@ -14,7 +14,7 @@ export class Turn {
   }
 
   /**
-   * Calls `begin` as soon as it is this tab's turn, at once if it is already. A tab that waits already keeps waiting.
+   * Calls `begin` when it is this tab's turn, or at once if it already is. If the tab is already waiting, this does nothing.
    *
    * @param {() => void} begin
    */
@@ -24,7 +24,7 @@ export class Turn {
     const over = new Promise((resolve) => (this.#end = resolve));
     const end = this.#end;
     this.#locks.request(this.#name, () => {
-      // It may have been given up meanwhile, and asked for again.
+      // In the meantime, the tab may have given up this request, and made another one.
       if (this.#end !== end) return undefined;
       this.#isMine = true;
       begin();
@@ -32,7 +32,7 @@ export class Turn {
     });
   }
 
-  /** Lets the next tab have its turn. */
+  /** Gives up the turn, or the wait for it, so that the next tab has its turn. */
   give() {
     this.#end?.();
     this.#end = null;

@@ -1,4 +1,4 @@
-// Shows a state of the machine and what the catalogue holds: the list, the map, an event, the slider and the words around them.
+// Shows a state of the machine and the catalogue: the list, the map, an event, the slider and the texts around them.
 
 import { networksOf, present, showAgencies } from "./agencies.js";
 import * as words from "./words.js";
@@ -27,15 +27,15 @@ export class View {
   #timeline;
   #tooltip = new Tooltip(byId("pointed"));
   #state;
-  /** What is derived from the catalogue, by name, until it changes. */
+  /** Results that are computed from the catalogue, by name. They are kept until the catalogue changes. */
   #derived = new Map();
-  /** Whether an event was just chosen, so that it takes the focus. */
+  /** Whether an event was just chosen. It then takes the focus. */
   #isChosen = false;
-  /** The event that is to be brought into view once it is here, and whether the map moves for it. */
+  /** The event to bring into view when it is loaded, and whether the map moves to it: { code, isOnMap }. */
   #awaited = null;
-  /** An event that is shown although it is not selected, and as of when: { quake, asof }. */
+  /** An event that is shown although it is not selected, and the past moment of its state: { quake, asof }. */
   #found = null;
-  /** The event that was left for the list. */
+  /** The event from which the user returned to the list. */
   #left = null;
   #moving = null;
 
@@ -43,7 +43,7 @@ export class View {
    * - handlers.chosen(changes, how, delay): the user changed settings
    * - handlers.moved(view): the map has come to rest at [latitude, longitude, zoom]
    * - handlers.played(moment, begin, end), handlers.paused()
-   * - handlers.redrawn(): something else is in view, so that the list may be another one
+   * - handlers.redrawn(): something else is in view, so that the list may have changed
    */
   constructor(catalogue, handlers) {
     this.#catalogue = catalogue;
@@ -79,13 +79,13 @@ export class View {
 
   get #moment() { return this.#state.settings.asof ?? this.#state.now; }
 
-  /** The catalogue has changed, or what is known of agencies. */
+  /** Call this when the catalogue or the known agencies have changed. */
   changed() {
     this.#derived.clear();
     if (this.#awaited) this.reveal(this.#awaited.code, this.#awaited.isOnMap, false);
   }
 
-  /** Brings an event into view that was chosen; as soon as it is here. */
+  /** Brings a chosen event into view, as soon as it is loaded. */
   reveal(code, isOnMap = true, isChosen = true) {
     const quake = this.#catalogue.quakes.get(code);
     this.#awaited = quake ? null : { code, isOnMap };
@@ -95,24 +95,24 @@ export class View {
     this.list.reveal(this.#shownCode(code));
   }
 
-  /** The events that are shown, each earthquake once, and their marks. */
+  /** The events to show, one for each earthquake, and their marks. */
   get #shown() {
     return this.#derive("shown", () => shown(this.#catalogue.quakes, this.#catalogue.marks));
   }
 
-  /** The code of the row and the dot of an event. */
+  /** The code of the event whose row and dot stand for an event. */
   #shownCode(code) {
     const quake = this.#catalogue.quakes.get(code);
     return quake ? shownCode(quake, this.#catalogue.quakes) : code;
   }
 
-  /** The event is left for the list. */
+  /** The user returns from an event to the list. */
   return(code) {
     this.#awaited = null;
     this.#left = code;
   }
 
-  /** Shows what costs nothing. Also where nothing is drawn, as in a tab behind others, whose title is read. */
+  /** Shows the status and the title. This is cheap, so background tabs do it too: nothing else of them is drawn. */
   showWords(state) {
     this.#state = state;
     showStatus(state);
@@ -125,7 +125,7 @@ export class View {
     const { marks, quakes } = this.#shown;
     const held = this.#catalogue.quakes;
     const moment = this.#moment;
-    // The small ones lie on the large ones; where age is the colour, the new ones on the old.
+    // Small events are drawn over large ones. If the colour is the age, new events are drawn over old ones.
     const listed = this.#searched(settings.color === "age" ? "oldest" : "largest");
     const quake = quakes.get(settings.event) ?? held.get(settings.event) ?? null;
     const selected = this.#shownCode(settings.event);
@@ -155,7 +155,7 @@ export class View {
     this.#left = null;
   }
 
-  /** The shown event, if it is not selected; null if it is, or is not known. */
+  /** The shown event if it is not selected; null if it is selected, or not known. */
   get #other() {
     const { event, asof } = this.#state.settings;
     return this.#found?.quake.code === event && this.#found.asof === asof ? this.#found.quake : null;
@@ -174,12 +174,12 @@ export class View {
     return this.#derived.get(name);
   }
 
-  /** The events in an order: sorted once, until the catalogue changes. */
+  /** The events in an order. They are sorted again only when the catalogue changes. */
   #sorted(order) {
     return this.#derive(order, () => [...this.#shown.quakes.values()].sort(wishes.orders[order]));
   }
 
-  /** Those that the search finds, and that the chosen agency reports. */
+  /** The events that match the search and that the chosen agency reports. */
   #searched(order) {
     const { search, agency } = this.#state.settings;
     if (!search && !agency) return this.#sorted(order);
@@ -225,7 +225,7 @@ export class View {
       ...this.#buttons(emptiness.offers)]));
   }
 
-  /** Shows what can be chosen instead. */
+  /** Shows buttons for other settings. */
   #showOffers(id, offers) {
     const box = byId(id);
     const shown = JSON.stringify(offers);
@@ -257,7 +257,7 @@ export class View {
     setText(byId("news-text"), parts.join(", ") + start);
   }
 
-  /** The links give what the list shows; but for the search, which the server does not know. */
+  /** Updates the download links. They give the listed events, but ignore the search, which the server does not support. */
   #showDownloads(moment) {
     const { settings, omitted } = this.#state;
     const query = wishes.selection(settings, moment);

@@ -1,4 +1,4 @@
-// What the page says of itself, for a state of the machine. Nothing here is remembered: words are always those of now.
+// The texts about the state of the page. Each text is computed from the machine's current state only.
 
 import { label, publishers } from "./agencies.js";
 import { sentence } from "./coverage.js";
@@ -12,21 +12,21 @@ import { around, periods, window } from "./settings.js";
 /** @param {State} state */
 export const isLate = (state) => state.feed != null && state.now - state.feed.generated > state.feed.limit;
 
-/** Whether what the catalogue holds is not yet, or no longer, what is selected. @param {State} state */
+/** Whether the catalogue does not have the selected events yet, because they are being loaded. @param {State} state */
 export const isLoading = (state) => state.load != null && !state.load.mark && !state.play;
 
-/** Whether a past is shown, which stays what it is. @param {State} state */
+/** Whether a past state of the catalogue is shown, which cannot become outdated. @param {State} state */
 const isOldPast = (state) => state.settings.asof != null && state.isLoaded && !state.trouble;
 
-/** Whether there is nothing to load. @param {State} state */
+/** Whether the server has nothing to load for these settings. @param {State} state */
 const isNothing = ({ trouble }) => trouble != null && trouble.kind !== "unreachable";
 
-/** Whether the server has no such past: then nothing is shown, of an event neither. @param {State} state */
+/** Whether the server does not have the selected past. Then nothing is shown, not even an event. @param {State} state */
 export const isPastMissing = ({ trouble, settings }) =>
   settings.asof != null && (trouble?.kind === "refused" || trouble?.kind === "pruned");
 
 /**
- * The lamp, which is green only if what is shown is what is.
+ * The lamp and its text. The lamp is green only if the shown events are up to date.
  *
  * @param {State} state
  * @returns {{ lamp: "loading" | "live" | "late" | "past" | "lost" | "off", text: string }}
@@ -46,7 +46,7 @@ export function status(state) {
 }
 
 /**
- * What is wrong, in sentences.
+ * The warnings, as sentences.
  *
  * @param {State} state
  * @returns {string[]}
@@ -81,11 +81,12 @@ function missingPast({ trouble, settings, historyBegin }) {
 }
 
 /**
- * What stands in place of an empty list, with what would fill it: [label, changes of the settings]. null while that is not known.
+ * The text in place of an empty list, and offers that would fill the list: [label, changes of the settings]. Null until the
+ * reason for the empty list is known.
  *
  * @param {State} state
- * @param {number} selected how many events are selected, whether or not the map or the search hides them
- * @param {import("./earth.js").Place | null} [town] the one that is searched for
+ * @param {number} selected the number of selected events, including those that the map or the search hides
+ * @param {import("./earth.js").Place | null} [town] the town that the user searched for
  * @returns {{ text: string, offers: [string, object][] } | null}
  */
 export function emptiness(state, selected, town = null) {
@@ -117,14 +118,14 @@ export function emptiness(state, selected, town = null) {
 }
 
 /**
- * The offer to list what is near a town, wherever its place says that it is.
+ * The offer to list the events near a town, even if their places name other towns.
  *
  * @param {import("./earth.js").Place} town
  * @returns {[string, object]}
  */
 export const near = (town) => [`Near ${placeName(town)}`, { search: null, inview: true, map: around(town) }];
 
-/** What is listed, in few words, for those who do not see the filters. @param {State} state */
+/** The magnitudes and period of the list in a few words, for users who do not see the filters. @param {State} state */
 export function which({ settings }) {
   const [least, most] = [settings.minmag, settings.maxmag].map((value) => (value == null ? null : format.magnitude(value)));
   const sizes = most != null ? `M ${least == null ? `up to ${most}` : `${least} to ${most}`}` : least == null ? "All magnitudes" : `M ${least}+`;
@@ -149,11 +150,11 @@ function span({ period, from, to, zone }) {
 const citation = "To cite this past, give this page’s address. It is kept until its history is pruned, or longer by “quakes cite”.";
 
 /**
- * What the catalogue holds whole of what is selected; empty if that is not known. Of a past, how to cite it.
+ * Tells how complete the selected events are; empty if that is not known. For a past, tells how to cite it instead.
  *
  * @param {State} state
- * @param {string[]} agencies whose events are selected
- * @param {import("./coverage.js").Region} [region] what the map shows, if only that is listed
+ * @param {string[]} agencies the names of the agencies with selected events
+ * @param {import("./coverage.js").Region} [region] the visible part of the map, if only its events are listed
  */
 export function held(state, agencies, region) {
   const { settings, now, feed, trouble } = state;
@@ -164,10 +165,10 @@ export function held(state, agencies, region) {
 }
 
 /**
- * The list's heading. Explosions and quarry blasts are no earthquakes.
+ * The list's heading. It counts explosions and quarry blasts as others, not as earthquakes.
  *
  * @param {State} state
- * @param {{ type: string | null }[]} quakes those that are listed and still there
+ * @param {{ type: string | null }[]} quakes the listed events, without withdrawn events and those that left the selection
  */
 export function count(state, quakes) {
   if (!state.isLoaded && state.trouble) return isNothing(state) ? "Nothing to show" : "Couldn’t load the list";

@@ -3,7 +3,7 @@ import PostgreSQL
 
 extension BatchImport {
     /// Finds each feature that the server refuses, and commits nothing. This takes one transaction for any number of refused
-    /// features, unless the server can't even read some of them: then the batch is halved until each of those is alone.
+    /// features, unless the server can't even read some of them: then the batch is halved until each of these features is alone.
     func findRefused(_ records: [Int], _ batch: FeatureBatch, _ refused: inout Refused) async throws {
         do {
             for (index, error) in try await refusals(of: records, batch) {

@@ -42,8 +42,8 @@ final class BatchSpool {
         return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
-    /// Reads all of the file's bytes at once, if there are at most `limit`. Otherwise, reading the pieces in a different order
-    /// takes one read of the file for each piece.
+    /// Reads all of the file's bytes at once, if there are at most `limit`. Without this call, reading the pieces in a different
+    /// order takes one read of the file for each piece.
     ///
     /// - Parameter room: the buffer for the bytes. It belongs to the spool until `removeAll` returns it.
     /// - Throws: `TemporaryFileError` when the temporary file can't be read.

@@ -162,7 +162,8 @@ final class FeatureBatch: @unchecked Sendable {
     /// of their codes, so that all workers lock rows in the same order, and neighbours in the index follow one another.
     ///
     /// - Parameter refused: ordinals of records to leave out.
-    /// - Returns: the indices of those records, and how many of the other records are older than the newest one with their code.
+    /// - Returns: the indices of the newest records, and how many of the other records are older than the newest one with their
+    ///   code.
     func newest(without refused: Set<Int>) -> (indices: [Int], olderCount: Int) {
         var newest: [Int] = []
         newest.reserveCapacity(records.count)

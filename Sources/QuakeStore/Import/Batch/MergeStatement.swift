@@ -10,11 +10,11 @@ enum MergeStatement {
     /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
     /// - When a worker is killed, its backend notices this even in the middle of a statement, and releases the lock on the
     ///   source.
-    /// - A session that ends drops its temporary tables. With synchronous replication, that would wait for a standby, and for
-    ///   ever on a leader that has lost its standbys. So a commit does not wait for standbys here, unless its transaction asks
-    ///   for it (`waitingForStandbys`).
-    /// - Locks keep workers apart. SERIALIZABLE, as the default of the database or the login, would only make their transactions
-    ///   fail.
+    /// - A session drops its temporary tables when it ends. With synchronous replication, this would wait for a standby, and for
+    ///   ever on a primary that has lost its standbys. So commits do not wait for standbys here, unless a transaction asks for it
+    ///   (`waitingForStandbys`).
+    /// - Locks already keep workers apart. If SERIALIZABLE is the default of the database or the login, it would only make
+    ///   transactions fail.
     private static let session = """
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
@@ -49,12 +49,12 @@ enum MergeStatement {
         ) on commit delete rows
         """)
 
-    /// The script without the notice that a table exists already.
+    /// Wraps a script so that the server sends no notice that a table already exists.
     static func quietly(_ script: String) -> String {
         "set client_min_messages = warning; \(script); set client_min_messages = notice"
     }
 
-    /// An expression that makes this transaction's commit wait for standbys as commits did before the session was prepared.
+    /// An expression that makes this transaction's commit wait for standbys, as it would without the settings of the session.
     static let waitingForStandbys: Query = """
         set_config('synchronous_commit', coalesce(nullif(current_setting('import.synchronous_commit', true), ''),
                                                   current_setting('synchronous_commit')), true)
@@ -98,8 +98,9 @@ enum MergeStatement {
     /// Compares each row of `incoming` with the table. `incoming` has one row per code, in the order of the codes. Notes the
     /// features as present in the document if it may settle.
     ///
-    /// A feature is older if the row was revised later, unless neither says when it was revised (`areUndated`). Features that
-    /// newer documents contradict were removed before. The result has few columns, so that unchanged features are not copied.
+    /// A feature counts as older if the row was revised later, except if neither of the two has a time of revision
+    /// (`areUndated`). Features that newer documents contradict were removed before. The result has few columns, so that
+    /// unchanged features are not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
@@ -121,7 +122,7 @@ enum MergeStatement {
     }
 
     /// Notes the features as present. If the document lists an event in an earlier revision, the row's times are noted instead,
-    /// because what matters is whether the document covers the row.
+    /// because settling checks whether the document covers the row.
     private static let presence = """
         ,
         noted as (

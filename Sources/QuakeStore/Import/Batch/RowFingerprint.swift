@@ -5,7 +5,7 @@ import PostgreSQL
 /// and the worker need not send it.
 ///
 /// The number is the result of `hash_record_extended` with a random seed for each batch. A changed row has the same number with a
-/// probability of about 1 in 2⁶⁴. It then looks unchanged in this run, and the next run finds it, because that has a different
+/// probability of about 1 in 2⁶⁴. It then looks unchanged in this run, and the next run finds it, because it uses a different
 /// seed. The server computes its number from the present row, so a row that was edited by hand is noticed.
 ///
 /// If a server computes different numbers, for example because of its byte order, every row is sent.

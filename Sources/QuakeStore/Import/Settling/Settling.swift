@@ -1,12 +1,12 @@
 import Feed
 import PostgreSQL
 
-/// What one document states about which events exist and which are gone, and the changes to the table that follow. The rules and
-/// the tables for them are described at the beginning of `migrations/0004_settling.sql`.
+/// What one document states about existing and deleted events, and how the table changes accordingly. The rules and the tables
+/// for them are described at the beginning of `migrations/0004_settling.sql`.
 ///
 /// In each of the document's transactions, `age` is called before features are merged. If the document turns out to be late,
 /// `sift` removes the features that newer documents contradict. The merge notes the features in `pg_temp.present`. In the last
-/// transaction, `settle` deletes the events that are gone according to the document.
+/// transaction, `settle` deletes the events that no longer exist according to the document.
 struct Settling {
     /// When the document was made; nil while that is unknown.
     let made: Instant?
@@ -16,14 +16,15 @@ struct Settling {
     let notesPresence: Bool
     let retraction: Importer.Retraction
     let rejectLimit: RejectLimit
-    /// Whether the document is a sweep, in which a missing event is not gone.
+    /// Whether the document is a sweep. An event that a sweep lacks counts as deleted only if the sweep has a window (see
+    /// `Sweep`).
     let isSweep: Bool
     /// The service whose earlier versions replace the table's later ones; nil unless this is a repair.
     var corrector: String?
     /// The feed and the window of the document. Set with the last batch of a document that can be settled.
     var identity: FeedIdentity?
-    /// The events that the document says are gone, and since when. They count even without an identity, because any document may
-    /// state deletions.
+    /// The events that the document states as deleted, and since when. They count even without an identity, because any document
+    /// may state deletions.
     var deletions = StatedDeletions()
 
     /// Creates or empties the temporary table for the features of a document that may settle. Temporary tables are not vacuumed
@@ -89,10 +90,10 @@ struct Settling {
         counts.retracted += try row.decode("retracted", as: Int.self)
     }
 
-    /// Deletes the events that are gone according to the document. It deletes nothing if too many features were rejected, or if
-    /// the id of a rejected feature can't be read, because that feature could be any event. With an unreadable id, a sweep still
-    /// deletes the events that the service states as deleted, but none as renamed or missing: otherwise its cursor could never
-    /// move past the feature. The same is true for a document that is not a feed and only states deletions.
+    /// Deletes the events that no longer exist according to the document. It deletes nothing if too many features were rejected,
+    /// or if the id of a rejected feature can't be read, because that feature could be any event. With an unreadable id, a sweep
+    /// still deletes the events that the service states as deleted, but none as renamed or missing: otherwise its cursor could
+    /// never move past the feature. The same is true for a document that is not a feed and only states deletions.
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {

@@ -6,7 +6,8 @@ import QuakeStore
 /// The association of a daemon. It begins once the table has rows of a second agency. No import waits for it.
 ///
 /// Until then, it looks for a second agency at the start and after runs that inserted events. Each look reads the table, and is
-/// followed by a pause a hundred times as long. So a catalogue of one agency spends at most a hundredth of the time on it.
+/// followed by a pause a hundred times as long. So a daemon with a catalogue of one agency spends at most a hundredth of the time
+/// on looking.
 struct DaemonAssociation {
     private let database: Database
     /// Has an element if events were inserted since the last look.

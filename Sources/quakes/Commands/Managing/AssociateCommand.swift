@@ -116,7 +116,7 @@ struct AssociateCommand: AsyncParsableCommand {
             }
             return StandardOutput.write(text)
         }
-        // Association also reads what was overwritten, which needs the role of a reader.
+        // Association also reads overwritten values, for which the login needs the reader's role.
         try await database.namingGrants(for: .reader) {
             try await database.withConnection(for: .writer) { connection in
                 if let text { try await FittedParameters.keep(text, on: connection) }

@@ -5,7 +5,7 @@ import QuakeView
 import Synchronization
 import UnixSignals
 
-/// The file with the rules, which say what each receiver is told.
+/// The file with the rules that decide which messages each receiver gets.
 struct RulesFile: Sendable {
     private let path: String
 
@@ -16,7 +16,7 @@ struct RulesFile: Sendable {
     /// - Throws: `RulesError` with all problems; `FileError`.
     func read() throws -> Rules {
         guard let data = FileManager.default.contents(atPath: path) else {
-            // FileManager does not tell the reason, so the file is opened to find it.
+            // FileManager does not report the reason, so the file is opened to get the system's error.
             let file = open(path, O_RDONLY | O_CLOEXEC)
             let code = file < 0 ? errno : EISDIR
             if file >= 0 { close(file) }

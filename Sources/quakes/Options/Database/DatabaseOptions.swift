@@ -5,7 +5,7 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// Which database a command works on, and how to reach it.
+/// The database that a command works on, and how to connect to it.
 struct DatabaseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The database to use.", valueName: "url"))
     var database: String?
@@ -29,8 +29,8 @@ struct DatabaseOptions: ParsableArguments {
 
     /// The database that an option or the environment names; nil for the private cluster.
     ///
-    /// - Throws: `NoDatabase` when nothing names a database and no terminal would show that a private cluster is started. A
-    ///   scheduled job that lost its secret must not fill the wrong database.
+    /// - Throws: `NoDatabase` when nothing names a database, and there is no terminal to show a message that a private cluster is
+    ///   started. A scheduled job that lost its secret must not fill the wrong database.
     func resolve(_ environment: Environment) throws -> ConnectionOptions? {
         if local { return nil }
         if let url = database ?? environment["DATABASE_URL"] {

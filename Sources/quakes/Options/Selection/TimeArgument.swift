@@ -3,7 +3,7 @@ import Feed
 import QuakeStore
 
 extension PastMoment: ExpressibleByArgument {
-    /// A whole number is a token. So a year alone is not a time here.
+    /// Reads a whole number as a token, so a year alone is not read as a time here.
     public init?(argument: String) {
         if let token = Int(argument), token >= 0 {
             self = .token(token)
@@ -69,8 +69,8 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// Reads how long ago something was: a length of time, with or without `ago` after it. It is also nil if the moment would be
-/// before the times that an event can have.
+/// Reads how long ago something was: a length of time, with or without `ago` after it. The result is also nil if the moment is
+/// earlier than any time that an event can have.
 private func ago(_ text: String, before now: Instant) -> Instant? {
     guard let length = TimeLength(text.replacing(#/ ago$/#.ignoresCase(), with: "")) else { return nil }
     if length.months == 0 {

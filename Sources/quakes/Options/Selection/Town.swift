@@ -14,10 +14,10 @@ struct Town {
     let longitude: Double
 
     /// Finds a town by its name, in upper or lower case and with or without accents. If several towns have the name, the one that
-    /// is far larger than the others is found, such as Los Angeles in the United States. If none is, the country has to follow
-    /// the name: `Valencia, Spain`.
+    /// is far larger than the others is found, such as Los Angeles in the United States. If no town is far larger, the country
+    /// has to follow the name: `Valencia, Spain`.
     ///
-    /// - Throws: `ValidationError` if there is none, or several.
+    /// - Throws: `ValidationError` if no town has the name, or if several have it.
     static func named(_ text: String) throws -> Town {
         let parts = text.split(separator: ",", maxSplits: 1).map { folded(String($0)) }
         let found = all.filter { town in

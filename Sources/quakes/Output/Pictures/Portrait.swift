@@ -81,7 +81,7 @@ extension SelectionOptions {
     /// Reads the data of a picture of the selected earthquakes. If there are none, it says why on standard error.
     ///
     /// - Parameters:
-    ///   - hasMechanisms: whether it shows the mechanisms that are known.
+    ///   - hasMechanisms: whether the picture shows the known mechanisms.
     ///   - admits: whether the picture shows an event.
     func portrait(
         of selection: QuakeSelection, _ database: DatabaseOptions, hasMechanisms: Bool = false,

@@ -3,14 +3,14 @@ import Feed
 import QuakeStore
 
 extension SelectionOptions {
-    /// The periods of which the catalogue holds all events; empty for a view's file and for a past state, where they are not
-    /// known.
+    /// The periods for which the catalogue holds all events; empty for a view's file and for a past state, for which the periods
+    /// are unknown.
     func held(_ database: DatabaseOptions) async throws -> [HeldPeriod] {
         guard view == nil, asOf == nil else { return [] }
         return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
     }
 
-    /// The periods that are held of the selected area and agencies.
+    /// The periods that the catalogue holds for the selected area and agencies.
     func coverage(_ held: [HeldPeriod]) -> Coverage {
         let hosts = selectedHosts
         return Coverage(held.filter { hosts.isEmpty || hosts.contains($0.service) }, of: region ?? .world)
@@ -46,7 +46,7 @@ extension SelectionOptions {
 }
 
 extension Coverage {
-    /// - Parameter region: a period that holds only a part of it does not count.
+    /// - Parameter region: the region of a picture. A period in which only a part of this region is held does not count.
     init(_ held: [HeldPeriod], of region: Region) {
         self.init(
             held.filter { period in period.box.map { Region($0).contains(region) } ?? true }.map {

@@ -59,13 +59,13 @@ struct FocalMechanism {
         return lines.map { strippingControlCharacters($0) + "\n" }.joined()
     }
 
-    /// What else there is in `extra`; nil if there is nothing else.
+    /// The other members of `extra`; nil if there are none.
     static func removed(from json: String) -> String? {
         guard var all = object(json), all.removeValue(forKey: key) != nil else { return json }
         return all.isEmpty ? nil : text(all)
     }
 
-    /// nil for what is not an object: any writer may put something else there.
+    /// nil if the JSON is not an object, because any writer may store another value there.
     private static func object(_ json: String) -> [String: Any]? {
         (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any]
     }

@@ -8,15 +8,16 @@ struct ImportReport {
     let log: LogOptions
     /// Whether a daemon reports. Its lines begin with the time.
     let isDaemon: Bool
-    /// `LogLines`, because a run is done even if its line can't be written, and other runs may follow.
+    /// The output is `LogLines`, because a failure to write a line must not end the import: the run is done, and other runs may
+    /// follow.
     private static let lines = LogLines(to: STDOUT_FILENO)
 
     /// - Parameter isSaid: whether the error is printed by another part of the program.
     func add(_ summary: ImportSummary, isSaid: Bool = false) {
         switch format {
         case .json: write(summary.json.jsonText)
-        // If the log is JSON, it has the summary; a second line would often end in the same journal. If the run failed before it
-        // saw an event, a row of zeros would add nothing to the error.
+        // If the log is JSON, it already contains the summary, and a second line would often go to the same journal. If the run
+        // failed before it saw an event, a row of zeros would add nothing to the error.
         case .text where log.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
             write(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
         case .text: break

@@ -86,7 +86,7 @@ struct Status: Sendable {
             """
     }
 
-    /// Up to which time the event services were swept, one line each.
+    /// The time up to which each event service was swept, one line per service.
     private var sweeps: String {
         imports.sources.compactMap { source in
             source.sweeps.map { sweeps in

@@ -3,8 +3,8 @@ import Foundation
 import QuakeStore
 import QuakeView
 
-/// The file in which a stream keeps its position: the line that ends each pass, with the table's shape added. Only one process at
-/// a time can use it.
+/// The file in which a stream keeps its position. It contains the last line of the newest complete pass, with the table's shape
+/// added. Only one process at a time can use it.
 struct TokenFile: Sendable {
     let path: String
     private let lock: FollowerLock
