@@ -105,7 +105,8 @@ import Testing
         for property in [Property.magnitudeType, .place, .type, .extra] { #expect(quake[property] == .null) }
     }
 
-    @Test("A word for a missing value remains if it is part of a text or of a number", arguments: ["-1", "-.5"])
+    @Test(
+        "A word for a missing value remains if it is part of a text or of a number", arguments: ["-1", "-.5"])
     func something(depth: String) throws {
         let document = "\(Self.start)|Depth/km|EventLocationName\n\(Self.row)|\(depth)|Nullagine - None\n"
         let quake = try #require(try ScanOutcome(Array(document.utf8)).features.first?.result?.get())
