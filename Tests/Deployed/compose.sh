@@ -80,7 +80,7 @@ END
     must "Grafana is given its admin's password from .env, and its data sources and dashboards" grafana_is_set_up
     must "520 streams of 250 clients that a proxy on this machine names are all answered" \
         in_engine python3 "$parts/flood.py" 127.0.0.1 8080 520 250
-    must "with the profile notify, an earthquake is told" tells
+    must "with the profile notify, an earthquake is reported" service_tells
 
     reject
     must "an alert fires within 60 s of a reject" within 60 asked 9093/api/v2/alerts QuakesRejects
@@ -154,7 +154,7 @@ reject() {
 is_told() { compose logs listener 2>&1 | grep -q 'QuakesRejects'; }
 has_restarted() { [ "$(restarts "$1")" -gt "$2" ]; }
 down_and_up() { compose down && compose up --detach; }
-tells() {
+service_tells() {
     mkdir -p "$work/project/rules"
     cat > "$work/project/rules/rules.yaml" <<'END'
 receivers: {file: {command: [/bin/sh, -c, "cat >> /tmp/told"]}}

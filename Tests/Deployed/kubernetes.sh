@@ -147,7 +147,7 @@ END
     must "the follower writes to /tmp and its volume alone" writes follower /tmp /var/lib/quakes
     must "serve writes to /var/tmp alone" writes serve /var/tmp
     must "the notifier writes to /tmp alone" writes notify /tmp
-    must "and tells of an earthquake" tells
+    must "and tells of an earthquake" pod_tells
     must "each runs as 10001:10001" is "10001:10001 10001:10001 10001:10001 10001:10001" runs_as worker follower notify serve
     local begin=$SECONDS
     podman stop --time 60 "$(container serve)" > /dev/null
@@ -158,7 +158,7 @@ END
 has_options() { tr '\0' ' ' < "/proc/$(podman inspect --format '{{.State.Pid}}' "$(container serve)")/cmdline" | grep -F -e " $* "; }
 runs_as() { local name; for name in "$@"; do podman exec "$(container "$name")" bash -c 'echo $UID:$GROUPS'; done | paste -sd' '; }
 drained() { [ "$1" -ge 10 ] && [ "$1" -le 15 ] && [ "$(podman inspect --format '{{.State.ExitCode}}' "$(container serve)")" = 0 ]; }
-tells() {
+pod_tells() {
     database_sql <<< "insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude) values ('xx1', 'xx', '1', 5, now(), now(), 0, 0)" &&
         within 15 podman exec "$(container notify)" grep -q xx1 /tmp/told
 }

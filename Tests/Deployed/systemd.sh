@@ -108,7 +108,7 @@ check_systemd() {
     must "the page is there" is 200 ask /
     must "the queue of the socket has 1,024 places" is 1024 on_sh "ss -ltnH 'sport = :8080' | awk '{ print \$3 }'"
     must "quakes status, as documented" on_sh "sudo -u quakes env DATABASE_URL=postgresql:///quakes quakes status"
-    must "the notifier tells of an earthquake, with the rights of its unit" tells
+    must "the notifier tells of an earthquake, with the rights of its unit" unit_tells
     must "a request starts a service that was stopped" started_by_request
     on systemctl stop quakes-serve.service
     must "1,000 connections at once, while it starts" in_machine python3 "$parts/rush.py" 8080 1000
@@ -153,7 +153,7 @@ has_files() {
     on dpkg-deb --contents /root/quakes_check.deb > "$work/contents"
     for file in "$@"; do grep " ./usr/share/doc/quakes/deploy/$file\$" "$work/contents" || { echo "$file is missing"; return 1; }; done
 }
-tells() {
+unit_tells() {
     on_sh "mkdir -p /etc/quakes && printf '%s\n' 'receivers: {file: {command: [/bin/sh, -c, \"cat >> /var/lib/quakes-notify/told\"]}}' \
         'rules: {all: {magnitude: 4, to: file}}' > /etc/quakes/rules.yaml && systemctl start quakes-notify" || return 1
     within 10 is t on_sh "sudo -u postgres psql -XqAt quakes -c 'select decided_at is not null from notify.state'" || return 1
