@@ -22,8 +22,8 @@ from cluster import HERE
 DEPLOY = f"{HERE}/../../deploy/patroni"
 NETWORK = "10.77.0"
 BRIDGE = "quakes-fo"
-# Patroni's settings in seconds: the lease of a leader, and how long before its end the watchdog resets a machine that does not
-# renew it.
+# Patroni's settings in seconds: a leader's lease, and the safety margin. If the leader does not renew its lease, the watchdog
+# resets its machine this long before the lease ends.
 TTL, SAFETY_MARGIN = 10, 5
 
 
@@ -318,8 +318,8 @@ class Nodes:
 
 @functools.cache
 def etcd_interface():
-    """The version of etcd's interface that Patroni should use. With version 3, before Patroni 3.0.3, a leader that returns
-    after having been cut off overwrites the key of the new leader, and transactions that the new leader has confirmed are lost
+    """The version of etcd's interface that Patroni should use. Before Patroni 3.0.3, version 3 can lose
+    confirmed transactions: when the network of the old leader returns, it overwrites the key of the new leader
     (https://github.com/patroni/patroni/pull/2689)."""
     words = subprocess.run(["patroni", "--version"], capture_output=True, text=True, check=True).stdout.split()
     return "ETCD3" if tuple(int(part) for part in words[-1].split(".")[:3]) >= (3, 0, 3) else "ETCD"

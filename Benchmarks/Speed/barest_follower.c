@@ -85,7 +85,7 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (int is_behind = 1;; is_behind = 0) {
-        // Before it waits, the loop checks for notifications that came with the last result, because no further input may follow.
+        // Look for notifications that came with the last result before waiting: the socket may stay silent from here on.
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

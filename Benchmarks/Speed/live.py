@@ -1,12 +1,11 @@
-"""Measures how soon after a commit many live HTTP clients have its changes, compared with nginx and nchan: follow.py --http.
+"""Measures how soon many live HTTP clients get a commit, compared with nginx and nchan. Run it with follow.py --http.
 
-live_clients.c is a single process with all clients. The latency is the time from a commit to the event with its position, for
-each transaction and each client. Two servers are measured in turn: `quakes serve`, and nginx with its module nchan, a hub for
-Server-Sent Events, to which barest_publisher.c sends the same lines. This needs Debian's nginx and libnginx-mod-nchan; without
-them, only `quakes serve` is measured.
+live_clients.c is a single process with all clients. The latency runs from a commit until a client gets the event with the
+commit's position. It is measured for each transaction and each client. Two servers are measured in turn: `quakes serve`, and
+nginx with its module nchan, a hub for Server-Sent Events, to which barest_publisher.c sends the same lines. This needs Debian's
+nginx and libnginx-mod-nchan; without them, only `quakes serve` is measured.
 
-The memory per client is the difference between the servers' memory (PSS) with all clients and without clients, divided by their
-number.
+The memory per client is the growth of the servers' memory (PSS) once all clients are connected, divided by the number of clients.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""A typical service as people write it: FastAPI, a connection pool of psycopg, one query, and orjson.
+"""A typical hand-written service: FastAPI, a connection pool of psycopg, one query, and orjson.
 
-It serves only for comparison: it has four parameters, checks only their types, has no tokens, tags or limits, and collects each
-response in memory. It needs fastapi, psycopg[pool] and orjson, and uvicorn to run it. DATABASE_URL names the database.
+It is only a baseline: it has four parameters, checks only their types, has no tokens, tags or limits, and builds each response in
+memory. It needs fastapi, psycopg[pool] and orjson, and uvicorn to run it. DATABASE_URL names the database.
 
     uvicorn plain_service:app --workers 2
 """

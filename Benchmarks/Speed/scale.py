@@ -3,16 +3,16 @@
 
 For each size, it measures a first load, an import of the same feed again, the first snapshot of a view, an import with one event
 in a hundred revised, the view's catch-up with these revisions, `quakes status`, each report, and `quakes prune` of the whole
-history. They are compared with psql's \\copy of the same rows as CSV into a table with the same indexes, which gets slower only
-because the server has more data. The goal is that the time per event grows at most 1.3 times as much as that of \\copy, and that
+history. The baseline is psql's \\copy of the same rows as CSV into a table with the same indexes: it gets slower only because
+the server has more data. The goal is that the time per event grows at most 1.3 times as much as that of \\copy, and that
 memory does not grow.
 
-A view's catch-up with the first load, and the first snapshot, are compared with psql's COPY piped into sqlite3's `.import` of the
-same table; the goal is 0.8 of its time. The time until a listing shows three lines, including the start of the process, is
+The first snapshot, and a view's catch-up with the first load, should take at most 0.8 times as long as psql's COPY of the same
+table piped into sqlite3's `.import`. The time until a listing shows three lines, including the start of the process, is
 measured as well; with the most events it should be at most three times as long as with the fewest.
 
-Reports run under EXPLAIN ANALYZE, which computes all of their rows but does not send them. Memory is that of the client, and that
-of the server process with the most private memory, which does not include the shared buffers. The `-wal` is the largest size of
+Reports run under EXPLAIN ANALYZE, which computes all of their rows but does not send them. Memory is measured for the client, and
+for the server process with the most private memory. The shared buffers are not counted. The `-wal` is the largest size of
 SQLite's log while the view was written.
 
 The second part updates events, 20,000 in a transaction, and shows how much space each change takes in the tables and indexes of

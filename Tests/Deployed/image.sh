@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154,SC2317,SC2016 # scripts/deploy-check sets what is not set here
-# Checks the image alone, with no more than Kubernetes and Compose provide.
+# Checks the image by itself, with no more rights than Kubernetes and Compose give it.
 
 check_image() {
     section "Image"

@@ -3,8 +3,8 @@ import Feed
 /// The messages that each receiver got and those that wait: the state that the rules need between two commits.
 ///
 /// Store it in the transaction that stores the messages and the position. Then a restart neither repeats nor skips a message. The
-/// ledger keeps entries for 30 days. Older entries can be deleted: a receiver gets a message about a forgotten earthquake only if
-/// a revision makes it match a rule and it is young enough.
+/// ledger keeps entries for 30 days. Older entries can be deleted: a forgotten earthquake leads to a message only if a revision
+/// makes it match a rule, and its age is within the rule's `maxAge`.
 public struct Ledger: Sendable, Equatable {
     /// When changes were last decided; nil before the first start. There are no messages about earthquakes that exist at the
     /// first start.

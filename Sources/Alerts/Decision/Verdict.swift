@@ -32,8 +32,8 @@ struct Verdict: Equatable {
             guard after.differsNotably(from: told.event) else { return nil }
             self.init(.corrected, after, earlier: told.event, covering)
         case (true, true):
-            // An unknown magnitude does not mean that the earthquake is smaller. A rule that does not cover the version of the
-            // last message was edited after that message, and does not count.
+            // An unknown magnitude does not mean that the earthquake is smaller. A rule that does not cover the version in the
+            // last message has been edited since, and does not count.
             guard after.magnitude != nil || after.isExercise else { return nil }
             self.init(.noLonger, after, earlier: told.event, rules.filter { $0.covers(told.event) })
         case (false, false):
@@ -55,14 +55,14 @@ struct Verdict: Equatable {
             self.init(waiting.kind, after, earlier: waiting.earlier, covering)
             return
         }
-        // If the commit's time is unknown, the event's age is measured at the last decision, or as zero if it happened later.
+        // If the commit's time is unknown, the age counts up to the last decision, or is 0 if the event happened later.
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
         let admitting = covering.filter { rule in
             guard rule.admits(after, at: moment) else { return false }
             guard let before = change.before else { return true }
-            // If the version before already met the rule's conditions, this is not news: the event existed at the first start or
-            // before the rule, or quiet hours dropped it. The conditions are checked for the last decision, which sent no message
-            // about an origin time in the future.
+            // If the previous version already matched the rule, the event is not news: it existed before the first start or
+            // before the rule did, or quiet hours dropped its message. The match is checked as of the last decision, which sent
+            // no message about an origin time in the future.
             return !(rule.covers(before) && rule.admits(before, at: min(moment, decidedAt)))
         }
         let rose = change.before.map { before in !admitting.contains { $0.isReached(by: before) } } ?? false

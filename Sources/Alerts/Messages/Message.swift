@@ -64,8 +64,8 @@ public struct Message: Sendable, Equatable, Codable {
     private init(testFor receiver: String, at: Instant) {
         id = "\(receiver):test:\(at.milliseconds)"
         (self.receiver, self.at, type, priority, url) = (receiver, at, "test", 3, nil)
-        title = "A test message of Quakes"
-        text = "Earthquakes will be told like this. Nothing has happened."
+        title = "A test message from Quakes"
+        text = "Earthquakes will be reported like this. Nothing has happened."
         (thread, earthquakes, omitted) = (id, [], 0)
     }
 }

@@ -21,20 +21,21 @@ extension Report {
     func text(zone: Zone, at: Instant) -> String {
         var lines = [summary, moment(zone) + (depth.map { ", \(Int($0.rounded())) km deep" } ?? "") + "."]
         if kind.isNews, at - time > .seconds(6 * 3600) {
-            lines.append("It is told late: \(age(at)) after it happened.")
+            lines.append("This report is late: \(age(at)) after the earthquake.")
         }
         lines += near.map { sentence(about: $0) }
         switch kind {
         case .withdrawn:
-            lines.append("Its agency deleted it. It may not have happened, or may be another one's part.")
+            lines.append(
+                "Its agency deleted it. It may not have happened, or it may be part of another earthquake.")
         case _ where isReviewed: lines.append("A person has reviewed it.")
         default: lines.append("It was located automatically. No person has reviewed it yet.")
         }
         for (rule, reason) in zip(rules, why) {
             lines.append(
                 kind == .noLonger || kind == .withdrawn
-                    ? "It was told because rule \(rule) asks for \(reason)."
-                    : "Told because rule \(rule) asks for \(reason).")
+                    ? "You got the first message because rule \(rule) asks for \(reason)."
+                    : "Sent because rule \(rule) asks for \(reason).")
         }
         if let url { lines.append(url) }
         return lines.joined(separator: "\n")
@@ -64,11 +65,11 @@ extension Report {
         return switch kind {
         case .new: "\(what.capitalizedFirst) of \(now), \(named)."
         case .risen: "\(what.capitalizedFirst) of \(now), first \(was), \(named)."
-        case .corrected: "It has \(now) now, and was told as \(was): \(named)\(moved)."
+        case .corrected: "Now \(now), reported before as \(was): \(named)\(moved)."
         case .noLonger where isExercise:
             "The \(what) of \(now), \(named), is now marked as a test or an exercise."
         case .noLonger:
-            "It has \(now) now, and was told as \(was): \(named)\(moved). It no longer reaches your rule."
+            "Now \(now), reported before as \(was): \(named)\(moved). It no longer reaches your rule."
         case .withdrawn: "The \(what) of \(now), \(named), is no longer in the catalogue."
         }
     }
@@ -119,7 +120,7 @@ extension Report {
         var seen: Set<String> = []
         let rules = reports.flatMap(\.rules).filter { seen.insert($0).inserted }
         lines.append(
-            "Told because of \(rules.count == 1 ? "rule" : "the rules") \(rules.joined(separator: ", ")).")
+            "Sent because of \(rules.count == 1 ? "rule" : "the rules") \(rules.joined(separator: ", ")).")
         return lines.joined(separator: "\n")
     }
 }

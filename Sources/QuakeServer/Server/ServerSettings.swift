@@ -12,14 +12,14 @@ public struct ServerSettings: Sendable {
     }
     public var version: String
     public var maxEvents = 20_000
-    /// The maximum age of the known state for answering 304 without asking the database. The state is read every few seconds.
+    /// How old the known state may be if the server answers 304 from it, without asking the database. The state is read every few seconds.
     public var stateAge = Duration.seconds(15)
     public var sessions = 4
     public var waitingRequests = 200
     /// The greatest number of clients' connections. Further connections wait to be accepted.
     public var connections = 10_000
     public var streams = 8000
-    /// The greatest number of connections of one client address, and also of its streams.
+    /// The limit of connections per client address, and the same limit of streams.
     public var perAddress = 500
     /// The greatest number of costly requests that one client address may have under way, including waiting requests.
     public var costlyPerAddress = 8

@@ -1,7 +1,7 @@
 public enum FreshStart: Sendable, Equatable, CustomStringConvertible {
     /// The view holds nothing yet.
     case first
-    /// The history after the view's token was pruned.
+    /// Pruning has deleted changes that the view has not read yet.
     case pruned(after: Int)
     case otherStore
     /// The view's token is higher than any in this database: transactions that the view had seen were lost.

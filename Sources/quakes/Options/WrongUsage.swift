@@ -45,7 +45,7 @@ struct WrongUsage: CustomStringConvertible {
         return hints[String(match.1)].map { "\(message): \($0)" }
     }
 
-    /// The accepted values, by the name that the help uses for the value.
+    /// The accepted values, by the placeholder in the help, such as `duration`.
     private static let hints: [String: String] = {
         let time = "a time such as 2014-04-15, 2014-04-15T12:00Z, or 7d for seven days ago"
         var hints = [

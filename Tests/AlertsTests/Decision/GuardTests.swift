@@ -33,7 +33,7 @@ import Testing
         var stage = Stage(rule("late", .init(4)) { $0.maxAge = .seconds(7 * 86_400) })
         let told = stage.commit(after: .seconds(3 * 86_400), quake())
         #expect(told.kinds == [.new])
-        #expect(try #require(told.first).text.contains("It is told late: 3 days after it happened."))
+        #expect(try #require(told.first).text.contains("This report is late: 3 days after the earthquake."))
     }
 
     @Test func oneThatIsToldIsCorrectedHoweverOldItIs() {

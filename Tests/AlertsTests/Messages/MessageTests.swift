@@ -32,7 +32,7 @@ import Testing
                 2026-11-26 21:00:00 JST (12:00:00 UTC), 10 km deep.
                 111 km N of home. Weak shaking possible there (MMI about 3).
                 It was located automatically. No person has reviewed it yet.
-                Told because rule home quakes asks for M 4 or more within 200 km of home.
+                Sent because rule home quakes asks for M 4 or more within 200 km of home.
                 https://earthquake.usgs.gov/earthquakes/eventpage/us7000abcd
                 """)
         #expect(message.url == "https://earthquake.usgs.gov/earthquakes/eventpage/us7000abcd")
@@ -48,7 +48,7 @@ import Testing
         #expect(corrected.title == "Corrected: M 5.8 earthquake 90 km N of home, was M 5.2")
         #expect(
             corrected.text.hasPrefix(
-                "It has magnitude 5.8 (mww) now, and was told as 5.2: 12 km SSW of Mito, Japan, 21 km from where it was.\n"
+                "Now magnitude 5.8 (mww), reported before as 5.2: 12 km SSW of Mito, Japan, 21 km from where it was.\n"
             ))
         #expect(corrected.text.contains("\nA person has reviewed it.\n"))
         let smaller = try #require(stage.commit(described { $0.magnitude = 3.9 }).first)
@@ -56,7 +56,8 @@ import Testing
         #expect(smaller.text.contains("It no longer reaches your rule."))
         #expect(
             smaller.text.contains(
-                "It was told because rule home quakes asks for M 4 or more within 200 km of home."))
+                "You got the first message because rule home quakes asks for M 4 or more within 200 km of home."
+            ))
         let risen = try #require(stage.commit(described { $0.magnitude = 6.6 }).first)
         #expect(risen.title == "M 6.6 earthquake 111 km N of home, was M 3.9")
         #expect(risen.priority == 4)

@@ -42,7 +42,7 @@ final class Receivers: Sendable {
 }
 
 extension Rules {
-    /// One rule that tells these receivers every earthquake from this magnitude on.
+    /// One rule that reports every earthquake of at least this magnitude to these receivers.
     static func from(_ magnitude: Double, to receivers: String..., age: Duration = .seconds(6 * 3600))
         -> Rules
     {

@@ -134,7 +134,7 @@ struct NotifyCommandTests {
                 #expect(
                     outcome.output == "desk: delivered\nsiren: command false ended with exit code 1\n")
                 let body = try #require(try await receiver.next()["body"] as? String)
-                #expect(body.contains("A test message of Quakes"))
+                #expect(body.contains("A test message from Quakes"))
                 #expect(!(outcome.output + outcome.errors).contains("SECRET"))
             }
         }
@@ -197,7 +197,7 @@ struct NotifyCommandTests {
                         let mailed = try await mail.next()
                         #expect(mailed["to"] as? [String] == ["me@example.org"])
                         #expect(
-                            (mailed["text"] as? String)?.contains("Told because rule near asks for") == true)
+                            (mailed["text"] as? String)?.contains("Sent because rule near asks for") == true)
                         #expect((mailed["text"] as? String)?.contains("JST") == true)
                         let json = try Data(contentsOf: URL(filePath: told))
                         let message = try #require(

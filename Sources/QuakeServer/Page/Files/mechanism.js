@@ -42,7 +42,7 @@ function bothPlanes(mechanism, moment, kind) {
 const planeWords = ({ strike, dip, rake }) =>
   `strike ${Math.round(strike) % 360}°, dip ${Math.round(dip)}°, rake ${signed(rake, 0)}°`;
 
-/** A number with a true minus sign, but without a sign before zero. */
+/** The number with a typographic minus sign; negative zero becomes 0. */
 const signed = (value, digits = 2) => (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
 
 /** Such as `Mrr 1.20, …, Mtp −0.31 · 10^17 N m`. */

@@ -9,35 +9,38 @@ struct NotifyCommand: AsyncParsableCommand {
         commandName: "notify",
         abstract: "Tell people and programs about earthquakes.",
         discussion: """
-            RULES is a YAML file that says which earthquakes are told, and how: by mail, to ntfy, to a webhook, or to a command. \
-            docs/notify.md describes it. Before the first start, look what it would have told, and send each receiver a \
-            message:
+            RULES is a YAML file that says which earthquakes to report, and how: by mail, to ntfy, to a webhook, or to a command. \
+            docs/notify.md describes it. Before the first start, see which messages the rules would have sent, and send each \
+            receiver a test message:
 
                 quakes notify --check rules.yaml
                 quakes notify --test rules.yaml
                 quakes notify rules.yaml
 
-            What exists at the first start is not told. What each receiver was told is kept in the database: a restart repeats nothing \
-            and skips nothing. A message is delivered at least once, and has the same id each time.
+            Earthquakes that exist at the first start are not reported. The database keeps what each receiver was sent, so a restart \
+            repeats nothing and skips nothing. A message is delivered at least once, and has the same id each time.
 
-            The command runs until it is stopped. It reads the rules again when the file changes, or on SIGHUP. If they are \
-            wrong then, the last good ones stay in force. SIGTERM ends it with exit code 0. There can be one for each database; \
-            a second one ends with 75.
+            The command runs until it is stopped. It reads the rules again when the file changes, or on SIGHUP. If the \
+            new rules are wrong, the last good ones stay in force. SIGTERM ends it with exit code 0. Only one notifier can run for \
+            each database; a second one ends with 75.
             """)
 
     @Argument(help: "The rules file.")
     var rules: String?
 
-    @Flag(help: "Tell what has happened until now, then exit; with 69 if a delivery failed.")
+    @Flag(help: "Send the messages that are due now, then exit. The exit code is 69 if a delivery failed.")
     var once = false
 
-    @Flag(help: "Check the rules, and show what each would have told in the last 30 days.")
+    @Flag(
+        help:
+            "Check the rules, and show which earthquakes of the last 30 days each of them would have reported."
+    )
     var check = false
 
-    @Flag(help: "Send a message to each receiver, then exit; with 69 if one was not reached.")
+    @Flag(help: "Send a test message to each receiver, then exit. The exit code is 69 if a delivery failed.")
     var test = false
 
-    @Flag(help: "List what each receiver was told, and why. It takes no rules.")
+    @Flag(help: "List the messages that each receiver was sent, and why. It takes no rules.")
     var log = false
 
     @OptionGroup var limit: LimitOption
@@ -52,7 +55,7 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Refuse webhooks and ntfy at addresses of this machine and of private networks: for rules that strangers may write."
+            "Refuse webhooks and ntfy servers on this machine and in private networks, for rules that strangers may write."
     )
     var publicWebhooksOnly = false
 
