@@ -59,17 +59,17 @@ export class QuakeMap {
     this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places });
   }
 
-  /** Loads the code for tiles, which are shown close up. If that fails, it tries again later. */
-  async #loadTiles() {
+  /**
+   * Loads the code for tiles, which are shown close up. If that fails, it tries again later, with another URL: browsers may remember
+   * that a module has failed.
+   */
+  async #loadTiles(attempt = 0) {
     this.#areTilesAsked = true;
     try {
-      const { Tiles } = await import("./tiles.js");
+      const { Tiles } = await import(`./tiles.js${attempt > 0 ? `?${attempt}` : ""}`);
       this.#take({ tiles: new Tiles(this.draw) });
     } catch {
-      setTimeout(() => {
-        this.#areTilesAsked = false;
-        this.draw();
-      }, 10_000);
+      setTimeout(() => this.#loadTiles(attempt + 1), 10_000);
     }
   }
 
