@@ -14,16 +14,12 @@ function answering(...statuses) {
 }
 
 test("A file of the page that is refused is asked for again until it comes, and the page hears of it", async () => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+  // Node 18 and Node 20 call their mocked timers in different ways.
+  mock.method(globalThis, "setTimeout", (call) => setImmediate(call));
   const told = [];
   onWithheld((count) => told.push(count));
   answering(429, 503, null, 200);
-  const loaded = file("borders.txt");
-  while (globalThis.fetch.mock.callCount() < 4) {
-    await new Promise(setImmediate);
-    mock.timers.tick(6000);
-  }
-  assert.equal(await loaded, "text");
+  assert.equal(await file("borders.txt"), "text");
   assert.deepEqual(told, [1, 0]);
   mock.reset();
 });
