@@ -9,22 +9,20 @@ extension Responder {
         var text = MetricsText()
         appendServer(to: &text)
         ProcessUse.append(to: &text)
-        let database = await status.result()
-        switch database {
-        case .success: missingMetrics.withLock { $0.reset() }
-        case .failure(let error) where missingMetrics.withLock({ $0.isToBeSaid("\(error)") }):
-            logger.warning("the metrics of the database are missing: \(error)")
-        case .failure: break
-        }
-        let answer = try? database.get()
-        text.gauge(
-            "quakes_database_answered",
-            "Whether the database answered this request: 1, or 0 and its metrics are missing.",
-            answer == nil ? 0 : 1)
-        if let (sources, history, notify) = answer {
+        let hasAnswered = "quakes_database_answered"
+        let meaning = "Whether the database answered this request: 1, or 0 and its metrics are missing."
+        switch await status.result() {
+        case .success(let (sources, history, notify)):
+            missingMetrics.withLock { $0.reset() }
+            text.gauge(hasAnswered, meaning, 1)
             appendSources(sources, to: &text)
             appendReaders(history, to: &text)
             appendReceivers(notify, to: &text)
+        case .failure(let error):
+            if missingMetrics.withLock({ $0.isToBeSaid("\(error)") }) {
+                logger.warning("the metrics of the database are missing: \(error)")
+            }
+            text.gauge(hasAnswered, meaning, 0)
         }
         return Reply(contentType: MetricsText.contentType, body: Array(text.text.utf8))
     }

@@ -18,28 +18,28 @@ struct AssociatedTests {
             try await database.notify(rules, receivers)
             // Known as one from the start.
             for code in ["us1", "gfz1"] { try await database.shake(code, 5) }
-            try await database.join("us1", "gfz1")
+            try await database.group(["us1", "gfz1"])
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 1)
             #expect(receivers.got.first?.earthquakes.map(\.earthquake) == ["us1"])
 
             // A third one joins later.
             try await database.shake("emsc1", 5.1)
-            try await database.join("us1", "gfz1", "emsc1")
+            try await database.group(["us1", "gfz1", "emsc1"])
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 1)
 
             // Both were told before they were one.
             for code in ["us2", "gfz2"] { try await database.shake(code, 5) }
             try await database.notify(rules, receivers)
-            try await database.join("us2", "gfz2")
+            try await database.group(["us2", "gfz2"])
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 3)
 
             // The one that is shown is revised, and another one is deleted.
             try await database.shake("us1", 5.8)
             try await database.query("delete from quake where code = 'gfz1'")
-            try await database.join("us1", "emsc1")
+            try await database.group(["us1", "emsc1"])
             try await database.notify(rules, receivers)
             #expect(receivers.told.suffix(1) == ["corrected us1"])
         }
@@ -60,7 +60,7 @@ struct AssociatedTests {
             let service = try database.notifyService(rules, receivers, logger: log.logger)
             async let failures = service.runOnce()
             try await waitUntil { log.lines.contains { $0.contains("waiting for the association of rows") } }
-            try await database.join("us1", "gfz1")
+            try await database.group(["us1", "gfz1"])
             try await database.associated()
             #expect(try await failures == 0)
             #expect(receivers.told == ["new us1"])
@@ -77,19 +77,6 @@ struct AssociatedTests {
 }
 
 extension TestDatabase {
-    /// Makes rows one earthquake, of which the first one is shown.
-    fileprivate func join(_ codes: String...) async throws {
-        let members = codes.map { "('\($0)', '\(codes[0])', '\(codes[0])', 0, 0, 0, 1, 'pair', false)" }
-        try await execute(
-            """
-            set history.context = 'association';
-            insert into earthquake values ('\(codes[0])', '\(codes[0])', '\(codes[0])', \(codes.count))
-            on conflict (code) do update set agencies = excluded.agencies;
-            delete from earthquake_member where earthquake = '\(codes[0])';
-            insert into earthquake_member values \(members.joined(separator: ", "))
-            """)
-    }
-
     /// As if an associator had come so far.
     fileprivate func associated() async throws {
         try await query("update import.association set token = history.current_token()")
