@@ -36,6 +36,7 @@ extension Responder {
     /// page itself tells the reader what is wrong.
     func index(isFramed: Bool, _ query: String?, for rateLimitKey: ClientAddress?) async -> PageFile {
         let plain = isFramed ? embedded : index
+        // A malformed query names no event. The page reads it as well as it can.
         guard let query, let pairs = try? queryParameters(query),
             let code = pairs.first(where: { $0.name == "event" })?.value, (1...64).contains(code.utf8.count)
         else { return plain }

@@ -16,11 +16,10 @@ extension SelectedQuakes {
     /// - Parameter codes: the codes of the rows to read, as an array in SQL; nil for all rows.
     func groupTables(of codes: Query?) async throws -> GroupTables {
         guard isPast else {
-            let row = try await connection.query(
-                "select exists (select from only public.earthquake) as are_some", to: "look for earthquakes")[
-                    0]
+            let found = try await connection.query(
+                "select exists (select from only public.earthquake) as are_some", to: "look for earthquakes")
             return GroupTables(
-                with: "", hasEarthquakes: try row.decode("are_some"), quake: "only public.quake",
+                with: "", hasEarthquakes: try found[0].decode("are_some"), quake: "only public.quake",
                 member: "only public.earthquake_member",
                 earthquake: "only public.earthquake")
         }
