@@ -5,11 +5,11 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev libxml2-dev pkg-config zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-# The dependencies are a separate layer, so a change to the sources does not fetch them again. A release has a
-# Package.resolved, which names the version of each (docs/operating.md); without it, they are the newest that fit.
+# The dependencies are a separate layer, so a change to the sources does not fetch them again. A release has a Package.resolved,
+# which gives the version of each dependency (docs/operating.md). Without it, the build takes the newest compatible versions.
 COPY Package.swift Package.resolve[d] ./
 RUN swift package resolve
-# Tests and benchmarks are not built, but the manifest names them, and SwiftPM wants to see them.
+# Tests and benchmarks are not built, but SwiftPM requires their folders, because the manifest names them.
 COPY migrations migrations
 COPY Sources Sources
 COPY Tests Tests
@@ -29,6 +29,6 @@ RUN apt-get update \
     && useradd --system --uid 10001 --gid quakes quakes \
     && install -d -o quakes -g quakes /var/lib/quakes
 COPY --from=build /usr/local/bin/quakes /usr/local/bin/quakes
-# By number, so that a platform that refuses root can see that this is not root.
+# The user is given by number, so that a platform that refuses root can see that it is not root.
 USER 10001
 ENTRYPOINT ["quakes"]

@@ -1,16 +1,16 @@
-# What you do often in this project. `make` alone lists it.
+# The common tasks of this project. `make` alone lists them.
 
 PREFIX ?= /usr/local
 STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
-# These are in Python.
+# The scripts that are left out are in Python (mapdata, races) and in Bash (deploy-check).
 SH_FILES := $(filter-out scripts/mapdata scripts/races scripts/deploy-check,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm deploy/quakes-setup))
 BASH_FILES := .ci/run scripts/deploy-check $(wildcard Tests/Deployed/*.sh Tests/Deployed/images/*/entrypoint Tests/Deployed/images/*/start)
-# What the release executable is made from. `sudo make install` after `make build` only copies.
+# The files that the release executable depends on. If they have not changed since `make build`, `sudo make install` only copies.
 INPUTS := $(shell find Makefile $(wildcard Package.swift Sources migrations scripts/manual) -type f)
 
-# Tests never see the caller's database. (make has every environment variable as a make variable.)
+# Hides the caller's database from the tests. (Every environment variable is also a variable of make.)
 WITHOUT_DATABASE := env $(addprefix -u,$(filter DATABASE_URL PG% QUAKES_%,$(.VARIABLES)))
 
 .PHONY: help setup run test sanitize soak failover mirror fresh-check deploy-check bench fuzz docs build install deb format lint clean
@@ -22,42 +22,42 @@ help: ## List the targets
 setup: ## Install the packages that are missing (Debian, Ubuntu)
 	@scripts/setup
 
-run: ## Set up, build, import the earthquakes of the last day into a private database and list them
+run: ## Set up, build, import the earthquakes of the last day into a private database, and list them
 	@scripts/run
 
-test: setup ## Run all tests, against a private PostgreSQL server; POSTGRES=15 to 18; THOROUGH=1 draws more random worlds and longer replays
+test: setup ## Run all tests against a private PostgreSQL server; POSTGRES=15 to 18 sets its version; THOROUGH=1 runs more cases
 	$(WITHOUT_DATABASE) POSTGRES=$(POSTGRES) THOROUGH=$(THOROUGH) scripts/test
 
 sanitize: setup ## Run all tests under ThreadSanitizer and AddressSanitizer
 	$(WITHOUT_DATABASE) scripts/sanitize
 
-soak: setup ## Run everything while everything fails, for MINUTES=5; SEED= repeats what happens
+soak: setup ## Run all programs while faults are injected, for MINUTES=5; SEED= repeats the faults of an earlier run
 	$(WITHOUT_DATABASE) scripts/faults soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
-failover: ## Run everything on a cluster whose machines fail, for MINUTES=10; ASYNC=1 without synchronous replication (takes root)
+failover: ## Run all programs on a cluster whose machines fail, for MINUTES=10; ASYNC=1 replicates asynchronously (needs root)
 	$(WITHOUT_DATABASE) scripts/faults failover $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ASYNC),--async --no-watchdog)
 
-mirror: setup ## Run a mirror that is killed and cut off, and compare it with its original
+mirror: setup ## Run a mirror that is killed and cut off, and compare it with the original database
 	$(WITHOUT_DATABASE) scripts/faults mirror
 
-fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal Debian (takes root and half an hour); SUITE=trixie
+fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal Debian (needs root and half an hour); SUITE=trixie
 	scripts/fresh-check $(SUITE)
 
-deploy-check: $(STAGE) ## Run the image, Compose, Kubernetes' files, the package and the proxies (takes root, podman and ten minutes); SECTION=
+deploy-check: $(STAGE) ## Check the image, Compose, the Kubernetes files, the package and the proxies, or SECTION= (needs root and podman)
 	scripts/deploy-check $(SECTION)
 
-bench: ## Measure everything beside well-known tools (takes an hour); JSON=1 prints JSON
+bench: ## Run all benchmarks, in comparison with well-known tools (takes an hour); JSON=1 prints JSON
 	@scripts/bench $(if $(JSON),--json)
 
 fuzz: ## Feed random bytes to the scanner and the decoder for a minute, or for SECONDS=
 	@scripts/fuzz $(SECONDS)
 
-docs: setup ## Write the data dictionary, and the answers in docs/reporting.md, from a database
+docs: setup ## Write the data dictionary, and the query results in docs/reporting.md, from a database
 	@scripts/docs
 
 build: $(STAGE) ## Build the release executable, its shell completions and its manual page
 
-# --static-swift-stdlib: the installed executable runs without the toolchain, which may lie in a user's home folder.
+# --static-swift-stdlib: the installed executable must not need the toolchain, which may be in a user's home folder.
 $(STAGE): $(INPUTS)
 	@scripts/setup
 	rm -rf $@ $@.new
@@ -70,14 +70,14 @@ $(STAGE): $(INPUTS)
 	scripts/manual $@.new/quakes $@.new
 	mv $@.new $@
 
-install: $(STAGE) ## Install it, under PREFIX=/usr/local; DESTDIR= is for packagers
+install: $(STAGE) ## Install the executable and its manual under PREFIX=/usr/local; DESTDIR= is for packagers
 	install -D -m 755 $(STAGE)/quakes "$(DESTDIR)$(PREFIX)/bin/quakes"
 	install -D -m 644 $(STAGE)/quakes.1 "$(DESTDIR)$(PREFIX)/share/man/man1/quakes.1"
 	install -D -m 644 $(STAGE)/quakes.bash "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/quakes"
 	install -D -m 644 $(STAGE)/_quakes "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_quakes"
 	install -D -m 644 $(STAGE)/quakes.fish "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/quakes.fish"
 
-deb: $(STAGE) ## Make a Debian package of it, in .build/deb
+deb: $(STAGE) ## Make a Debian package of the release executable, in .build/deb
 	scripts/deb
 
 format: ## Format the Swift code
@@ -91,6 +91,6 @@ lint: ## Check the Swift code, the shell scripts and the page's JavaScript for l
 	scripts/check-page
 	scripts/prose
 
-clean: ## Remove what was built; keep the downloaded dependencies, for building offline
+clean: ## Remove build products, but keep the downloaded dependencies, so that builds work offline
 	swift package clean
 	rm -rf $(STAGE) $(STAGE).new .build-thread .build-address

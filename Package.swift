@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Quakes runs on Linux. The targets carry the architecture: a backward arrow does not compile.
+// Quakes runs on Linux. The targets define the architecture: code that imports a target against the arrows does not compile.
 //
 //     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ Curl (libcurl), CLibXML2, CZlib, QueueExecutor
 //       │                        ├───────▶ Association
@@ -14,7 +14,8 @@ import PackageDescription
 //       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, Charts, XML
 //       └─────▶ LocalPostgres
 //
-// Feed and PostgreSQL never depend on each other, and QuakeView does not know the server.
+// Feed and PostgreSQL never depend on each other, and QuakeView does not depend on QuakeServer.
+
 let package = Package(
     name: "quakes",
     products: [
@@ -44,13 +45,13 @@ let package = Package(
             pkgConfig: "libxml-2.0",
             providers: [.apt(["libxml2-dev"])]
         ),
-        // What signs webhooks, and what the tests' servers encrypt with.
+        // Signs webhooks, and encrypts the connections of the tests' servers.
         .systemLibrary(
             name: "COpenSSL",
             pkgConfig: "openssl",
             providers: [.apt(["libssl-dev"])]
         ),
-        // What Swift's module of the C library leaves out.
+        // The functions that Swift's module of the C library leaves out.
         .systemLibrary(name: "CGlibc"),
         .systemLibrary(
             name: "CPostgreSQL",
@@ -76,7 +77,7 @@ let package = Package(
         ),
         .target(name: "Feed", dependencies: ["CCurl", "CLibXML2", "CZlib", "Curl", "QueueExecutor"]),
         .target(name: "SampleFeed", dependencies: ["Feed"]),
-        // Pure: which earthquakes are told, to which receivers, and in what words.
+        // Decides which earthquakes are reported to which receivers, and words the messages. It has no side effects.
         .target(name: "Alerts", dependencies: ["Feed", "Yams"]),
         // Hands messages over to commands, webhooks, ntfy and mail servers.
         .target(
@@ -88,7 +89,7 @@ let package = Package(
         ),
         .target(name: "XML"),
         .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
-        // The files that the executable carries: migrations, coastlines, the live page.
+        // The files that are embedded in the executable: migrations, coastlines, the live page.
         .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
         .target(name: "EmbeddedFiles", dependencies: ["CEmbedded"]),
         .target(
@@ -103,7 +104,7 @@ let package = Package(
                 "0005_association.sql", "0006_report.sql", "0007_notify.sql",
             ]
         ),
-        // Which rows are one earthquake: knows no database.
+        // Finds the rows that belong to the same earthquake. It does not use a database.
         .target(name: "Association"),
         .target(
             name: "QuakeStore",
@@ -154,7 +155,8 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
-            // A statically linked runtime exports all its symbols, and each start of the program has to look through them.
+            // Otherwise, the statically linked runtime would export all its symbols, and each start of the program would search
+            // them.
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release))
             ]
@@ -228,13 +230,13 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// An async function runs where its caller does, unless it is marked @concurrent. So running a statement and using its
-// rows takes no change of thread.
+// An async function runs on the executor of its caller, unless it is marked @concurrent. So no thread switch is needed to run a
+// statement and use its rows.
 for target in package.targets where target.type != .system && target.name != "CEmbedded" {
     target.swiftSettings = [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 }
 
-// What computes is optimised in debug builds, too: the tests read millions of records.
+// Targets with long computations are optimised in debug builds, too, because the tests read millions of records.
 let computing: Set = [
     "Alerts", "Association", "Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML",
 ]

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// A line of /changes: a position, a change, the start of a snapshot, or one of its rows.
+// A line of /changes: a position, a change, the start of a snapshot, or a row of a snapshot.
 type line struct {
 	Store     string          `json:"store"`
 	Token     int64           `json:"token"`
@@ -35,10 +35,10 @@ var (
 	position string // the position at the end of the last complete pass
 )
 
-// The server sends something at least every 20 s.
+// The stream counts as dead after this time without data. The server sends something at least every 20 s.
 const patience = time.Minute
 
-// Follows until the connection is lost.
+// Follows the changes until the connection is lost.
 func follow(ctx context.Context, base string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,10 +89,10 @@ func take(pass []line, end line) {
 	for _, each := range pass {
 		isThere := len(each.Row) > 0 && string(each.Row) != "null"
 		switch {
-		case each.Snapshot != "": // the first start, or the position is not valid any more: all rows follow
+		case each.Snapshot != "": // all rows follow: this is the first start, or the position is no longer valid
 			quakes = map[string]json.RawMessage{}
 		case each.Operation != "":
-			// Only the last change of an event has its row. If none has, the event was deleted.
+			// In a pass, only the last change of an event has the event's row. If it has none, the event was deleted.
 			delete(quakes, each.Key)
 			if isThere {
 				quakes[each.Key] = each.Row
@@ -117,7 +117,7 @@ func main() {
 		if ctx.Err() != nil {
 			return
 		}
-		if position == "" { // only the first connection has to succeed
+		if position == "" { // the first connection has to succeed; only later failures are retried
 			fmt.Fprintf(os.Stderr, "follow.go: %v\n", err)
 			os.Exit(1)
 		}

@@ -8,9 +8,10 @@
 const [base] = process.argv.slice(2);
 const quakes = new Map();
 let position = null; // the position at the end of the last complete pass
-const patience = 60_000; // in ms; the server sends something at least every 20 s
+// The stream counts as dead after this time without data, in ms. The server sends something at least every 20 s.
+const patience = 60_000;
 
-/** Follows until the connection is lost. */
+/** Follows the changes until the connection is lost. */
 async function follow() {
   const silence = new AbortController();
   const answer = await fetch(`${base}/changes${position ? `?after=${position}` : ""}`, { signal: silence.signal });
@@ -44,9 +45,9 @@ async function follow() {
 /** Applies a pass, and stores the position at its end. */
 function take(pass, { token, committed_at: time, nonce, store }) {
   for (const line of pass) {
-    if (line.snapshot) quakes.clear(); // the first start, or the position is not valid any more: all rows follow
+    if (line.snapshot) quakes.clear(); // all rows follow: the first start, or an invalid position
     else if (line.operation) {
-      // Only the last change of an event has its row. If none has, the event was deleted.
+      // In a pass, only the last change of an event has the event's row. If it has none, the event was deleted.
       quakes.delete(line.key);
       if (line.row) quakes.set(line.key, line.row);
     } else quakes.set(line.row.code, line.row);
@@ -63,7 +64,7 @@ for (let wait = 1; ; wait = Math.min(2 * wait, 30)) {
   } catch (error) {
     const reason = error.cause?.code ?? error.cause?.message ?? error.message;
     if (position == null) {
-      console.error(`follow.mjs: ${reason}`); // only the first connection has to succeed
+      console.error(`follow.mjs: ${reason}`); // the first connection has to succeed; only later failures are retried
       process.exit(1);
     }
     if (position !== before) wait = 1;

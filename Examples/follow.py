@@ -13,12 +13,12 @@ import time
 import psycopg
 
 quakes, position, shape, hints = {}, None, None, []
-# With keepalives, a silent connection is given up, too.
+# The keepalives detect a connection that has died silently.
 options = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 
 def follow(url):
-    """Follows until the connection is lost."""
+    """Follows the changes until the connection is lost."""
     with psycopg.connect(url, autocommit=True, **options) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.add_notify_handler(hints.append)
@@ -26,15 +26,15 @@ def follow(url):
         while True:
             hints.clear()
             catch_up(connection)
-            if not hints:  # no hint came in the meantime
-                select.select([connection], [], [], 30)  # wait for a hint, but at most 30 seconds
-            connection.execute("")  # receive the hints, and detect a lost connection
+            if not hints:  # no notification arrived in the meantime
+                select.select([connection], [], [], 30)  # wait for a notification, but at most 30 seconds
+            connection.execute("")  # receive notifications, and detect a lost connection
 
 
 def catch_up(connection):
-    """Applies the changes since the position."""
+    """Applies the changes since the position. If the position is not valid, reads all rows again."""
     global position, shape
-    with connection.transaction():  # one snapshot for the check, the changes, and the position after them
+    with connection.transaction():  # one snapshot for the check, the changes and the new position
         # Lock before the snapshot is taken: in a snapshot older than an ALTER TABLE that rewrites the table, the table is empty.
         connection.execute("lock table only quake in access share mode")
         found = connection.execute("select history.shape('quake')").fetchone()
@@ -47,7 +47,7 @@ def catch_up(connection):
         reached = connection.execute("select store, token, committed_at, nonce from history.position()").fetchone()
     if not holds:
         quakes.clear()
-    for code, row in changes:  # only the last change of a code has its row; if none has, the event was deleted
+    for code, row in changes:  # only the last change of an event has its row; if it has none, the event was deleted
         quakes.pop(code, None)
         quakes.update({code: row} if row else {})
     position, shape = reached, found
@@ -63,7 +63,7 @@ try:
             follow(sys.argv[1])
         except psycopg.OperationalError as error:  # such as during a restart of the server
             if position is None:
-                sys.exit(f"follow.py: {str(error).splitlines()[0]}")  # only the first connection has to succeed
+                sys.exit(f"follow.py: {str(error).splitlines()[0]}")  # only later failures are retried
             wait = 1 if position != before else min(2 * wait, 30)
             print(f"follow.py: {str(error).splitlines()[0]}; connecting again", file=sys.stderr)
             time.sleep(random.uniform(wait / 2, wait))

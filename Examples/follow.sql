@@ -20,7 +20,7 @@ from history.position() \gset
 \if :ok
     select token, author, operation, key, before, row from history.changes(:token, 'quake');
 \else
-    \echo 'starting over: forget all rows; here are all of them'
+    \echo 'starting over: delete the rows that you have; all rows of the table follow'
     table only quake;
 \endif
 commit;

@@ -1,4 +1,4 @@
-// The fuzzer's entry point; see scripts/fuzz. Tests/FeedTests/Features/ScanOutcome.swift says what must hold.
+// The fuzzer's entry point; see scripts/fuzz. `brokenPromise` is in Tests/FeedTests/Features/ScanOutcome.swift.
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {

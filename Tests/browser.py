@@ -1,5 +1,5 @@
-"""A real browser, headless: Chromium, driven through chromedriver by the WebDriver protocol
-(https://www.w3.org/TR/webdriver2/). It needs only Python's standard library.
+"""Controls a headless Chromium through chromedriver, with the WebDriver protocol (https://www.w3.org/TR/webdriver2/). Only
+Python's standard library is needed.
 """
 
 import base64
@@ -32,16 +32,16 @@ class Browser:
             "--accept-lang=en-NZ", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             f"--window-size={size[0]},{size[1]}", "--disable-component-update", "--disable-background-networking"]}
         self.session = None
-        self.told = []
-        # A script may be slow on a busy machine; the watchdog of all tests ends one that hangs.
+        self.logged = []
+        # A script may be slow on a busy machine. If a script hangs, the watchdog of the test run ends it.
         hour = 3_600_000
         self.session = self.post("/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"},
             "timeouts": {"script": hour, "pageLoad": hour}}}})["sessionId"]
         self.calm = calm
-        self.look(size, dark, touch)
+        self.emulate(size, dark, touch)
 
-    def look(self, size, dark, touch=False):
+    def emulate(self, size, dark, touch=False):
         """Sets the size of the window, and light or dark colours."""
         self.devtools("Emulation.setDeviceMetricsOverride", {
             "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": touch})
@@ -90,7 +90,7 @@ class Browser:
         return self.post("/execute/sync", {"script": script, "args": list(arguments)})
 
     def run_async(self, script, *arguments):
-        """Does the same as `run`, for a body that can use `await`."""
+        """Like `run`, but the body of the function can use `await`."""
         script = f"const done = arguments[arguments.length - 1]; (async () => {{ {script} }})().then(done, e => done('' + e))"
         return self.post("/execute/async", {"script": script, "args": list(arguments)})
 
@@ -102,7 +102,7 @@ class Browser:
             try:
                 return self.post(f"/element/{self.find(selector)}/click")
             except RuntimeError as error:
-                # The page has redrawn its list since the element was found.
+                # The page has replaced the element since it was found.
                 if "stale element" not in str(error):
                     raise
 
@@ -112,7 +112,7 @@ class Browser:
         self.post(f"/element/{element}/value", {"text": text})
 
     def press(self, *names, shift=False):
-        """Presses keys in the element with the focus."""
+        """Presses keys while the current element has the focus."""
         actions = []
         for name in names:
             key = KEYS.get(name, name)
@@ -125,32 +125,32 @@ class Browser:
         return self.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
 
     def wait(self, what, condition):
-        """Waits until a condition holds. Fails after some minutes, which is long enough even for a busy machine."""
+        """Waits until a condition is true. Fails after PATIENCE seconds, which is long enough even for a busy machine."""
         end = time.monotonic() + PATIENCE
         while not (value := condition()):
             if time.monotonic() > end:
-                raise TimeoutError(f"never came: {what}")
+                raise TimeoutError(f"timed out while waiting for: {what}")
             time.sleep(0.02)
         return value
 
     def errors(self):
-        """The console's errors since the last call, without those of the network."""
+        """The errors in the console since the last call, without network errors."""
         self.take_log()
-        told, self.told = self.told, []
-        # A script whose request was interrupted reports that as well.
-        excused = "Failed to fetch" if any("ERR_NETWORK_CHANGED" in entry["message"] for entry in told) else None
-        return [entry["message"] for entry in told
+        entries, self.logged = self.logged, []
+        # If a request was interrupted, the script that made it also reports an error.
+        excused = "Failed to fetch" if any("ERR_NETWORK_CHANGED" in entry["message"] for entry in entries) else None
+        return [entry["message"] for entry in entries
                 if entry.get("source") != "network" and not (excused and excused in entry["message"])]
 
     def take_log(self):
         """Returns the new errors of the console, and keeps them for `errors`."""
         new = [entry for entry in self.post("/se/log", {"type": "browser"}) if entry["level"] == "SEVERE"]
-        self.told += new
+        self.logged += new
         return new
 
     def was_interrupted(self):
-        """Whether Chromium has aborted its requests (ERR_NETWORK_CHANGED). It does so when a network interface of this machine
-        appears or disappears, as in the tests of failover, even if only the loopback is used."""
+        """Whether Chromium has aborted its requests (ERR_NETWORK_CHANGED). It does so when a network interface of this machine is
+        added or removed, as in the failover tests, even if the requests only use the loopback interface."""
         return (any("ERR_NETWORK_CHANGED" in entry["message"] for entry in self.take_log())
                 or "ERR_NETWORK_CHANGED" in (self.run("return document.body?.innerText") or ""))
 

@@ -1,10 +1,10 @@
-"""Checks of the live page for problems that its users have met. Tests/page.py runs them."""
+"""Checks of the live page for problems that users have reported. Tests/page.py runs them."""
 
 import urllib.parse
 
-from page_support import Path, admit, drop, expect, just_now, put, sql
+from page_support import CuttableProxy, allow_connections, drop, expect, just_now, put, sql
 
-# Desktop, small laptop, tablet, phone in portrait and landscape, and a desktop at a zoom of 200 %.
+# A desktop, a small laptop, a tablet, a phone in portrait and in landscape, and a desktop with a zoom of 200 %.
 SIZES = [(1440, 900), (1024, 600), (820, 1180), (390, 844), (844, 390), (720, 450)]
 
 
@@ -23,82 +23,89 @@ def empty_selection(page):
     for _ in range(12):
         page.open("?minmag=9.5")
         page.browser.wait("the count", lambda: page.browser.text("#count") == "0 earthquakes")
-        expect("No earthquake of magnitude 9.5 or more in the last day." in page.browser.text("#empty"), "nothing says why")
+        expect("No earthquake of magnitude 9.5 or more in the last day." in page.browser.text("#empty"),
+               "the page does not say why the list is empty")
     page.browser.run("document.querySelector('#empty button').click()")
-    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day'")))
-    expect(page.browser.run("return document.getElementById('empty').hidden"), "the help stays")
+    page.wait_for_count(int(sql("select count(*) from quake where time >= now() - interval '1 day'")))
+    expect(page.browser.run("return document.getElementById('empty').hidden"), "the text about the empty list stays")
 
 
-def true_states(page):
-    """The status and the list are correct when something fails."""
+def states_after_failures(page):
+    """After contradictory filters and a stopped server, the status and the list are correct."""
     page.open("?minmag=5&maxmag=4")
-    page.state_is("off")
-    page.warns("above the greatest")
+    page.wait_for_state("off")
+    page.wait_for_warning("above the greatest")
     page.browser.run("document.querySelector('#empty button').click()")
-    page.state_is("live", "late")
+    page.wait_for_state("live", "late")
     page.choose("preset", "2.5")
-    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
+    page.wait_for_count(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
     page.server.stop()
     page.choose("preset", "1")
-    page.state_is("lost")
-    page.browser.wait("the old list goes", lambda: page.browser.run("return document.querySelectorAll('.row').length") == 0)
-    page.browser.wait("that this is not an empty list", lambda: page.browser.text("#count") == "Couldn’t load the list")
+    page.wait_for_state("lost")
+    page.browser.wait(
+        "the old list to disappear", lambda: page.browser.run("return document.querySelectorAll('.row').length") == 0)
+    page.browser.wait("the message instead of a count", lambda: page.browser.text("#count") == "Couldn’t load the list")
     page.server.start()
-    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
-    page.state_is("live", "late")
-    page.warns_no_more()
+    page.wait_for_count(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
+    page.wait_for_state("live", "late")
+    page.wait_for_no_warning()
 
 
-def database_away(page):
-    """Without the database, the page shows one state and one message, with a loaded list and without one."""
-    def told(*words):
+def database_unavailable(page):
+    """If the database is unavailable, the page shows one state and one warning, with a loaded list and without one."""
+    def shows(*words):
         page.browser.run("dispatchEvent(new Event('online'))")
         return [page.browser.text(part) for part in ("#state", "#warnings", "#count", "#empty")[:len(words)]] == list(words)
 
     page.open()
     before = page.browser.text("#count")
-    admit(False)
+    allow_connections(False)
     try:
-        page.browser.wait("the words", lambda: told(
-            "Database away", "The database does not answer. What you see may be out of date. Trying again.", before))
+        page.browser.wait("the warning, with the list", lambda: shows(
+            "Database unavailable", "The database does not answer. What you see may be out of date. Trying again.", before))
         page.choose("preset", "1")
-        page.browser.wait("that nothing is loaded", lambda: told(
-            "Database away", "The database does not answer. Trying again.", "Couldn’t load the list", ""))
+        page.browser.wait("the warning, without a list", lambda: shows(
+            "Database unavailable", "The database does not answer. Trying again.", "Couldn’t load the list", ""))
     finally:
-        admit(True)
-    page.state_is("live", "late")
-    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
-    page.warns_no_more()
+        allow_connections(True)
+    page.wait_for_state("live", "late")
+    page.wait_for_count(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 1")))
+    page.wait_for_no_warning()
 
 
-def pasts_that_are_not_there(page):
-    """A past before the history shows no present data; one before the first import says that nothing was imported."""
+def unavailable_pasts(page):
+    """For a past before the history, the page shows no present data. For a past before the first import, it says that nothing had
+    been imported."""
     put("q9then", 4.0, "then")
     between = sql("select to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
     put("q9then", 5.0, "later")
     page.open("?asof=2001-01-01T00:00:00Z&event=q9then")
-    page.warns("Nothing is known of the catalogue as it was 2001-01-01 00:00 UTC.")
-    page.browser.wait("nothing", lambda: page.browser.text("#count") == "Nothing to show")
+    page.wait_for_warning("There is no record of the catalogue as of 2001-01-01 00:00 UTC.")
+    page.browser.wait("the empty list", lambda: page.browser.text("#count") == "Nothing to show")
     shown = page.browser.run("return [document.getElementById('detail').hidden, document.title, document.querySelectorAll('.row').length]")
-    expect(shown == [True, "Quakes", 0], f"shown of a past that is not known: {shown}")
+    expect(shown == [True, "Quakes", 0], f"the page shows data although the past is unknown: {shown}")
     page.browser.run("document.querySelector('#empty button').click()")
-    page.browser.wait("the event as it is", lambda: page.browser.text(".large") == "5.0")
+    page.browser.wait("the current state of the event", lambda: page.browser.text(".large") == "5.0")
     page.open(f"?asof={between}&event=q9then&minmag=6")
-    page.browser.wait("the event as it was", lambda: page.browser.text(".large") == "4.0")
+    page.browser.wait("the past state of the event", lambda: page.browser.text(".large") == "4.0")
     begin = sql("select to_char(pruned_committed_at at time zone 'utc' + interval '1 ms', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') from history.store")
     page.open(f"?asof={begin}&event=q9then")
-    page.browser.wait("that it was not there", lambda: "It was not in the catalogue then." in (page.browser.text("#detail") or ""))
+    page.browser.wait(
+        "the message that the event was missing",
+        lambda: "The event was not in the catalogue at that time." in (page.browser.text("#detail") or ""))
     page.browser.run("document.querySelector('#detail > button').click()")
-    page.browser.wait("an empty catalogue", lambda: "Nothing was imported yet at that time." in (page.browser.text("#empty") or ""))
+    page.browser.wait(
+        "the message about the empty catalogue",
+        lambda: "Nothing had been imported at that time." in (page.browser.text("#empty") or ""))
     drop("q9then")
 
 
 def dead_stream(page):
-    """A stream dies silently: the server's health does not reveal that, but its position does."""
-    path = Path(page.server.port)
+    """If a stream dies silently, the server's health is still good, but the page notices from the server's token."""
+    path = CuttableProxy(page.server.port)
     page.open(port=path.port)
-    page.browser.wait("the stream", lambda: path.streams)
-    path.deafen()
+    page.browser.wait("the stream to be open", lambda: path.streams)
+    path.silence_streams()
     put("q9deaf", 4.8, minutes=0)
 
     def noticed():
@@ -106,23 +113,24 @@ def dead_stream(page):
         return page.row("q9deaf")
     page.browser.wait("the event", noticed)
     drop("q9deaf")
-    page.row_with("q9deaf", "Withdrawn")
+    page.wait_for_row("q9deaf", "Withdrawn")
 
 
 def back_after_play(page):
     page.open("?minmag=1")
     page.choose("preset", "2.5")
-    page.counts(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
+    page.wait_for_count(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 2.5")))
     before = page.browser.run("return [location.search, history.length]")
     page.browser.click("#play")
-    page.state_is("past")
-    page.state_is("live", "late")
-    expect(page.browser.run("return [location.search, history.length]") == before, f"playing leaves {page.browser.url}")
+    page.wait_for_state("past")
+    page.wait_for_state("live", "late")
+    expect(page.browser.run("return [location.search, history.length]") == before,
+           f"after playing, the URL or the length of the browser's history has changed: {page.browser.url}")
     page.browser.post("/back")
-    page.browser.wait("the first filter", lambda: page.query() == {"minmag": ["1"]})
+    page.browser.wait("the previous filter", lambda: page.query() == {"minmag": ["1"]})
 
 
-def one_zone(page):
+def time_zone(page):
     put("q9zone", 4.8, minutes=0)
     page.open(f"?period=range&from={sql('select current_date - 1')}T00:00:00Z&event=q9zone")
     page.browser.wait("the story", lambda: page.browser.text(".story ol"))
@@ -131,33 +139,35 @@ def one_zone(page):
     page.browser.wait("local times", lambda: "UTC" not in (page.browser.text(".story") or "UTC"))
     facts = page.browser.run("""return [...document.querySelectorAll('dt')].map((dt) => [dt.textContent, dt.nextSibling.textContent])""")
     with_utc = [fact for fact in facts if "UTC" in fact[1]]
-    expect([name for name, _ in with_utc] == ["UTC"], f"in UTC are {with_utc}")
+    expect([name for name, _ in with_utc] == ["UTC"], f"these times are in UTC: {with_utc}")
     page.browser.run("document.querySelector('#detail > button').click()")
-    row = page.row_with("q9zone", "4.8")
-    expect("UTC" not in row, f"the row says {row}")
+    row = page.wait_for_row("q9zone", "4.8")
+    expect("UTC" not in row, f"the row has a time in UTC: {row}")
     shown = page.browser.run("return document.querySelector('[name=from]').value")
     page.choose("zone", "utc")
-    page.browser.wait("the field", lambda: page.browser.run("return document.querySelector('[name=from]').value") != shown)
+    page.browser.wait(
+        "the field to change its time zone",
+        lambda: page.browser.run("return document.querySelector('[name=from]').value") != shown)
     page.browser.devtools("Emulation.setTimezoneOverride", {"timezoneId": ""})
     drop("q9zone")
 
 
-def no_earthquakes(page):
+def quarry_blast(page):
     put("q9blast", 7.8, "a quarry", minutes=0, type="quarry blast")
     put("q9quake", 7.9, "a fault", minutes=0, type="earthquake")
     page.open("?minmag=7.5")
     page.browser.wait("the count", lambda: page.browser.text("#count") == "1 earthquake, 1 other")
-    page.row_with("q9blast", "Quarry blast")
+    page.wait_for_row("q9blast", "Quarry blast")
     others = page.browser.run("return [...document.querySelectorAll('.dot.other')].map((dot) => dot.closest('.row')?.dataset.code ?? 'legend')")
-    expect(sorted(others) == ["legend", "q9blast"], f"drawn as another kind: {others}")
+    expect(sorted(others) == ["legend", "q9blast"], f"these are drawn as other events: {others}")
     drop("q9blast", "q9quake")
 
 
 def canvas_at_rest(page):
-    """An event outside the map must not make the canvas draw for ever."""
+    """An event outside the visible map must not make the canvas draw for ever."""
     browser = page.browser
     browser.calm = False
-    browser.look((1440, 900), False)
+    browser.emulate((1440, 900), False)
     try:
         page.open("?map=20,10,5")
         browser.run("""
@@ -165,32 +175,32 @@ def canvas_at_rest(page):
             const real = CanvasRenderingContext2D.prototype.fillRect;
             CanvasRenderingContext2D.prototype.fillRect = function (...all) { window.drawn += 1; return real.apply(this, all); };""")
         put("q9unseen", 4.4, minutes=0, longitude=-120, latitude=-40)
-        page.row_with("q9unseen", "New")
+        page.wait_for_row("q9unseen", "New")
 
         def rests():
             before = browser.run("return window.drawn")
             browser.run_async("for (let frame = 0; frame < 20; frame += 1) await new Promise(requestAnimationFrame);")
             return browser.run("return window.drawn") == before
-        browser.wait("the canvas at rest", rests)
+        browser.wait("the canvas to stop drawing", rests)
     finally:
         browser.calm = True
-        browser.look((1440, 900), False)
+        browser.emulate((1440, 900), False)
         drop("q9unseen")
 
 
-def rows_stay(page):
-    """A row in view keeps its element, so clicks and selections of text survive changes of other rows."""
+def unchanged_rows(page):
+    """A visible row keeps its elements when other rows change, so that clicks work, and selected text stays selected."""
     put("q9stay", 4.4, "Stayington", minutes=3)
     page.open("?sort=largest")
     page.open("?search=Stayington")
-    page.row_with("q9stay", "Stayington")
+    page.wait_for_row("q9stay", "Stayington")
     page.browser.run("""
         window.kept = document.querySelector(".row .place");
         getSelection().selectAllChildren(window.kept);""")
     put("q9more", 4.5, "More of Stayington", minutes=0)
-    page.row_with("q9more", "New")
+    page.wait_for_row("q9more", "New")
     kept = page.browser.run("return [window.kept.isConnected, String(getSelection())]")
-    expect(kept == [True, "Stayington"], f"kept: {kept}")
+    expect(kept == [True, "Stayington"], f"the row's element or its selected text has changed: {kept}")
     drop("q9stay", "q9more")
 
 
@@ -198,15 +208,15 @@ def stored_by_another_version(page):
     page.open()
     page.browser.run("localStorage.setItem('quakes.alerts', JSON.stringify({ gone: { a: 1 }, on: false, magnitude: 'x' }))")
     page.open()
-    expect(page.count() > 0, "the page ends")
+    expect(page.count() > 0, "the page does not work")
     page.browser.run("localStorage.clear()")
 
 
 def nothing_over_the_map(page):
-    """In all sizes, the map's controls are beside the map, and the map is in view."""
+    """In all sizes, the controls do not cover the map, and the map is in view."""
     problems = []
     for size in SIZES:
-        page.browser.look(size, False)
+        page.browser.emulate(size, False)
         for query in ("", "?period=range"):
             page.open(query)
             if query and page.browser.run("return getComputedStyle(document.getElementById('toggle-filters')).display") != "none":
@@ -221,65 +231,66 @@ def nothing_over_the_map(page):
             if not query and (frame["bottom"] > size[1] or frame["bottom"] - frame["top"] < 140):
                 problems.append(f"{size} {query}: the map is at {frame}")
             if page.browser.run("return document.documentElement.scrollWidth > innerWidth"):
-                problems.append(f"{size} {query}: wider than the screen")
-    page.browser.look((1440, 900), False)
+                problems.append(f"{size} {query}: the page is wider than the screen")
+    page.browser.emulate((1440, 900), False)
     expect(not problems, "\n".join(problems))
 
 
 def chosen_on_the_map(page):
-    """The map moves to the event chosen in the list, and its events can be chosen with the keyboard."""
+    """The map moves to an event that is chosen in the list. On the map, events can be chosen with the keyboard."""
     put("q9south", 7.6, "Drake Passage", minutes=1, longitude=-61.8, latitude=-60.2)
     page.open("?minmag=7.5")
     page.browser.click(".row[data-code='q9south']")
-    page.browser.wait("the map there", lambda: "map" in page.query())
+    page.browser.wait("the map to move to the event", lambda: "map" in page.query())
     latitude, longitude, zoom = map(float, page.query()["map"][0].split(","))
     expect(abs(latitude + 60.2) < 1 and abs(longitude + 61.8) < 1 and zoom >= 2.9, f"the map is at {page.query()['map']}")
     page.browser.run("document.querySelector('#detail > button').click()")
     page.browser.wait("the list", lambda: "event" not in page.query())
     page.browser.run("document.getElementById('map').focus()")
     page.browser.press("PageDown")
-    said = page.browser.wait("what is said", lambda: page.browser.text("#visited"))
-    expect("magnitude 7.6, Drake Passage" in said, f"said: {said}")
+    said = page.browser.wait("the text for screen readers", lambda: page.browser.text("#visited"))
+    expect("magnitude 7.6, Drake Passage" in said, f"screen readers get {said}")
     page.browser.press("Enter")
     page.browser.wait("the event", lambda: page.query().get("event") == ["q9south"])
     drop("q9south")
 
 
-def beside_the_pointer(page):
+def tooltip(page):
     put("q9tip", 5.5, "Tipton", minutes=1, longitude=10, latitude=20)
     page.open("?map=20,10,4&minmag=5.4")
-    page.row_with("q9tip", "Tipton")
+    page.wait_for_row("q9tip", "Tipton")
     frame = rectangle(page, "#map-frame")
     x, y = (frame["left"] + frame["right"]) / 2, (frame["top"] + frame["bottom"]) / 2
     page.browser.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [
         {"type": "pointerMove", "x": int(x) - 20, "y": int(y) - 20, "duration": 0},
         {"type": "pointerMove", "x": int(x), "y": int(y), "duration": 0}]}]})
-    said = page.browser.wait("the words", lambda: (text := page.browser.text("#pointed")) and "Tipton" in text and text)
+    said = page.browser.wait("the tooltip", lambda: (text := page.browser.text("#pointed")) and "Tipton" in text and text)
     for words in ("5.5", "1 min ago", "12 km deep", "UTC"):
-        expect(words in said, f"the words lack {words}: {said}")
+        expect(words in said, f"the tooltip does not contain {words}: {said}")
     box = rectangle(page, "#pointed")
-    expect(abs(box["left"] - x) < 40 and abs(box["top"] - y) < 40, f"the pointer is at {x}, {y}, the words at {box}")
+    expect(abs(box["left"] - x) < 40 and abs(box["top"] - y) < 40, f"the pointer is at {x}, {y}, but the tooltip is at {box}")
     drop("q9tip")
 
 
-def what_matters_stands_out(page):
+def emphasis(page):
     put("q9big", 7.8, "Bigtown", minutes=2, alert="orange", tsunami="true", felt="1234")
     put("q9tiny", -0.4, "Tinytown", minutes=1)
     page.open("?minmag=all")
-    page.row_with("q9big", "PAGER orange", "Tsunami notice", "Felt: 1,234", "12 km deep")
-    page.row_with("q9tiny", "−0.4")
+    page.wait_for_row("q9big", "PAGER orange", "Tsunami notice", "Felt: 1,234", "12 km deep")
+    page.wait_for_row("q9tiny", "−0.4")
     dots = page.browser.run("""return [...document.querySelectorAll(".row .dot")].map((dot) => {
         const { width, height } = dot.getBoundingClientRect(); return Math.abs(width - height); })""")
-    expect(dots and max(dots) < 0.1, f"ovals: {dots}")
+    expect(dots and max(dots) < 0.1, f"the dots are not round; width minus height: {dots}")
     sizes = page.browser.run("""return ["q9big", "q9tiny"].map((code) => {
         const style = getComputedStyle(document.querySelector(`[data-code=${code}] .magnitude`));
         return [parseFloat(style.fontSize), Number(style.fontWeight)]; })""")
-    expect(sizes[0][0] > 1.4 * sizes[1][0] and sizes[0][1] > sizes[1][1], f"sizes: {sizes}")
+    expect(sizes[0][0] > 1.4 * sizes[1][0] and sizes[0][1] > sizes[1][1],
+           f"the large event's figures are not larger and bolder: {sizes}")
     drop("q9big", "q9tiny")
 
 
-def rows_whole(page):
-    """In all sizes, a row shows its time, magnitude and badges in full, even with an agency, a mark and every badge."""
+def complete_rows(page):
+    """In all sizes, a row shows its time, magnitude and badges in full, even if it has an agency, a mark and all badges."""
     all_of_it = {"alert": "red", "tsunami": "true", "felt": "12345", "type": "mine collapse"}
     put("us9whole", 8.7, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1, **all_of_it)
     put("us9other", 7.6, "222 km SW of Sarangani, Philippines", minutes=1439, alert="green", felt="3")
@@ -288,11 +299,11 @@ def rows_whole(page):
     sql("update quake set net = 'us', depth = 28.9 where code in ('us9whole', 'us9other')")
     problems = []
     for size in [*SIZES, (320, 568)]:
-        page.browser.look(size, False)
+        page.browser.emulate(size, False)
         page.open("?minmag=7.5&sort=largest")
-        page.row_with("us9whole", "UTC", "29 km deep", "USGS")
+        page.wait_for_row("us9whole", "UTC", "29 km deep", "USGS")
         put("us9whole", 8.9, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1)
-        page.row_with("us9whole", "Revised")
+        page.wait_for_row("us9whole", "Revised")
         put("us9whole", 8.7, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1)
         problems += [f"{size}: {each}" for each in page.browser.run("""
             const cut = [];
@@ -310,35 +321,35 @@ def rows_whole(page):
               }
             }
             return cut;""")]
-    page.browser.look((1440, 900), False)
+    page.browser.emulate((1440, 900), False)
     drop("us9whole", "us9other", "gfz:gfz9whole")
     expect(not problems, "\n".join(problems))
 
 
 def on_a_phone(page):
-    """The open legend is about as wide as the map and leaves the slider in view; the title overlaps nothing."""
+    """On small screens, the open legend is as wide as the map, the slider stays in view, and the title overlaps nothing."""
     problems = []
     for size in ((390, 844), (844, 390), (320, 568), (720, 450)):
-        page.browser.look(size, False)
+        page.browser.emulate(size, False)
         for query in ("", f"?asof={just_now()}"):
             page.open(query)
             parts = [rectangle(page, each) for each in ("h1", "#state", ".tools")]
             if any(overlap(one, other) for one in parts for other in parts if one is not other):
-                problems.append(f"{size} {query}: the head overlaps: {parts}")
+                problems.append(f"{size} {query}: parts of the header overlap: {parts}")
         page.browser.click("#legend summary")
         legend, map_frame, slider = [rectangle(page, each) for each in ("#legend", "#map-frame", "#timeline")]
         if legend["right"] - legend["left"] < 0.8 * (map_frame["right"] - map_frame["left"]):
-            problems.append(f"{size}: the legend is a column: {legend}")
+            problems.append(f"{size}: the legend is too narrow: {legend}")
         if slider["bottom"] > size[1] + 1 or slider["top"] < legend["bottom"] - 1:
-            problems.append(f"{size}: the slider is at {slider}, the legend at {legend}")
+            problems.append(f"{size}: the slider is out of view or under the legend: {slider}, {legend}")
         if page.browser.run("return document.querySelectorAll('.row').length") > 40:
-            problems.append(f"{size}: the list has elements for rows that cannot be seen")
-    page.browser.look((1440, 900), False)
+            problems.append(f"{size}: the list has elements for invisible rows")
+    page.browser.emulate((1440, 900), False)
     expect(not problems, "\n".join(problems))
 
 
 def plain_words(page):
-    """The details of an event are in everyday words."""
+    """The details of an event use everyday words."""
     put("q9plain", 7.8, "Plainville", minutes=2, alert="orange", tsunami="true", felt="1234", cdi="9.1", mmi="6.2", magnitude_type="mww",
         url="https://earthquake.usgs.gov/earthquakes/eventpage/q9plain", types="{origin,shakemap,dyfi,losspager}", status="automatic")
     sql("update quake set sources = '{q9}', updated = now() where code = 'q9plain'")
@@ -346,62 +357,64 @@ def plain_words(page):
     text = page.browser.wait("the summary", lambda: page.browser.text("#detail dl"))
     for words in ("7.8 (mww)", "IX, violent, from 1,234 reports", "VI, strong, from instruments", "PAGER orange: many are likely",
                   "does not say that there is a tsunami"):
-        expect(words in text, f"lacks {words}: {text}")
+        expect(words in text, f"the details do not contain {words}: {text}")
     links = page.browser.run("return [...document.querySelectorAll('.links a')].map((a) => a.href)")
     for end in ("/q9plain/shakemap/intensity", "/q9plain/dyfi/intensity", "/q9plain/pager", "tsunami.gov/"):
-        expect(any(link.endswith(end) for link in links), f"no link to {end}: {links}")
+        expect(any(link.endswith(end) for link in links), f"there is no link to {end}: {links}")
     story = page.browser.wait("the story", lambda: page.browser.text(".story ol"))
     expect("Changed: sources" in story, f"the story does not say what changed: {story}")
     drop("q9plain")
 
 
-def searched(page):
+def search(page):
     put("q9search", 4.4, "5 km N of Höfn, Iceland", minutes=1)
     page.open("?period=week")
     everything = page.count()
     page.browser.type("[name=search]", "hofn")
-    page.counts(1)
-    page.row_with("q9search", "Höfn")
+    page.wait_for_count(1)
+    page.wait_for_row("q9search", "Höfn")
     expect(page.query()["search"] == ["hofn"], "the URL does not have the search")
     page.browser.type("[name=search]", "nowhere at all")
-    page.browser.wait("why", lambda: "No place here matches" in (page.browser.text("#empty") or ""))
+    page.browser.wait("the text about the empty list", lambda: "No place here matches" in (page.browser.text("#empty") or ""))
     page.browser.run("document.querySelector('#empty button').click()")
-    page.counts(everything)
+    page.wait_for_count(everything)
     put("q9honshu", 4.4, "southeast of Honshu", minutes=1, longitude=140.5, latitude=35.2)
     page.browser.type("[name=search]", "tokyo")
-    page.browser.wait("the offer", lambda: "Near Tokyo, Japan" in (page.browser.text("#empty") or ""))
+    page.browser.wait(
+        "the offer to show events near the town", lambda: "Near Tokyo, Japan" in (page.browser.text("#empty") or ""))
     page.browser.press("Enter")
-    page.browser.wait("the map there", lambda: page.query().get("map") == ["35.69,139.75,7"])
+    page.browser.wait("the map to move to the town", lambda: page.query().get("map") == ["35.69,139.75,7"])
     page.browser.run("document.querySelector('#empty button').click()")
-    page.row_with("q9honshu", "southeast of Honshu")
-    expect(page.row("q9search") is None and page.query()["inview"] == ["1"], "what is far away is listed")
+    page.wait_for_row("q9honshu", "southeast of Honshu")
+    expect(page.row("q9search") is None and page.query()["inview"] == ["1"], "the list has an event far from the town")
     page.browser.wait("the towns", lambda: page.browser.run("return document.getElementById('towns').children.length") > 1000)
     drop("q9search", "q9honshu")
 
 
-def at_first(page):
-    """At first, the list has a day's larger events; one tap on a phone shows all. Distances can be in miles."""
+def default_settings(page):
+    """By default, the list has the larger events of a day. On a phone, one tap shows all events. Distances can be in miles."""
     put("q9small", 1.2, "13 km N of Smalltown", minutes=1)
     put("q9large", 5.2, "13 km N of Largetown", minutes=1)
-    page.browser.look((390, 844), False)
+    page.browser.emulate((390, 844), False)
     try:
         page.open()
-        page.row_with("q9large", "12 km deep", "13 km N")
-        expect(page.row("q9small") is None, "small ones are listed at first")
-        expect(page.browser.run("return document.getElementById('which').innerText.trim()") == "M 2.5+, last day", "nothing says which are listed")
+        page.wait_for_row("q9large", "12 km deep", "13 km N")
+        expect(page.row("q9small") is None, "a small event is listed by default")
+        expect(page.browser.run("return document.getElementById('which').innerText.trim()") == "M 2.5+, last day",
+               "the page does not say which events are listed")
         page.browser.click("#all button")
-        page.row_with("q9small", "1.2")
+        page.wait_for_row("q9small", "1.2")
         expect(page.query() == {"minmag": ["all"]}, f"the URL is {page.browser.url}")
     finally:
-        page.browser.look((1440, 900), False)
+        page.browser.emulate((1440, 900), False)
     page.browser.run("const s = document.querySelector('[name=units]'); s.value = 'mi'; s.dispatchEvent(new Event('change', { bubbles: true }))")
-    page.row_with("q9large", "7.5 mi deep", "8 mi N of Largetown")
+    page.wait_for_row("q9large", "7.5 mi deep", "8 mi N of Largetown")
     page.browser.wait("the legend", lambda: "0–6 mi" in page.browser.text("#legend-colors"))
     page.browser.click("#open-notify")
     expect(page.browser.run("return [document.querySelector('[name=radius]').value, document.getElementById('radius-units').textContent]") == ["311", "mi"],
-           "alerts are not in miles")
+           "the radius for alerts is not in miles")
     page.open("?minmag=4")
-    page.row_with("q9large", "12 km deep")
+    page.wait_for_row("q9large", "12 km deep")
     drop("q9small", "q9large")
 
 
@@ -423,7 +436,8 @@ def alerts(page):
             watching()
 
     def watching():
-        browser.wait("the watch", lambda: browser.run("return 'watching' in document.getElementById('open-notify').dataset"))
+        browser.wait(
+            "the alerts to be active", lambda: browser.run("return 'watching' in document.getElementById('open-notify').dataset"))
 
     def shown(number):
         return browser.wait(f"{number} alerts", lambda: len(found := browser.run("return window.shown")) >= number and found)
@@ -442,40 +456,45 @@ def alerts(page):
     put("q9away", 5.6, "too far away", minutes=0, longitude=170)
     put("q9old", 6.6, "too long ago", minutes=3 * 1440, longitude=-179.9)
     sql("update quake set nst = 12, updated = now() where code = 'q9old'")
-    # The list does not show this event, because its filter starts at magnitude 6.
+    # The list does not show this event, because the filter starts at magnitude 6.
     put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
     shown(1)
     put("q9small", 5.7, "grown", minutes=0, longitude=-179.9)
     found = shown(2)
-    expect([each[:2] for each in found] == [["Magnitude 5.6", "as wanted"], ["Magnitude 5.7", "grown"]], f"shown: {found}")
-    expect(len({tag for *_, tag in found}) == 2, "the second takes the place of the first")
-    # Alerts also come while the past is shown, and each only once.
+    expect([each[:2] for each in found] == [["Magnitude 5.6", "as wanted"], ["Magnitude 5.7", "grown"]],
+           f"the alerts are {found}")
+    expect(len({tag for *_, tag in found}) == 2, "both alerts have the same tag, so the second replaces the first")
+    # There are alerts while the past is shown, too, and only one alert for each event.
     ready(f"?asof={just_now()}")
-    expect(browser.text("#open-notify") == "Alerts on", "the wish was forgotten")
+    expect(browser.text("#open-notify") == "Alerts on", "the settings of the alerts were lost")
     put("q9wanted", 5.4, "as wanted", minutes=0, longitude=-179.9)
     put("q9wanted", 5.6, "as wanted", minutes=0, longitude=-179.9)
     put("q9past", 5.8, "in the past", minutes=0, longitude=-179.9)
-    expect(shown(1)[0][:2] == ["Magnitude 5.8", "in the past"], "told again")
+    expect(shown(1)[0][:2] == ["Magnitude 5.8", "in the past"], "there is a second alert for the same event")
     browser.click("#open-notify")
     browser.wait("the towns", lambda: browser.run("return document.getElementById('towns').children.length") > 1000)
     browser.type("#town", "Nowhereville")
-    browser.wait("that it is no town", lambda: "No town is known" in browser.run("return document.getElementById('town').validationMessage"))
+    browser.wait(
+        "the message that there is no such town",
+        lambda: "No town is known" in browser.run("return document.getElementById('town').validationMessage"))
     browser.click("#notify .main")
-    expect(browser.run("return document.getElementById('notify').open"), "a town that is not known was taken")
-    expect("No town is known as “Nowhereville”" in browser.text("#notify-note"), "it is not said")
+    expect(browser.run("return document.getElementById('notify').open"), "the dialog accepts an unknown town")
+    expect("No town is known as “Nowhereville”" in browser.text("#notify-note"), "the page does not say that the town is unknown")
     browser.type("#town", "Lima, Peru")
-    browser.wait("its place", lambda: browser.run("return document.querySelector('#notify [name=latitude]').value").startswith("-12."))
+    browser.wait(
+        "the town's latitude",
+        lambda: browser.run("return document.querySelector('#notify [name=latitude]').value").startswith("-12."))
     browser.click("#notify .main")
     # The user can withdraw the permission in the browser's settings.
     browser.devtools("Browser.setPermission", {"permission": {"name": "notifications"}, "setting": "denied"})
     page.open()
-    expect(browser.text("#open-notify") == "Alerts on, sound only", "it is not said that alerts are refused")
+    expect(browser.text("#open-notify") == "Alerts on, sound only", "the page does not say that only the sound works")
     browser.click("#open-notify")
-    expect("does not show alerts" in browser.text("#notify-note"), "it is not said why")
+    expect("does not show alerts" in browser.text("#notify-note"), "the page does not say why")
     browser.run("localStorage.clear()")
     drop("q9small", "q9away", "q9old", "q9wanted", "q9past")
 
 
-CHECKS = [empty_selection, true_states, database_away, pasts_that_are_not_there, dead_stream, back_after_play, one_zone, no_earthquakes, canvas_at_rest, rows_stay,
-          stored_by_another_version, nothing_over_the_map, chosen_on_the_map, beside_the_pointer, what_matters_stands_out,
-          rows_whole, on_a_phone, plain_words, searched, at_first, alerts]
+CHECKS = [empty_selection, states_after_failures, database_unavailable, unavailable_pasts, dead_stream, back_after_play,
+          time_zone, quarry_blast, canvas_at_rest, unchanged_rows, stored_by_another_version, nothing_over_the_map,
+          chosen_on_the_map, tooltip, emphasis, complete_rows, on_a_phone, plain_words, search, default_settings, alerts]

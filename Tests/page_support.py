@@ -1,4 +1,4 @@
-"""Shared by the checks of the live page: the server, its database, ways to cut connections, and the page in a browser."""
+"""The environment for the checks of the live page: server, database, proxies that cut or refuse, and the page in a browser."""
 
 import http.server
 import json
@@ -20,7 +20,7 @@ DATABASE = os.environ["DATABASE_URL"]
 
 
 class Server:
-    """`quakes serve`, which keeps its port over restarts."""
+    """`quakes serve`. After a restart, it listens on the same port."""
 
     def __init__(self, *options):
         self.options = options
@@ -34,9 +34,9 @@ class Server:
         line = self.process.stderr.readline()
         found = re.search(r"serving http://127\.0\.0\.1:(\d+)", line)
         if not found:
-            raise RuntimeError(f"quakes serve said: {line}")
+            raise RuntimeError(f"quakes serve did not start: {line}")
         self.port = int(found[1])
-        # Keeps reading, so that the server's log does not fill the pipe.
+        # Reads the rest of the server's log, because the server would block if the pipe were full.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
     def stop(self):
@@ -44,14 +44,13 @@ class Server:
         self.process.wait()
 
 
-class Path:
-    """A proxy to the server that can be cut silently: bytes are lost, and no connection ends.
-    """
+class CuttableProxy:
+    """A proxy in front of the server that can be cut silently: bytes are lost, but connections stay open."""
 
     def __init__(self, port):
         self.target = port
         self.is_cut = False
-        self.deaf = set()
+        self.silenced = set()
         self.streams = set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -62,18 +61,18 @@ class Path:
             client, _ = self.listener.accept()
             threading.Thread(target=self.relay, args=(client,), daemon=True).start()
 
-    def deafen(self):
-        """Silences all streams that are open now."""
-        self.deaf |= self.streams
+    def silence_streams(self):
+        """Stops forwarding the streams that are open now, without closing them."""
+        self.silenced |= self.streams
 
     def relay(self, client):
-        # A connection that is opened or open while the path is cut stays dead.
+        # A connection that is open while the proxy is cut, or is opened then, stays dead.
         if self.is_cut:
             return time.sleep(3600)
         server = socket.create_connection(("127.0.0.1", self.target))
         while True:
             ready, _, _ = select.select([client, server], [], [], 0.05)
-            if self.is_cut or client in self.deaf:
+            if self.is_cut or client in self.silenced:
                 return time.sleep(3600)
             for source in ready:
                 data = source.recv(65536)
@@ -86,7 +85,7 @@ class Path:
                 (server if source is client else client).sendall(data)
 
 
-class Refusal:
+class RefusingProxy:
     """A proxy in front of the server that answers 429 to the first requests for some of the page's files."""
 
     def __init__(self, port, names, times):
@@ -114,7 +113,7 @@ class Refusal:
                             self.wfile.write(data)
                             self.wfile.flush()
                     except OSError:
-                        pass  # the page has left
+                        pass  # the page has closed the connection
 
             def log_message(self, *_):
                 pass
@@ -126,7 +125,7 @@ class Refusal:
 
 
 def site(text):
-    """Serves this text as another site with one page, and returns its URL."""
+    """Serves this text as the only page of another site, and returns its URL."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200 if self.path == "/" else 404)
@@ -153,19 +152,19 @@ def sql(statement, **values):
     return result.stdout.strip()
 
 
-def admit(is_admitted):
+def allow_connections(are_allowed):
     """Allows connections to the database, or refuses new ones and ends the existing ones."""
     name = urllib.parse.urlparse(DATABASE).path[1:]
     elsewhere = DATABASE.replace(f"/{name}", "/postgres", 1)
-    statements = [f'alter database "{name}" allow_connections {str(is_admitted).lower()}']
-    if not is_admitted:
+    statements = [f'alter database "{name}" allow_connections {str(are_allowed).lower()}']
+    if not are_allowed:
         statements.append(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
     for statement in statements:
         subprocess.run(["psql", "--no-psqlrc", "-qAtc", statement, elsewhere], check=True, capture_output=True)
 
 
 def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20, **more):
-    """Commits an event, as another program would. `more` has values of further columns."""
+    """Commits an event like another program. `more` has the values of further columns."""
     columns = "".join(f", {name}" for name in more)
     values = "".join(f", :'{name}'" for name in more)
     sql(f"""insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth{columns})
@@ -176,12 +175,12 @@ def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=
 
 
 def just_now():
-    """The present time in the form used in links."""
+    """The present time, in the form of links."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def drop(*codes):
-    """Deletes events, so that the next check finds the catalogue as it was."""
+    """Deletes events, so that the next check starts with the original catalogue."""
     for code in codes:
         sql("delete from quake where code = :'code'", code=code)
 
@@ -193,8 +192,8 @@ def load(document):
         subprocess.run([QUAKES, "import", file.name], check=True, capture_output=True)
 
 
-def without_leavers(document):
-    """Leaves out events that would drop out of one of the page's periods during the checks, and change its counts."""
+def without_expiring_events(document):
+    """Leaves out events that become too old for one of the page's periods during the checks, and so would change counts."""
     def leaves(feature):
         return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
 
@@ -224,33 +223,34 @@ class Page:
             return False
         self.browser.open(url)
         try:
-            self.browser.wait("the page is ready", is_ready)
+            self.browser.wait("the page to be ready", is_ready)
         except TimeoutError as error:
             words = [self.browser.text(part) for part in ("#state", "#warnings", "html")]
-            raise TimeoutError(f"{error}: {self.browser.url} says {[word and word[:300] for word in words]}") from None
-        self.browser.wait("the list is there", lambda: self.browser.text("#count") != "Earthquakes")
+            raise TimeoutError(f"{error}: {self.browser.url} shows {[word and word[:300] for word in words]}") from None
+        self.browser.wait("the list", lambda: self.browser.text("#count") != "Earthquakes")
 
     def state(self):
         return self.browser.run("return document.getElementById('state').dataset.state")
 
-    def state_is(self, *states):
-        self.browser.wait(f"the state {states}", lambda: self.state() in states)
+    def wait_for_state(self, *states):
+        self.browser.wait(f"a state in {states}", lambda: self.state() in states)
 
     def row(self, code):
-        """The text of an event's row, if it is in view."""
+        """The text of an event's row; None if the row is not in view."""
         return self.browser.text(f".row[data-code='{code}']")
 
-    def row_with(self, code, *words):
+    def wait_for_row(self, code, *words):
         """Waits until the event's row contains these words."""
         return self.browser.wait(
-            f"{code}: {words}", lambda: (row := self.row(code)) is not None and all(word in row for word in words) and row)
+            f"the row of {code} with {words}",
+            lambda: (row := self.row(code)) is not None and all(word in row for word in words) and row)
 
     def count(self):
-        """The number of listed events, both earthquakes and others."""
+        """The number of listed events, including those that are not earthquakes."""
         return sum(int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", self.browser.text("#count").split(", the newest")[0]))
 
-    def counts(self, number):
-        self.browser.wait(f"{number} earthquakes", lambda: self.count() == number)
+    def wait_for_count(self, number):
+        self.browser.wait(f"{number} listed events", lambda: self.count() == number)
 
     def choose(self, name, value):
         self.browser.run("document.querySelector(`[name=${arguments[0]}][value='${arguments[1]}']`).click()", name, value)
@@ -258,8 +258,8 @@ class Page:
     def query(self):
         return urllib.parse.parse_qs(urllib.parse.urlparse(self.browser.url).query)
 
-    def warns(self, words):
+    def wait_for_warning(self, words):
         self.browser.wait(f"a warning: {words}", lambda: words in (self.browser.text("#warnings") or ""))
 
-    def warns_no_more(self):
+    def wait_for_no_warning(self):
         self.browser.wait("no warning", lambda: self.browser.text("#warnings") == "")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the reports with an independent computation from the feed, with numpy.
+"""Computes the figures of the reports from the feed, independently, with numpy, and compares them with the reports.
 
     Tests/ridgecrest.py FEED URL [PSQL]
 
-FEED is the month feed of 2019-07-19 with the Ridgecrest sequence, URL a database that contains only this feed. Each figure
-is printed beside the report's. It ends with 1 if a difference exceeds the rounding errors of doubles.
+FEED is the month feed of 2019-07-19 with the Ridgecrest sequence, and URL is a database that contains only this feed. The script
+prints each figure beside the report's figure. It exits with 1 if a difference exceeds the rounding errors of doubles.
 
-The methods differ from those of the reports where possible: bins are computed with decimal numbers, moments with numpy's
-sums, and distances as angles between vectors.
+Where possible, the methods differ from those of the reports: bins are computed with decimal numbers, means and deviations with
+numpy's sums, and distances from angles between vectors.
 """
 
 import csv
@@ -52,7 +52,7 @@ def main():
               for d in days for m in [[q["magnitude"] for q in quakes if day(q) == d]]]
     check.compare("earthquakes and energy a day", energy,
                   "select (day at time zone 'UTC')::date, earthquakes, energy_joule from report.daily_energy order by day")
-    check.compare("earthquakes a day, of regions and classes", [row[:2] for row in energy],
+    check.compare("earthquakes a day, summed over regions and classes", [row[:2] for row in energy],
                   "select (day at time zone 'UTC')::date, sum(earthquakes) from report.daily_activity group by day order by day")
     largest = sorted((q for q in quakes if q["magnitude"] is not None), key=lambda q: (-q["magnitude"], -q["time"]))[:100]
     check.compare("100 largest", [[1 + sum(o["magnitude"] > q["magnitude"] for o in quakes if o["magnitude"] is not None),
@@ -81,7 +81,7 @@ def day(quake):
 
 
 def gutenberg_richter(bins):
-    """The completeness by maximum curvature, the fit from there on, and the magnitude from which on a fit is good."""
+    """The fit from the completeness (maximum curvature) on, and the smallest magnitude from which on a fit is good."""
     counts = Counter(bins)
     completeness = max(counts, key=lambda tenths: (counts[tenths], tenths))
     good = next(tenths for tenths in sorted(counts) if tenths >= completeness and is_good(fit(bins, tenths)))
@@ -96,8 +96,8 @@ def is_good(figures):
 def fit(bins, tenths):
     """The fit of the Gutenberg–Richter relation to magnitudes from `tenths` on, and its quality.
 
-    b follows Aki and Utsu, its error Shi and Bolt, the goodness Wiemer and Wyss. The last two figures are the distance of
-    Kolmogorov and Smirnov, and the largest difference in standard deviations.
+    b is computed after Aki and Utsu, its error after Shi and Bolt, and the goodness after Wiemer and Wyss. The last two figures
+    are the Kolmogorov–Smirnov distance, and the largest difference in standard deviations.
     """
     completeness = tenths / 10
     magnitudes = np.array([bin / 10 for bin in bins if bin >= tenths])
@@ -130,12 +130,12 @@ def aftershocks(check, quakes, generated):
                    and distance(place, (q["latitude"], q["longitude"])) <= RADIUS)
     check.compare("aftershocks: days after, code, km", after, "select days_after, code, distance_km"
                   f" from report.aftershocks('{MAINSHOCK}', {RADIUS}) order by days_after, code")
-    # The catalogue is complete until this time.
+    # The feed is complete until this time, in days after the main shock.
     end = (generated - main["time"]) / 86_400_000
     edges = [0.0] + [10 ** (k / 5) for k in range(-15, 30) if 10 ** (k / 5) < end] + [end]
     days = np.array([days for days, _, _ in after])
     counts = [int(((days > low) & (days <= high)).sum()) for low, high in zip(edges, edges[1:])]
-    check.compare("decay: bin, aftershocks, a day, in all",
+    check.compare("decay: bin, aftershocks, aftershocks a day, cumulative number",
                   [[low, high, n, n / (high - low), sum(counts[:i + 1])]
                    for i, (low, high, n) in enumerate(zip(edges, edges[1:], counts))],
                   f"select * from report.aftershock_rate('{MAINSHOCK}', {RADIUS})")
@@ -155,7 +155,7 @@ def omori(days, end):
     for _ in range(3):
         grid = []
         for c in 10 ** np.linspace(c_low, c_high, 41):
-            for p in np.linspace(p_low, p_high, 41) + 1e-9:  # never 1 itself
+            for p in np.linspace(p_low, p_high, 41) + 1e-9:  # never exactly 1, because the integral divides by 1 - p
                 integral = ((end + c) ** (1 - p) - c ** (1 - p)) / (1 - p)
                 k = len(days) / integral
                 grid.append((len(days) * math.log(k) - p * np.log(days + c).sum() - len(days), k, c, p))

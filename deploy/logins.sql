@@ -1,5 +1,5 @@
--- Makes the logins of docker-compose.yml, each with its own password and the one role that it needs. The passwords come from
--- the environment, so that no list of processes shows them. Run it as often as you like:
+-- Creates the logins of docker-compose.yml, each with its own password and the roles that it needs. The passwords come from the
+-- environment, so that no list of processes shows them. The script can be run any number of times:
 --
 --     WORKER_PASSWORD=… READER_PASSWORD=… NOTIFIER_PASSWORD=… PRUNE_PASSWORD=… REPORT_PASSWORD=… \
 --         psql -v ON_ERROR_STOP=1 -f deploy/logins.sql
@@ -19,7 +19,7 @@ alter role prune password :'prune_password';
 alter role grafana password :'report_password';
 grant quakes_writer to worker;
 grant quakes_reader to reader;
--- As a reader, it may ask for the status, too.
+-- The notifier is also a reader, so that it may read the status.
 grant quakes_notifier, quakes_reader to notifier;
 grant quakes_owner to prune;
 grant quakes_report to grafana;

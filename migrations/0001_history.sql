@@ -1,7 +1,8 @@
 -- The history of any table that has a text key: who changed what, in the order in which the changes became visible.
 --
--- A transaction gets its number, the token, when it commits. A number drawn earlier would not do: transactions commit in
--- another order than they begin, and a reader that has seen 7 would never see a 6 that commits after it.
+-- A transaction gets its number, the token, when it commits. With a number drawn earlier, readers would miss changes:
+-- transactions commit in a different order than they begin, so a reader that has already seen token 7 would never see a token 6
+-- that commits later.
 --
 -- Keys, names and other indexed text are compared by their bytes (collate "C"), here and in the other files: this is cheaper, and
 -- an upgrade of the system's collations can't corrupt an index.
@@ -38,8 +39,8 @@ create sequence history.clock minvalue 0 start 0;
 comment on sequence history.clock is 'Time of the last tracked commit, in microseconds since 1970.';
 create sequence history.holder;
 comment on sequence history.holder is 'PostgreSQL''s number for the transaction that drew the last token. It holds the commit lock until it ends.';
--- A transaction holds this lock from when it draws its token until its commit is visible. The lock is on a table, because any
--- login can take an advisory lock.
+-- A transaction takes this lock before it draws its token, and holds it until its commit is visible. The lock is on a table,
+-- because any login can take an advisory lock.
 create table history.commit_lock ();
 comment on table history.commit_lock is 'Always empty. Locking it puts tracked commits in order.';
 
@@ -98,12 +99,12 @@ comment on column history.change.reason is 'Why: the setting history.reason at t
 comment on column history.change.before is
     'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
--- This index includes the inserts, although a load then has to maintain a second index: without them, the history of one event
--- would need a scan of the whole table. The index is on the key alone: it stores equal keys once, and new events have adjacent
--- codes, so few pages change.
+-- This index includes inserts, so a load has to maintain a second index. Without inserts in the index, reading the history of one
+-- event would scan the whole table. The index is on the key alone, so it stores equal keys once; and new events have adjacent
+-- codes, so few of its pages change.
 create index change_key on history.change (key);
 comment on index history.change_key is 'What became of a row: all changes of its key.';
--- Deletions are few. Without this index, a search for them would read all updates.
+-- Deletions are rare. Without this index, a search for deletions would also read all updates.
 create index change_deletion on history.change (transaction) where operation = 'delete';
 comment on index history.change_deletion is 'Deletions, in the order of their transactions.';
 
@@ -138,20 +139,21 @@ comment on column history.citation.cited_at is 'When it was cited.';
 
 -- The changes of a statement are known only when the statement ends. Later changes may already be recorded by then: the
 -- statements that a row trigger of the table's owner runs end before the statement that fired the trigger. So each statement
--- notes its place as it begins (history.begin_statement). When its changes are recorded (history.record), the changes that were
--- recorded meanwhile move behind them.
+-- notes its place when it begins (history.begin_statement). When its changes are recorded (history.record), all changes that were
+-- recorded in between move behind them.
 --
 -- The setting history.transaction is the transaction's memory. A rollback to a savepoint restores the setting, too. It holds
 --   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
---   - for each statement that has begun, the innermost last: the table, I, U or D, and two places. The first place moves back
---     when an outer statement is recorded before this one. The second never does: it is where the statement began, or the place
---     of such an outer statement if that is lower.
+--   - for each statement that has begun, the innermost last: the table, the operation (I, U or D), and two places. A place is a
+--     number of changes. The first place increases when the changes of an outer statement are recorded in front of it. The second
+--     place never increases: it is the place at which the statement began, or the place of such an outer statement if that is
+--     lower.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
--- otherwise just saves time: the row at that position counts only if it belongs to this transaction, and everything that matters
--- is read from the row. The row is read by its position, because an index look-up, or a scan of a small table, would make
--- concurrent SERIALIZABLE transactions fail. If the setting does not lead to such a row, the changes are first recorded under a
--- new id, and the unique index on open transactions then shows whether the transaction had a row already. A transaction that has
--- already drawn its token is recognized by history.holder.
+-- otherwise just saves time: the row at the setting's position is used only if it belongs to this transaction, and everything
+-- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
+-- would make concurrent SERIALIZABLE transactions fail. If the setting does not lead to such a row, the changes are first
+-- recorded under a new id, and the unique index on open transactions then shows whether the transaction already has a row. A
+-- transaction that has already drawn its token is recognized by history.holder.
 create function history.begin_statement() returns trigger
 language plpgsql
 as $$
@@ -170,8 +172,8 @@ end
 $$;
 comment on function history.begin_statement() is 'Trigger: remembers how many changes there were before a statement.';
 
--- Whether a change can have led to this state of a row. The state is null if the row does not exist. The `before` of an update
--- holds the overwritten values, or an array of the overwritten and the new values.
+-- Tells whether a row can be in this state right after the change. The state is null if the row does not exist. The `before` of
+-- an update holds the overwritten values, or an array of the overwritten and the new values.
 create function history.can_lead_to(state jsonb, change history.change) returns boolean
 language sql immutable
 return case change.operation
@@ -184,13 +186,13 @@ return case change.operation
        end;
 comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can have led to a row''s state.';
 
--- Where a statement's changes of a row belong among the other changes of that row: for each change, the ordinal after which it
--- comes. The changes belong at the statement's place, unless the states of the row contradict that. For example, a trigger may
--- have deleted a row so that a new one could be inserted, or a foreign key's action may run after a trigger has changed the row.
--- So this function undoes all changes one by one, beginning with the last, as a reader of the history would. If two changes could
--- be undone next, the first attempt undoes the one that was recorded while the statement ran, and the second attempt undoes the
--- statement's own. If both attempts fail, an outer statement has changed the row and is not recorded yet. Then the result is
--- null, and the changes stay at the statement's place.
+-- Computes where a statement's changes of a row belong among the other changes of that row: for each change, the ordinal of the
+-- change that it follows. The changes belong at the statement's place, unless the states of the row contradict that. For example,
+-- a trigger may have deleted a row so that a new one could be inserted, or a foreign key's action may run after a trigger has
+-- changed the row. So this function undoes all changes one by one, beginning with the last, as a reader of the history would. If
+-- two changes could be undone next, the first attempt undoes the change that was recorded while the statement ran, and the second
+-- attempt undoes the statement's own change. If both attempts fail, an outer statement has changed the row and is not recorded
+-- yet. Then the result is null, and the changes stay at the statement's place.
 create function history.places(present jsonb, own history.change[], others history.change[], place bigint) returns bigint[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -242,7 +244,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-    -- The changes that don't go to the statement's place, and the ordinals after which they go.
+    -- The changes that do not move to the statement's place, and the ordinals behind which they move.
     misplaced bigint[];
     targets bigint[];
     first bigint;
@@ -311,14 +313,14 @@ declare
     memory constant text[] := case
         when setting ~ '^[0-9]+ [(][0-9]+,[0-9]+[)] [0-9]+( [0-9]+[IUD]:[0-9]+:[0-9]+)*$'
              and setting !~ '[0-9]{19}|[0-9]{10},|,[0-9]{5}' then string_to_array(setting, ' ') end;
-    -- The statements that have begun, and the number of this one among them; 0 if the setting was lost.
+    -- The statements that have begun, and the index of this statement in that list; 0 if the setting was lost.
     statements text[] := memory[4:];
     depth integer := coalesce(cardinality(statements), 0);
     place bigint;
     earliest bigint;
     key name;
-    -- Most statements change one row, which is recorded with cached plans. Several rows are recorded by a statement that is
-    -- planned for their number.
+    -- Most statements change one row, which is recorded with cached plans. For several rows, the recording statement is planned
+    -- for the number of rows.
     rows bigint;
     old_row jsonb;
     new_row jsonb;
@@ -326,7 +328,8 @@ declare
     is_known boolean;
     own record;
     kept record;
-    -- The number of changes before these, and whether any of them were recorded after the statement began.
+    -- The number of changes recorded before those of this statement, and whether any of them were recorded after the statement
+    -- began.
     earlier bigint;
     is_late boolean;
     recorded bigint := 0;
@@ -353,7 +356,7 @@ begin
           and a.attnum = (select t.tgattr[0] from pg_trigger t where t.tgrelid = tg_relid and t.tgname = 'history_key')
           and (select pg_get_userbyid(c.relowner) from pg_class c where c.oid = tg_relid) = current_user;
         if not found then
-            raise exception '% has the triggers of a tracked table, but is none', tg_relid::regclass
+            raise exception '% has the triggers of a tracked table, but is not tracked', tg_relid::regclass
                 using errcode = 'object_not_in_prerequisite_state',
                       hint = 'It must belong to the owner of history.record(), and have the trigger history_key.';
         end if;
@@ -445,7 +448,7 @@ begin
         on conflict (xid) where token is null do update set xid = excluded.xid
         returning t.id, t.ctid as place, t.changes into kept;
         if kept.id <> own.id then
-            -- The transaction had a row already. These changes belong to that row.
+            -- The transaction already had a row, so these changes belong to that row.
             update history.change c
             set transaction = kept.id, ordinal = kept.changes + c.ordinal
             where c.transaction = own.id;
@@ -483,8 +486,8 @@ $$;
 comment on function history.record() is 'Trigger: records the rows that one statement changed.';
 
 -- A deferred constraint trigger fires when the transaction commits, or earlier on SET CONSTRAINTS ALL IMMEDIATE. Changes that the
--- transaction makes afterwards, for example in other deferred triggers, are added to the row that already has the token: no other
--- session sees any of them until the commit.
+-- transaction makes afterwards, for example in other deferred triggers, are added to the row that already has the token. This is
+-- safe, because no other session sees the row before the commit.
 create function history.commit() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -568,7 +571,7 @@ begin
         raise exception '% can''t be tracked: it is not a plain table (but partitioned, inherited, a view …)', tracked
             using errcode = 'feature_not_supported';
     end if;
-    -- A table's owner can do anything to the table, and so could put anything into every reader's stream.
+    -- The owner of a table can do anything to it, so another owner could put anything into every reader's stream.
     if (select relowner from pg_class where oid = tracked) <> owner then
         raise exception '% can''t be tracked: it does not belong to %', tracked, owner
             using errcode = 'insufficient_privilege', hint = format('alter table %s owner to %s', tracked, owner);
@@ -578,7 +581,7 @@ begin
         join pg_index i on i.indrelid = a.attrelid and i.indisunique and i.indimmediate and i.indpred is null
              and i.indnkeyatts = 1 and i.indkey[0] = a.attnum
         where a.attrelid = tracked and a.attname = key and a.atttypid = 'text'::regtype and a.attnotnull) then
-        raise exception '% can''t be tracked by %: a key is a text column, not null, with its own unique index', tracked, key
+        raise exception '% can''t be tracked by %: the key must be a text column, not null, with its own unique index', tracked, key
             using errcode = 'invalid_table_definition';
     end if;
     -- A renamed table keeps its old name in the history.
@@ -704,13 +707,13 @@ comment on function history.check(uuid, bigint, timestamptz, text) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
 
 -- An ALTER that changes rows is not recorded, and it may rewrite them while a reader is reading: a snapshot from before the
--- rewrite sees the rewritten table as empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). These two functions
+-- rewrite sees the rewritten table as empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). The next two functions
 -- protect readers from both.
 --
 -- An ALTER that rewrites the rows gives the table another TOAST table. VACUUM FULL and CLUSTER change no row, and keep the TOAST
--- table (https://www.postgresql.org/docs/current/storage-toast.html). Every other change that an ALTER makes to rows shows in the
--- columns: their number, names and types, the expressions of virtual columns, and the labels of enums. Every HTTP answer needs
--- the shape, so computing it must be cheap: hence the sums, which need no sorting.
+-- table (https://www.postgresql.org/docs/current/storage-toast.html). Every other change that an ALTER makes to rows also changes
+-- the columns: their number, names or types, the expressions of virtual columns, or the labels of enums. Every HTTP response
+-- needs the shape, so computing it must be cheap. Therefore it consists of sums, which need no sorting.
 create function history.shape(tracked regclass) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -722,12 +725,12 @@ declare
     shape text;
     types oid[];
 begin
-    -- The history shows every row to everyone who may read the history. So a policy would hide nothing, and a reader that keeps
-    -- rows could not tell a hidden row from an unchanged one.
+    -- Everyone who may read the history can see every row in it, so a policy would hide nothing. And a reader that keeps rows
+    -- could not tell a hidden row from an unchanged one.
     if row_security_active(tracked) then
-        raise exception 'row security hides rows of % from %, and the history shows them', tracked, current_user
+        raise exception 'row security hides rows of % from %, but the history shows all rows', tracked, current_user
             using errcode = 'insufficient_privilege',
-                  hint = 'Readers of a followed table see all of it: alter role … bypassrls.';
+                  hint = 'A reader must see all rows of a tracked table: alter role … bypassrls.';
     end if;
     select concat_ws('-', count(*), sum(a.atttypid::bigint),
                      sum(hashtextextended(a.attname::text collate "C", a.attnum) >> 8),
@@ -756,11 +759,11 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
-    -- pg_relation_filenode() tells the file as of now, and pg_class tells the file as of the snapshot.
+    -- pg_relation_filenode() returns the table's current file; pg_class has the file that the snapshot sees.
     if pg_relation_filenode(tracked) is distinct from (select c.relfilenode from pg_class c where c.oid = tracked) then
-        raise exception 'the table % was rewritten after this snapshot was taken, which sees no row of it', tracked
+        raise exception 'the table % was rewritten after this snapshot was taken, so the snapshot sees none of its rows', tracked
             using errcode = 'serialization_failure',
-            hint = 'Read again in a new transaction. With LOCK TABLE … IN ACCESS SHARE MODE as its first statement it waits instead.';
+            hint = 'Read again in a new transaction. If it begins with LOCK TABLE … IN ACCESS SHARE MODE, it waits for a rewrite to end.';
     end if;
 end
 $$;
@@ -828,8 +831,8 @@ comment on function history.changed_keys(bigint, text) is
 
 -- Runs with its owner's rights, so that a reader can report its position and change nothing else. A report keeps history from
 -- being pruned, and operators watch the reports, so a login may neither report for another login's reader nor fill the table with
--- names. A session that has reported and leaves its transaction open locks the name: other reports under that name fail after 100
--- ms.
+-- names. A session that has reported and keeps its transaction open locks the name. Other reports under that name then fail after
+-- 100 ms.
 create function history.report(reader text, reached bigint) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -842,7 +845,7 @@ begin
         end if;
         if (select count(*) from history.reader r where r.login = session_user) >= 1000 then
             raise exception 'the login % has 1000 readers already', session_user
-                using errcode = 'insufficient_privilege', hint = 'Delete from history.reader those that are not in use.';
+                using errcode = 'insufficient_privilege', hint = 'Delete unused readers from history.reader.';
         end if;
     end if;
     insert into history.reader as r (name, login, token, seen_at) values (reader, session_user, reached, now())
@@ -858,14 +861,15 @@ $$;
 comment on function history.report(text, bigint) is
     'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it. A name belongs to the login that reported it first; a login may have 1000 of them.';
 
--- The age of a transaction is counted from a time by which it was certainly committed. That is its committed_at, unless the
--- server's clock was ahead then and has been corrected since: in that case its committed_at lies in the future, and so does that
--- of every later transaction, because committed_at never goes back. Such a time is useless. So the first pruning that finds one
--- records the newest token and the present time, and the transactions up to that token count as committed at the recorded time.
--- Once all of them are pruned, another token may be recorded.
+-- The age of a transaction is counted from a time at which it was certainly committed. Usually this is its committed_at. But if
+-- the server's clock was ahead at the commit and has been corrected since, its committed_at lies in the future, and so does the
+-- committed_at of every later transaction, because these times never decrease. Such a time is useless. So the first pruning that
+-- finds one records the newest token and the present time, and all transactions up to that token count as committed at the
+-- recorded time. Once all of them are pruned, another token may be recorded.
 --
 -- The cost of a step is proportional to what it deletes, however long the history is, and even if the planner's statistics are
--- outdated. Hence the list of ids: with outdated statistics, the planner would join the two tables by reading one of them whole.
+-- outdated. This is why the function uses a list of ids: with outdated statistics, the planner would join the two tables by
+-- reading all of one of them.
 create function history.prune(
     keep interval, keep_at_most interval default null, at_most integer default 1000, enough bigint default 100000,
     out transactions bigint, out changes bigint)
@@ -914,8 +918,8 @@ begin
     transactions := 0;
     changes := 0;
     if last.ids is null then return; end if;
-    -- The horizon moves in the same transaction as the deletions, so that a reader that needs them learns that its position
-    -- expired.
+    -- The horizon moves in the same transaction as the deletions, so that a reader that still needs the deleted changes learns
+    -- that its position has expired.
     update history.store
     set (pruned_token, pruned_committed_at, pruned_nonce) = (
         select t.token, t.committed_at, t.nonce from history.transaction t where t.token = last.token);

@@ -33,8 +33,8 @@ create table public.quake (
     depth double precision,
     extra jsonb,
     imported_at timestamptz not null default now(),
-    -- The limits that Sources/Feed/Model/Property.swift declares, enforced for every other writer: one absurd value would break
-    -- the reports for everyone. NaN compares greater than any number, so it is refused, too.
+    -- The limits that Sources/Feed/Model/Property.swift declares, enforced for all other writers: one absurd value would break
+    -- the reports for everyone. PostgreSQL treats NaN as greater than any number, so NaN is refused, too.
     constraint quake_magnitude check (magnitude between -12 and 12),
     constraint quake_position check (latitude between -90 and 90 and longitude between -360 and 360 and depth between -6400 and 6400),
     constraint quake_numbers check (greatest(abs(cdi), abs(mmi), abs(dmin), abs(rms), abs(gap)) < 'infinity'),
@@ -47,13 +47,14 @@ create table public.quake (
         and array_ndims(types) = 1 and array_lower(types, 1) = 1 and array_position(types, null) is null),
     constraint quake_extra check (jsonb_typeof(extra) = 'object' and extra <> '{}')
 )
--- Leaves room for revisions: two thirds of the new row versions fit on the page of the old one and change no index (heap-only
--- tuples).
+-- Leaves room for revisions: two thirds of the new row versions fit on the same page as the old version, and change no index
+-- (heap-only tuples).
 with (fillfactor = 90);
 
 create index quake_time on public.quake (time);
 comment on index public.quake_time is 'The newest events, and windows of time.';
--- This is the expression of report.day(), spelled out: with the function, every writer would need the right to execute it.
+-- The index repeats the expression of report.day() instead of calling it, because every writer would need the right to execute
+-- the function.
 create index quake_day on public.quake (date_bin('1 day', time, timestamptz '1970-01-01 00:00:00+00'));
 comment on index public.quake_day is 'Whole days, for report.daily_activity and report.daily_energy.';
 

@@ -1,7 +1,8 @@
--- The import worker's own records. The migrator creates the schema import, because the schema also holds the list of applied
--- migrations.
+-- The import worker's own records. The migrator creates the schema import before this migration, because the list of applied
+-- migrations is also in this schema.
 
--- These domains refuse absurd times and counts: a single one would break status, metrics and reports for everyone.
+-- These domains refuse absurd times and counts, because a single absurd value would break status, metrics and reports for
+-- everyone.
 create domain import.moment as timestamptz check (value between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999999+00');
 comment on domain import.moment is 'A time in the years 1 to 9999, in UTC.';
 create domain import.amount as bigint check (value between 0 and 1000000000000);
@@ -158,7 +159,7 @@ comment on column import.mirror.position is
     'The position in its history: token, time of the commit and store. It changes in the transaction that takes in the changes.';
 comment on column import.mirror.changed_at is 'When something was last taken in.';
 
--- The recursion makes one index look-up per source, however many runs there are.
+-- The recursion makes one index look-up per source, regardless of the number of runs.
 create view import.last_run as
 with recursive last as (
     (select * from import.run where not forgotten order by source desc, id desc limit 1)

@@ -1,39 +1,40 @@
--- Settling decides which events are gone, according to documents.
+-- Settling decides from documents which events are gone.
 --
 -- A document is a statement that one service made at one moment. For each event, the newest statement about it decides:
 --
---   a statement made at G                     speaks of event E                          and says
+--   a statement made at G that …              decides about event E …                    and says that E …
 --   ----------------------------------------  -----------------------------------------  --------------------------------
---   lists E                                   always                                     it is there, as revised at U
---   holds a feature of E that was rejected    always                                     it is there, in an unreadable
---                                                                                        version: nothing changes
---   is complete for a window, and lacks E     if E's origin lies inside by more than     gone: retracted by FEED
---                                             a minute, and it was revised before
---                                             G - 5 min
---   lists E among the ids of A, and has no    same service, origins at most 5 min        gone: superseded by A
---   feature of E                              apart, revised at G at the latest
---   says that E was deleted at D, or lists    same service, revised before D; without    gone: deleted by SERVICE
---   it as one that does not exist             D, before G
+--   lists E                                   always                                     exists, as revised at U
+--   has a feature of E that was rejected      always                                     exists, in an unreadable version:
+--                                                                                        nothing changes
+--   is complete for a window, and lacks E     if E's origin time is inside the window    is gone: retracted by FEED
+--                                             by more than a minute, and E was revised
+--                                             before G - 5 min
+--   lists E among the ids of A, and has no    if E is of the statement's service, at     is gone: superseded by A
+--   feature of E                              most 5 min from A in origin time, and not
+--                                             revised after G
+--   says that E was deleted at D, or does     if E is of the statement's service, and    is gone: deleted by SERVICE
+--   not exist (without a time D)              was revised before D; without D, before G
 --
 -- If two statements have different versions of an event, the version that was revised later wins; if both were revised at the
--- same time, the version that was stated later wins. If two statements were made at the same moment, the one that says that the
--- event is gone decides.
+-- same time, the version that was stated later wins. If two statements were made at the same moment, the statement that the event
+-- is gone decides.
 --
 -- The servers of one service can disagree for hours, so a newer document may list an event in an earlier revision. Then the event
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
 --
 -- Documents may arrive in any order. The table always has the content that it would have if they had arrived in the order in
--- which they were made. There are two exceptions if a newer document goes back to an earlier revision: an event that was gone in
--- between may come back in either revision, and a conclusion from an earlier revision stays until the next document if the later
--- revision arrives after it. So a document that arrives late is compared with the newer documents. Three things are known about
--- them:
+-- which they were made. There are two exceptions if a newer document lists an event in an earlier revision again: an event that
+-- was gone in between may come back in either revision, and a conclusion from an earlier revision stays until the next document
+-- if the later revision arrives after it. So a document that arrives late is compared with the newer documents. Three things are
+-- known about them:
 --
--- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been if they had been
---   there.
--- - The events that a newer document lacks: those in its window that are not in the table, except for the events that it holds in
---   an unreadable version (settled.rejected) and the events that a person has deleted (import.deleted).
--- - The events that a newer document lists: every row in its window. Listed events outside the window, or revised too late to be
---   covered, are kept in settled.codes.
+-- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been deleted if the
+--   table had contained them.
+-- - The events that a newer document lacks: those in its window that are not in the table, except for the events that the
+--   document has in an unreadable version (settled.rejected) and the events that a person has deleted (import.deleted).
+-- - The events that a newer document lists: every row in its window. Listed events that are outside the window, or were revised
+--   too late to be covered, are in settled.codes.
 
 create table import.settled (
     service text collate "C" not null,
@@ -167,8 +168,9 @@ create trigger import_renamed after update of code on public.quake
 
 -- What newer documents say.
 
--- The documents, made at `made` or later, that would list the event in this revision if it existed. A revision made less than 5
--- minutes before a document may have come too late for that document. The function is in SQL, so that the planner inlines it.
+-- Returns the documents, made at `made` or later, that would list the event in this revision if it existed. A revision made less
+-- than 5 minutes before a document may have been too late to be part of it. The function is in SQL, so that the planner inlines
+-- it.
 create function import.covering(service text, made timestamptz, origin timestamptz, revised timestamptz)
 returns setof import.settled
 language sql stable
@@ -181,8 +183,8 @@ end;
 comment on function import.covering(text, timestamptz, timestamptz, timestamptz) is
     'The settled documents, made at a given time or later, whose window has an event in a given revision.';
 
--- For an event that is not in the table, or is there only in an earlier revision. If a document lists an event, neither that
--- document nor an older one shows that the event is gone.
+-- Call this function for an event that is not in the table, or is there only in an earlier revision. If a document lists an
+-- event, neither that document nor an older one shows that the event is gone.
 create function import.gone(
     code text, service text, origin timestamptz, revised timestamptz, made timestamptz, feed text, listed timestamptz)
 returns table (generated timestamptz, reason text)
@@ -207,13 +209,13 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 
 -- Removes from pg_temp.incoming the features that newer documents contradict.
 --
--- - An event may be gone. Then its row is deleted, too, if it was revised earlier: the newer document would have listed the event
---   if the event had existed.
--- - The event's row may have been revised later, or have been revised at the same time and stated later.
+-- - An event may be gone. Then its row is deleted, too, if the row is an earlier revision than the feature: the newer document
+--   would have listed the event if the event had existed.
+-- - The event's row may be a later revision than the feature, or an equal revision that was stated later.
 --
--- A newer document may also list the event as in the row, which was revised earlier: the servers of one service disagree. Then
--- the event exists in its later revision. The newer document may not cover that revision, so its settled.codes note that it lists
--- the event.
+-- A newer document may also list the event in the row's revision although the feature is a later revision: the servers of one
+-- service disagree. Then the event exists in the feature's revision. The newer document may not cover that revision, so its
+-- settled.codes note that it lists the event.
 --
 -- Removed features still count as present in the document. They also count as current, unless an older statement has a later
 -- revision.
@@ -234,7 +236,7 @@ begin
     from (select listed.code, max(s.generated) as generated
           from import.settled s cross join unnest(s.codes) as listed(code)
           where s.codes <> '{}' and s.generated >= made and (s.generated > made or s.feed > feed)
-            -- With "is true", the incoming codes are hashed once; a join would search all of them for each code.
+            -- Because of "is true", the incoming codes are hashed once; a join would search all of them for each code.
             and (listed.code in (select i.code from pg_temp.incoming i)) is true
           group by listed.code) as n;
     stale := 0;
@@ -246,8 +248,8 @@ begin
                import.service_of(q.url) as row_service, q.time as row_time, q.updated as row_updated,
                last.listed, gone.generated, gone.reason
         from pg_temp.incoming i left join only public.quake q on q.code = i.code
-        -- A version that does not say when it was revised has its origin time instead. If neither the row nor the feature says
-        -- so, neither counts as older, because a revision may move the origin time either way.
+        -- A version that does not say when it was revised has its origin time instead. If neither the row nor the feature has a
+        -- revision time, neither counts as older, because a revision may move the origin time either way.
         cross join lateral (
             select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
         ) as known
@@ -306,12 +308,12 @@ comment on function import.sift(timestamptz, text, boolean, boolean) is
 
 -- Settles a document. Its features are in pg_temp.present (code, ids, time, updated, is_current; a rejected feature has no time).
 -- The deletions that it states, if it states any, are in pg_temp.stated (code, deleted_at, service). These tables have no
--- statistics: "not in" hashes a table once, while "not exists" may search all of it for each row. A document without a name is
--- not a feed: it only says which events are gone, and is not remembered.
+-- statistics: "not in" hashes a table once, while "not exists" may search all of it for each row. A document without a feed name
+-- is not a feed: it only states which events are gone, and is not stored in import.settled.
 --
--- A document decides about every event in its window that no newer document lists. The lock keeps other workers from merging
--- meanwhile: what they merged before is committed, and what they merge later is compared with what was settled here. If another
--- program changes a row meanwhile, the deletion checks that row again.
+-- A document decides about every event in its window that no newer document lists. The lock keeps other workers from merging at
+-- the same time: their earlier merges are committed, and their later features are compared with this document. If another program
+-- changes a row meanwhile, the deletion checks that row again.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
     has_deletions boolean, features bigint, force boolean, dry_run boolean,
@@ -335,8 +337,8 @@ declare
     new_codes text[];
     times timestamptz[];
     are_gone boolean[];
-    -- The listed codes that are gone; the events that are missing from the document, and those of them that were dropped; and the
-    -- events that were deleted according to the document.
+    -- The codes in old_codes whose events are gone; the events that are missing from the document, and those of them that were
+    -- dropped; and the events that were deleted according to the document.
     renamed text[];
     missing text[] := '{}';
     dropped_codes text[];
@@ -345,8 +347,8 @@ declare
     renamed_in_window bigint := 0;
     -- The codes that newer documents list without covering them.
     newer text[];
-    -- The codes that this document lists without covering them, including events of other services, and those that it holds in an
-    -- unreadable version.
+    -- The codes that this document lists without covering them, including events of other services; and the codes of events that
+    -- it has only in an unreadable version.
     uncovered text[];
     foreign_codes text[] := '{}';
     rejected text[];
@@ -373,8 +375,8 @@ begin
     newer := array(select listed.code from import.settled s cross join unnest(s.codes) as listed(code)
                    where s.codes <> '{}' and s.generated > generated);
 
-    -- Renamed events. Codes that are not in the table, or whose rows don't match, are noted, too: an older document may still
-    -- bring them.
+    -- Renamed events. Codes that are not in the table, or whose rows don't match, are included, too: an older document that
+    -- contains them may still arrive.
     select coalesce(array_agg(r.old_code), '{}'), array_agg(r.new_code), array_agg(r.time), array_agg(r.is_gone),
            coalesce(array_agg(distinct r.old_code) filter (where r.is_gone), '{}')
     into old_codes, new_codes, times, are_gone, renamed
@@ -391,7 +393,7 @@ begin
             and listed.code not in (select p.code from pg_temp.present p)
           order by old_code, new_code) as r;
 
-    -- Events that were deleted, according to their service or to another service that passes this on.
+    -- Events that were deleted, according to their service or to another service that passes the deletion on.
     if has_deletions then
         features := features + (select count(distinct said.code) from pg_temp.stated said);
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
@@ -419,7 +421,7 @@ begin
                      q.code in (select p.code from pg_temp.present p) as is_present
               from only public.quake q
               where q.time > lower(covers) and q.time < upper(covers)
-              -- Without `offset 0`, is_own and is_present would be computed wherever they are named.
+              -- Without `offset 0`, is_own and is_present would be computed again in each expression that uses them.
               offset 0) as q;
     end if;
 
@@ -469,8 +471,8 @@ begin
     perform set_config('history.reason', '', true);
     perform set_config('import.settling', '', true);
 
-    -- Remember what is gone. An event that a person deleted leaves import.deleted if it is back, or if this document lacks it,
-    -- too.
+    -- Remember what is gone. The entry for an event that a person deleted is removed from import.deleted if the event is back, or
+    -- if this document lacks the event, too.
     if exists (select from import.deleted) then
         delete from import.deleted d using pg_temp.present p
         where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
@@ -526,7 +528,7 @@ begin
     insert into import.settled (service, feed, generated, covers, codes, rejected)
     values (service, feed, generated, covers, uncovered, rejected);
     if uncovered <> '{}' then
-        -- The feed's previous document need not keep these codes any longer.
+        -- The entry of the feed's previous document need not keep these codes any longer.
         update import.settled s
         set codes = array(select listed.code from unnest(s.codes) as listed(code)
                           where listed.code not in (select own.code from unnest(uncovered) as own(code)))
@@ -540,11 +542,11 @@ comment on function import.settle(
     text, text, timestamptz, timestamptz, timestamptz, boolean, bigint, boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';
 
--- What is held.
+-- Coverage: the origin times that were imported whole.
 --
 -- The table has events, but it can't show that there were none: a month without earthquakes in the table may have had none, or
 -- may never have been imported. So import.coverage notes which periods were imported whole, by settled documents, by backfills,
--- and by single queries to an event service. Triggers on the worker's tables do this, because the worker knows nothing of
+-- and by single queries to an event service. Triggers on the worker's tables do this, because the worker does not depend on
 -- reports.
 
 create table import.coverage (
@@ -606,7 +608,7 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- The summary feeds are complete above a magnitude, except for the significant ones, which are a selection.
+    -- The summary feeds are complete above a magnitude, except for the feeds of significant events, which are a selection.
     name constant text[] := regexp_match(new.feed, '^(all|[0-9.]+)_(hour|day|week|month)$');
 begin
     if name is not null then
@@ -631,7 +633,7 @@ begin
     perform import.note_coverage(
         import.service_of(new.service), new.minimum_magnitude,
         case when new.newest_first then tstzrange(new.reached, new.window_end) else tstzrange(new.window_start, new.reached) end
-        -- A period in the future can't be held.
+        -- The catalogue cannot hold a period in the future.
         * tstzrange(null, clock_timestamp()));
     return null;
 end
@@ -658,14 +660,14 @@ begin
     into parameters
     from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
     where parameter <> '';
-    -- An empty answer proves nothing: a broken service gives one, too, and a document may claim to be from any URL. Any other
-    -- parameter makes the answer smaller. Without endtime, the answer ends at the time of the request, which is not known for a
-    -- file.
+    -- An empty response proves nothing: a broken service also gives empty responses, and a document may claim to be from any URL.
+    -- Any other parameter selects fewer events. Without endtime, the response ends at the time of the request, which is unknown
+    -- for a file.
     if new.seen = new.rejected or parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
        <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
         return null;
     end if;
-    -- Refuses words that only PostgreSQL reads as a time, such as epoch.
+    -- Refuses words that only PostgreSQL accepts as a time, such as epoch.
     if parameters ->> 'starttime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' or parameters ->> 'endtime' !~ '^[0-9]{4}-[0-9T:.Z+-]+$' then
         return null;
     end if;

@@ -5,12 +5,12 @@
 -- without a row in earthquake_member is an earthquake by itself, with its own code: report.earthquake has both kinds.
 --
 -- The tables depend only on the rows of quake, on people's overrides and on the parameters, and not on the order in which these
--- came. So nothing here tells about the past: an earthquake is named after one of its members, and every member's code leads to
--- its earthquake. When an earthquake ends, the reason of its deletion in the history leads to its successor: `superseded by
--- CODE`, as for a row of quake that was renamed.
+-- arrived. So the tables contain nothing about the past: an earthquake is named after one of its members, and every member's code
+-- leads to its earthquake. When an earthquake is dissolved, the reason of its deletion in the history names its successor:
+-- `superseded by CODE`, as for a row of quake that was renamed.
 --
--- The tables lag behind quake: after a change of quake it takes a moment until they are up to date, or longer if `quakes
--- associate` does not run. So a member or a preferred solution may name a row that was deleted.
+-- The tables lag behind quake: after a change of quake, they are up to date after a moment, or later if `quakes associate` does
+-- not run. So a member or a preferred solution may name a row that was deleted.
 
 create table public.earthquake (
     code text collate "C" primary key,
@@ -83,7 +83,7 @@ select history.track('public.earthquake', 'code', 'quake_changes');
 select history.track('public.earthquake_member', 'code', 'quake_changes');
 select history.track('public.association_override', 'pair', 'quake_changes');
 
--- The associator's position. It changes in the transaction that writes the groups, and is like the position of any other reader.
+-- The associator's position, which is like that of any other reader. It changes in the transaction that writes the groups.
 create table import.association (
     store uuid,
     token bigint,

@@ -39,7 +39,7 @@ return type is null or type = 'earthquake';
 comment on function report.is_earthquake(text) is
     'Whether a type of event is an earthquake. An event without a type counts as one, because older feeds give no type.';
 
--- Changes ASCII letters only: in Turkish, REVIEWED would get a dotless i.
+-- Changes ASCII letters only: by the rules of Turkish, the I of REVIEWED would become a dotless ı.
 create function report.review_status(status text) returns text
 language sql immutable parallel safe
 return lower(status collate "C") collate "default";
@@ -58,7 +58,7 @@ return case when energy_joule > 0 then (log(energy_joule) - 4.8) / 1.5 end;
 comment on function report.equivalent_magnitude(double precision) is
     'Magnitude of a single event that would radiate this energy, given in joule; null for 0.';
 
--- The binary number closest to 2.55 is a little less than 2.55. The small addition keeps it in its bin.
+-- The binary number closest to 2.55 is a little less than 2.55. The small addition moves it into the bin that begins at 2.55.
 create function report.magnitude_bin(magnitude double precision) returns integer
 language sql immutable parallel safe
 return floor(magnitude * 10 + 0.500001)::integer;
@@ -90,7 +90,7 @@ language sql immutable parallel safe
 return extract(epoch from duration)::double precision;
 comment on function report.seconds(interval) is 'A duration in seconds.';
 
--- Coverage: what was imported whole (import.coverage).
+-- Coverage: the periods, magnitudes and areas that were imported whole (import.coverage).
 
 create view report.coverage as
 select lower(period) as held_from, upper(period) as held_until,
@@ -309,8 +309,8 @@ comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitu
 
 -- Activity.
 
--- A floating-point sum depends on the order of its terms, and each replica may store the rows in a different order. In the order
--- of magnitudes, the sum is the same everywhere.
+-- A floating-point sum depends on the order of its terms, and each replica may store the rows in a different order. Summed in the
+-- order of magnitudes, the result is the same on every replica.
 create function report.daily_activity(agency text default null, merge boolean default false)
 returns table (day timestamptz, region text, magnitude_class report.magnitude_class, earthquakes bigint,
                largest_magnitude double precision, energy_joule double precision)
@@ -383,8 +383,8 @@ begin atomic
     complete as (
         select coalesce(report.magnitude_bin(given_completeness),
                         (select tenths from bin order by n desc, tenths desc limit 1)) as tenths),
-    -- One fit starts at the completeness and one at each larger bin, because the fit may be good only from some larger magnitude
-    -- on.
+    -- One fit starts at the completeness, and one more at each larger bin, because the fit may be good only above some larger
+    -- magnitude.
     candidate as (
         select tenths from complete union select bin.tenths from bin, complete where bin.tenths > complete.tenths),
     moment as (
@@ -397,7 +397,7 @@ begin atomic
                case when n > 1 then sqrt((n * second - first * first) / (100.0 * n * n * (n - 1)))
                end::double precision as mean_error
         from moment),
-    -- The grid includes bins without an earthquake. Its limits keep an impossible magnitude from making it endless.
+    -- The grid includes bins without an earthquake. Its limits keep the grid small even if there is an impossible magnitude.
     grid as (
         select g as tenths, (select coalesce(sum(bin.n), 0) from bin where bin.tenths >= g)::double precision as larger
         from complete, generate_series(greatest(complete.tenths, -200), least((select max(bin.tenths) from bin), 200)) as g),
@@ -594,8 +594,8 @@ returns setof report.aftershock_rate
 language sql stable parallel safe
 begin atomic
     with observed as materialized (
-        -- How long the catalogue continues after the mainshock without a gap, but no longer than the window. After a gap, a rate
-        -- would be too low. If there is no record of what is held, the newest event is the end.
+        -- How long the catalogue continues after the mainshock without a gap, but no longer than the window. After a gap, the
+        -- rate would be too low. If there is no coverage, the time of the newest event is the end.
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
                      report.seconds(coalesce(report.held_until(m.origin_time, m.latitude, m.longitude, $4),
                                              (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
@@ -712,7 +712,7 @@ comment on column report.focal_mechanism.evaluation_status is 'preliminary, conf
 
 -- Revisions and removals of events.
 
--- If a row was imported before history begins, its earlier values are unknown. So its first values are null here.
+-- The earlier values of a row are unknown if it was imported before the history begins. Then its first values are null here.
 
 create view report.revision as
 select quake.time as origin_time, quake.code, quake.net as network,
@@ -736,7 +736,7 @@ from only public.quake
 cross join lateral (
     select begin, quake.imported_at > begin as is_whole
     from (select (select pruned_committed_at from history.store) as begin) as history) as known
--- Works event by event, so that the first rows need not wait for the revisions of all other events.
+-- Reads the revisions event by event, so that the first rows appear before the revisions of all other events are read.
 cross join lateral (
     select count(*) as revisions, max(t.committed_at) as last_revised_at,
            array_agg(c.before -> 'magnitude' order by t.token, c.ordinal) filter (where c.before ? 'magnitude') as magnitudes,
@@ -827,7 +827,7 @@ comment on column report.removed_event.magnitude is 'Its last known magnitude.';
 comment on column report.removed_event.place is 'Its last known place.';
 comment on column report.removed_event.is_back is 'Whether the catalogue has an event of this id again.';
 
--- Counts events by their whole list of sources first: a million events have only a few hundred different lists.
+-- Groups events by their whole list of sources first, because a million events have only a few hundred different lists.
 create view report.network_contribution as
 with combination as (
     select net, sources, count(*) as events, count(*) filter (where report.review_status(status) = 'reviewed') as reviewed,
@@ -925,8 +925,8 @@ comment on column report.reject.occurrences is 'How often the same bytes were me
 comment on column report.reject.source is 'What that run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
--- Each scrape of /metrics reads this whole view, so the view makes two look-ups for each reader, however far behind the reader
--- is. Counting the missing transactions would mean reading them.
+-- Each scrape of /metrics reads this whole view. So the view makes only two look-ups for each reader, however far behind the
+-- reader is, and does not count the transactions that the reader lacks.
 create view report.reader_lag as
 select reader.name as reader, reader.token, reader.seen_at, report.seconds(clock_timestamp() - reader.seen_at) as silent_s,
        greatest(newest.token - reader.token, 0) as tokens_behind,
@@ -936,8 +936,9 @@ from history.store
 cross join lateral (select coalesce(max(token), store.pruned_token) as token from history.transaction) as newest
 cross join history.reader
 -- The search starts at the horizon, because the index may still have entries for everything that was pruned before it. A commit
--- time in the future only shows that the clock was ahead. Then the time of the reader's last report counts instead, because the
--- reader had everything at that time. If that is in the future, too, the reader has not reported since the clock was corrected.
+-- time in the future only shows that the clock was ahead. Then the time of the reader's last report is used instead, because the
+-- reader had everything at that time. If that time is in the future, too, the reader has not reported since the clock was
+-- corrected.
 left join lateral (select case when committed_at <= clock_timestamp() then committed_at
                                when reader.seen_at <= clock_timestamp() then reader.seen_at
                                else store.pruned_committed_at end as since

@@ -1,7 +1,8 @@
--- The records of `quakes notify`: the earthquakes that it has seen, what it told, and the messages that it still has to deliver.
+-- The records of `quakes notify`: the earthquakes that it has seen, what each receiver was told, and the messages that have to be
+-- delivered.
 --
--- It is a reader like any other: its position, what was told and what is to be told change in one transaction. Messages are
--- delivered after that transaction. So a restart neither repeats nor skips a decision.
+-- Like any other reader, it updates its position in the same transaction as its other records. It delivers messages after that
+-- transaction. So a restart neither repeats nor skips a decision.
 
 create schema notify;
 comment on schema notify is 'What quakes notify has seen, told and has to deliver.';
@@ -99,7 +100,7 @@ begin
 end
 $$;
 
--- What was told.
+-- What each receiver was told.
 
 create table notify.standing (
     earthquake text collate "C" not null,

@@ -1,6 +1,6 @@
 import EmbeddedFiles
 
-/// One step of the schema. The executable carries it.
+/// One step of the schema, embedded in the executable.
 public struct Migration: Sendable {
     /// Migrations are applied in the order of their numbers, which start at 1 and have no gaps.
     public let number: Int
@@ -8,8 +8,9 @@ public struct Migration: Sendable {
     private let bytes: [UInt8]
     /// The 64-bit FNV-1a hash of the text in UTF-8, as 16 hexadecimal digits. It shows whether a migration was edited.
     ///
-    /// It is there to notice accidents: an attacker who may write to the database needs no collision. A cryptographic hash
-    /// would need another package, or the server, which would then need every migration's text at every connection.
+    /// The hash only has to detect accidental edits: an attacker who may write to the database can do harm without a collision. A
+    /// cryptographic hash would need another package, or the server would have to compute it from every migration's text at every
+    /// connection.
     public let checksum: String
 
     private init(_ number: Int, _ name: String, _ bytes: [UInt8]) {
@@ -33,8 +34,8 @@ public struct Migration: Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
     }
 
-    /// All migrations. A new one is a file here and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
-    /// Never edit a published one: databases remember its checksum.
+    /// All migrations. To add one, add a file here and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
+    /// Never edit a published migration: databases store its checksum.
     public static let all = EmbeddedFiles.inFolder("migrations").sorted { $0.key < $1.key }
         .map { file, bytes in
             let title = file.dropLast(".sql".count)

@@ -152,7 +152,7 @@ class Failover:
         """The programs whose pauses are reported together."""
         return {"psql": [self.known.pulse], "psql at a standby": [self.standby.pulse], "import": [self.daemon.pulse],
                 "followers": [program.pulse for program in self.views[:2] + self.streams[:2]],
-                # These need haproxy to find the leader first.
+                # These programs have to wait until haproxy has found the leader.
                 "over haproxy": [program.pulse for program in self.views[4:]],
                 "at standbys": [program.pulse for program in self.views[2:4] + self.streams[2:]],
                 "/changes": [client.pulse for client in self.site.clients], "answers": [self.site.pulse]}
@@ -209,12 +209,12 @@ class Failover:
         doubled = sum(count > 1 for stream in self.streams for count in stream.inserts.values())
         silent = [stream.name for stream in self.streams if stream.seen & set(lost) and not starts[stream.name]]
         silent += ["a client" for client in self.site.clients if client.seen & set(lost) and not client.snapshots]
-        print(f"{len(self.known.confirmed)} known rows were confirmed, {len(lost)} of them lost{self.moments(lost)}, and {self.known.warned} with a warning; {doubled} came twice; tokens went back "
+        print(f"{len(self.known.confirmed)} known rows were confirmed, {len(lost)} of them lost{self.moments(lost)}, and {self.known.warned} with a warning; {doubled} were delivered twice; tokens decreased "
               f"{back} times; {sum(starts.values())} fresh starts ({', '.join(f'{name} {count}' for name, count in starts.items() if count) or 'none'}); "
-              f"the watchdog reset {self.nodes.resets} machines, and {self.nodes.mended} standbys had to be rebuilt by hand; the slowest answer took {self.site.slowest:.1f} s")
+              f"the watchdog reset {self.nodes.resets} machines, and {self.nodes.mended} standbys had to be rebuilt by hand; the slowest response took {self.site.slowest:.1f} s")
         print(f"{len(self.views)} views, {len(self.streams)} streams and {len(self.site.clients)} clients equal the table of {len(codes)} rows")
         if silent:
-            print(f"FAILED: had seen what was lost, and did not say so: {', '.join(silent)}")
+            print(f"FAILED: these readers had seen lost rows, but reported no fresh start: {', '.join(silent)}")
         if not self.nodes.is_synchronous or not self.nodes.has_watchdog:
             return not silent
         return not (lost or doubled or back or any(starts.values()))
@@ -240,7 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--async", action="store_true", dest="is_async", help="without synchronous replication")
-    parser.add_argument("--no-watchdog", action="store_true", help="an old leader that comes back leads for a while")
+    parser.add_argument("--no-watchdog", action="store_true", help="without the watchdog, a returning old leader leads for a while")
     parser.add_argument("--clients", type=int, default=200)
     options = parser.parse_args()
     if not os.access(QUAKES, os.X_OK):
@@ -255,7 +255,7 @@ def main():
             codes = failover.compare()
             failover.table()
             good = failover.judge(codes)
-            print(f"token {token}: {'all is as promised' if good else 'FAILED'}")
+            print(f"token {token}: {'all promises were kept' if good else 'FAILED'}")
         finally:
             for program in failover.programs:
                 program.process.kill()

@@ -18,8 +18,8 @@ SHARED = 60  # the number of these events that the other feed has, too
 
 
 class Feeds(http.server.ThreadingHTTPServer):
-    """A server of two feeds. /summary/all_hour.geojson names its summary feed, so the import deletes events that it drops; /other
-    does not.
+    """A server of two feeds. The document at /summary/all_hour.geojson names its summary feed, so an import deletes events that
+    it no longer lists. The document at /other names no feed, so an import of it deletes nothing.
 
     In each response, some events are revised, new or missing. Until `calm` is set, about every third response is a fault.
     """
@@ -37,7 +37,7 @@ class Feeds(http.server.ThreadingHTTPServer):
         self.sources = [f"http://127.0.0.1:{self.server_port}{path}" for path in ["/summary/all_hour.geojson", "/other"]]
 
     def document(self, path):
-        """The current feed. It does not change any more after `calm` was set."""
+        """The current feed. It no longer changes after `calm` was set."""
         now = int(time.time() * 1000)
         with self.lock:
             settles = path.startswith("/summary/")
@@ -121,7 +121,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 class Proxy:
-    """A Unix socket that relays connections to the server's. They can be silenced, without either side being told, or cut."""
+    """Listens on a Unix socket, and relays connections to the server's socket. It can silence the connections, which neither side
+    notices, or cut them."""
 
     def __init__(self, directory, server):
         self.directory, self.server = directory, f"{server}/.s.PGSQL.5432"

@@ -143,7 +143,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--pause", type=int, default=50, help="milliseconds between two commits")
-    parser.add_argument("--peace", action="store_true", help="neither kill nor cut")
+    parser.add_argument("--peace", action="store_true", help="do not kill the mirror or cut its connections")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     chance = random.Random(1)
@@ -195,7 +195,7 @@ def main():
         print(json.dumps(figures))
     else:
         print_table(("", "p50 ms", "p99 ms"), ("mirror", figures["mirror p50 ms"], figures["mirror p99 ms"]),
-                    ("follower of the first", figures["follower p50 ms"], figures["follower p99 ms"]))
+                    ("follower of the first database", figures["follower p50 ms"], figures["follower p99 ms"]))
         print(f"{options.commits} commits, the mirror killed {mirror.kills} times and cut off {cuts} times; {len(tables[0])} rows")
     goals.tell([goals.at_most("mirror: rows that differ at the end", differing, 0)], prints=not options.json)
 

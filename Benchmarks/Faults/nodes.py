@@ -22,8 +22,8 @@ from cluster import HERE
 DEPLOY = f"{HERE}/../../deploy/patroni"
 NETWORK = "10.77.0"
 BRIDGE = "quakes-fo"
-# Patroni's settings in seconds: a leader's lease, and the safety margin. If the leader does not renew its lease, the watchdog
-# resets its machine this long before the lease ends.
+# Patroni's settings in seconds: the length of a leader's lease, and the safety margin. If the leader does not renew its lease,
+# the watchdog resets its machine SAFETY_MARGIN seconds before the lease ends.
 TTL, SAFETY_MARGIN = 10, 5
 
 
@@ -114,7 +114,7 @@ class Node:
             return True
 
     def status(self, path):
-        """Patroni's response; None if there is none."""
+        """Patroni's response; None if Patroni does not answer."""
         try:
             with urllib.request.urlopen(f"http://{self.address}:8008/{path}", timeout=1) as answer:
                 return json.load(answer)
@@ -148,7 +148,7 @@ class Nodes:
             if not shutil.which(program):
                 sys.exit(f"cannot find {program}: apt-get install patroni etcd-server etcd-client haproxy iproute2")
         if os.geteuid() != 0:
-            sys.exit("it makes network namespaces, which takes root")
+            sys.exit("only root can create the network namespaces: run this program as root")
         self.home = tempfile.mkdtemp(prefix="quakes-failover-")
         os.chmod(self.home, 0o755)
         try:
@@ -182,8 +182,8 @@ class Nodes:
             threading.Thread(target=self.watch, daemon=True).start()
 
     def configure(self, node):
-        """Writes the deployed configuration file with two changes: the replication mode, and the directory of the sockets,
-        because three servers run on one machine."""
+        """Writes the configuration file of deploy/patroni with two changes: the replication mode, and the directory of the
+        sockets, because three servers run on one machine."""
         with open(f"{DEPLOY}/patroni.yml") as file:
             text = file.read()
         if not self.is_synchronous:
@@ -255,9 +255,9 @@ class Nodes:
         return None
 
     def is_whole(self):
-        """Whether there is a leader, the other nodes stream from it, and there is a synchronous standby if commits wait for
-        one. A standby that does not stream for 40 s is rebuilt, as an administrator would do: if an old leader was stopped in
-        the middle of its log, the standby may wait for the rest of a lost record, and Patroni 3.0 does not notice."""
+        """Whether there is a leader, the other nodes stream from it, and there is a synchronous standby if commits wait for one.
+        A standby that does not stream for 40 s is rebuilt, as an administrator would do. It may be waiting for the rest of a
+        record that was lost when an old leader stopped in the middle of its log, and Patroni 3.0 does not notice this."""
         leader = self.leader()
         replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
         streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}

@@ -27,7 +27,7 @@ class Program:
         self.env = cluster.env
         self.log = f"{cluster.home}/{name}.log"
         self.reads = reads
-        self.protected = name in ("view-0", "stream-0")  # not killed, so that leaks show
+        self.protected = name in ("view-0", "stream-0")  # not killed, so that leaks become visible
         self.endings = collections.Counter()
         self.start()
 
@@ -72,7 +72,7 @@ class Program:
         try:
             status = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            fail(f"{self.name} does not end on SIGTERM")
+            fail(f"{self.name} did not end within {PATIENCE} s of SIGTERM")
         if status != 0:
             fail(f"{self.name} ended with {status} on SIGTERM:\n{tail(self.log)}")
 

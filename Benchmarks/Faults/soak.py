@@ -33,7 +33,7 @@ from flaky import Clock, Feeds, Proxy
 from programs import KINDS, Program, Stream, fail, tail, wait_until
 
 SAMPLES_EVERY = 2  # seconds
-# The sampled values, and the bound of the last one relative to the first: a factor, and a constant that is added.
+# The sampled values and their bounds: the last value may be at most the first one times a factor, plus a constant.
 BOUNDS = {"daemon MB": (1.2, 4), "view MB": (1.2, 4), "stream MB": (1.2, 4), "daemon files": (1.1, 3), "view files": (1.1, 3),
           "stream files": (1.1, 3), "connections": (1.2, 4), "table, history MB": (1.5, 4),
           "import kB per run": (1.5, 2)}
@@ -98,7 +98,7 @@ class Soak:
         for errand in list(self.errands):
             if errand.poll() is not None:
                 self.errands.remove(errand)
-                # psql's 1 to 3 and 69 mean that the server did not run or refused the statement.
+                # The exit codes 1 to 3 of psql and 69 of quakes mean that the server did not run or refused the statement.
                 if errand.returncode not in (0, 1, 2, 3, 69, -9):
                     fail(f"{errand.args} ended with {errand.returncode}")
 
@@ -181,8 +181,8 @@ class Soak:
         self.pg_ctl("stop", "-m", mode)
 
     def start_server(self):
-        # The other processes of a killed server take a moment to notice, and until then the server refuses to start. If pg_ctl
-        # fails, the server may still start: on a busy machine, pg_ctl gives up too early.
+        # The other processes of a killed server need a moment to notice its end, and the server refuses to start before that. If
+        # pg_ctl fails, the server may still start, because pg_ctl gives up too early on a busy machine.
         log = f"{self.cluster.env['QUAKES_HOME']}/log"
         wait_until("the server starts", lambda: self.pg_ctl(
             "start", "-l", log, "-o", f"-k {self.socket} -h '' -p 5432") == 0 or self.answers(), lambda: f"\n{tail(log)}")
@@ -206,7 +206,7 @@ class Soak:
     def sample(self, minute):
         values = {}
         for kind in KINDS:
-            # The growth of a program in its first seconds is normal, so it is not sampled then.
+            # A program normally grows in its first seconds, so it is not sampled then.
             usages = [program.usage() for program in self.programs
                       if program.kind == kind and program.process.poll() is None and time.monotonic() - program.started > 20]
             usages = [usage for usage in usages if usage]
@@ -321,7 +321,7 @@ def main():
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.minutes:g} minutes", flush=True)
     if not Clock.library:
-        print("no clock jumps: libfaketime is missing (apt-get install faketime)")
+        print("left out: clock jumps (not installed: libfaketime; apt-get install faketime)")
     leftovers = Clock.leftovers()
     with Cluster(shared_buffers="128MB", autovacuum_naptime="2s", max_wal_size="1GB", checkpoint_timeout="30s") as cluster:
         soak = Soak(cluster, options.seed, options.minutes)
@@ -340,8 +340,8 @@ def main():
     for path in Clock.leftovers() - leftovers:
         os.unlink(path)
     ends = sum((program.endings for program in [soak.daemon, *soak.followers]), collections.Counter())
-    print(f"what happened: {', '.join(f'{name} {count}' for name, count in sorted(soak.done.items()))}")
-    print(f"{soak.feeds.answers} answers of the feeds, runs: {runs}; {sum(ends.values())} programs ended: "
+    print(f"injected faults: {', '.join(f'{name} {count}' for name, count in sorted(soak.done.items()))}")
+    print(f"{soak.feeds.answers} responses of the feeds; runs: {runs}; {sum(ends.values())} programs ended: "
           f"{', '.join(f'{count} with {status}' for status, count in sorted(ends.items()))}")
     print(f"seed {options.seed}: {len(soak.views)} views and {len(soak.streams)} streams equal the table of {rows} rows at token {token}")
     sys.exit(0 if good else 1)

@@ -1,4 +1,4 @@
-/* Keeps timers away from libfaketime, in programs whose time of day jumps. It is preloaded before libfaketime.
+/* Hides timers from libfaketime in programs whose time of day jumps. This library is preloaded before libfaketime.
  *
  * libfaketime 0.9.10 treats the time of every absolute timer as a time of day, and shifts it by as much as the clock is ahead. A
  * timer that counts from the start of the machine (CLOCK_BOOTTIME, CLOCK_MONOTONIC), like all of libdispatch's timers, then waits

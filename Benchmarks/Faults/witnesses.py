@@ -1,4 +1,4 @@
-"""The programs that use a cluster while its machines fail, psql and those of quakes, with the times at which they made
+"""The programs that use a cluster while its machines fail: psql and the programs of quakes, with the times at which each made
 progress."""
 
 import asyncio
@@ -46,7 +46,7 @@ class Pulse:
 
 
 class Feed(http.server.ThreadingHTTPServer):
-    """A feed in which each request finds some revised events."""
+    """A feed in which some events are revised for each request."""
 
     daemon_threads = True
 
@@ -109,7 +109,7 @@ class Known:
 
 
 class Standby:
-    """Reads the current token of a standby with psql again and again. Followers of that standby cannot be ahead of it."""
+    """Keeps reading the current token of a standby with psql. Followers of that standby cannot be ahead of this token."""
 
     def __init__(self, url):
         self.pulse = Pulse()
@@ -218,7 +218,7 @@ class Client(Stream):
                 return
             text = b""
             while True:
-                # A heartbeat comes every 15 s.
+                # The server sends a heartbeat every 15 s.
                 size = int(await asyncio.wait_for(reader.readline(), 40), 16)
                 if size == 0:
                     return

@@ -3,12 +3,12 @@
 a revision to the commit of its groups relative to a follower's latency.
 
 The quality comes from AssociationBenchmark (Benchmarks/Speed/Association): invented agencies report the earthquakes of a real
-month, and the groups are compared with the truth, as are those of ComCat's rule and of connected components. This needs the real
-feeds; without them, quality is not measured.
+month, and the groups are compared with the truth. So are the groups that ComCat's rule and connected components give. This needs
+the real feeds; without them, quality is not measured.
 
 The loaded rows are those of a synthetic feed, reported by three agencies with scatter. A second association of the same rows,
-which changes nothing, is measured as well. Each revision moves one event. Its groups count as committed with the associator's
-next transaction; both commit times come from the server.
+which changes nothing, is measured as well. Each revision moves one event. The commit of its groups is the associator's next
+transaction; both commit times are the server's.
 
 All figures come from one machine and one server; only their ratios are meaningful. The database is a private cluster that exists
 only during the run.
@@ -50,7 +50,7 @@ def main():
         figures["quality"], found = measure_quality(options.feeds, prints=not options.json)
         reached += found
     else:
-        print(f"without quality: no real feeds in {options.feeds}", file=sys.stderr)
+        print(f"left out: quality (no real feeds in {options.feeds})", file=sys.stderr)
     with Cluster() as cluster:
         figures["rebuild"] = measure_rebuild(cluster, options)
         figures["latency"] = measure_latency(cluster, options)
@@ -152,14 +152,14 @@ def measure_latency(cluster, options):
             revise(psql, codes[0])
             return arrivals
 
-        wait_until("the follower follows", follows)
-        wait_until("the associator follows", lambda: cluster.sql(pending) == "0")
+        wait_until("the follower reads changes", follows)
+        wait_until("the associator has caught up", lambda: cluster.sql(pending) == "0")
         start = int(cluster.sql("select history.current_token()"))
         begin = time.monotonic()
         for number in range(options.revisions):
             time.sleep(max(0, begin + number / options.rate - time.monotonic()))
             revise(psql, codes[number % len(codes)])
-        wait_until("all is grouped", lambda: cluster.sql(pending) == "0")
+        wait_until("all rows are grouped", lambda: cluster.sql(pending) == "0")
     finally:
         psql.stdin.close()
         psql.wait()
@@ -205,7 +205,7 @@ def wait_until(what, condition, patience=120):
     end = time.monotonic() + patience
     while not condition():
         if time.monotonic() > end:
-            sys.exit(f"waited too long: {what}")
+            sys.exit(f"gave up after {patience} s of waiting until {what}")
         time.sleep(0.05)
 
 

@@ -85,7 +85,8 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (int is_behind = 1;; is_behind = 0) {
-        // Look for notifications that came with the last result before waiting: the socket may stay silent from here on.
+        // Checks for notifications that arrived with the last result before it waits, because the socket may stay silent from now
+        // on.
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

@@ -95,7 +95,7 @@ int main(int count, char **arguments) {
                 ssize_t count = sent < (size_t)size
                     ? writev(hub, (struct iovec[]){{head + sent, size - sent}, parts[1]}, 2)
                     : write(hub, body + (sent - size), all - sent);
-                if (count <= 0) fail("the hub does not take it");
+                if (count <= 0) fail("the hub does not accept the request");
                 sent += count;
             }
             free(body);

@@ -32,7 +32,7 @@ class Cluster:
     def __enter__(self):
         if not os.access(QUAKES, os.X_OK):
             sys.exit(f"cannot find {QUAKES}: build it (swift build -c release), or set QUAKES to another executable")
-        # A run that gets SIGTERM must clean up, too.
+        # A run that SIGTERM ends must clean up, too.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.home = tempfile.mkdtemp(prefix="quakes-bench-")
         os.chmod(self.home, 0o755)  # if this script runs as root, the server runs as another user
@@ -167,7 +167,7 @@ def has(name, what, found):
     """Returns `found`: whether the program for a comparison is installed. Prints once that it is missing."""
     if not found and name not in missing:
         missing.add(name)
-        print(f"without {name}: {what} is not installed", file=sys.stderr)
+        print(f"left out: {name} (not installed: {what})", file=sys.stderr)
     return found
 
 
@@ -187,7 +187,7 @@ def print_table(*rows):
 
 
 def token_of(path):
-    """The token of a view; None while it has none."""
+    """The token of a view; None if the view has no token yet."""
     try:
         file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:

@@ -56,9 +56,9 @@ def row(function):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=int, default=300_000)
-    parser.add_argument("--rows", help="only these rows of the table")
+    parser.add_argument("--rows", help="measure only these rows of the table")
     parser.add_argument("--through", choices=["nginx", "haproxy", "varnish"])
-    parser.add_argument("--soak", type=float, metavar="MINUTES", help="instead of the rows")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="run hostile clients instead of the rows")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     Service.proxy = options.through
@@ -66,7 +66,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     chosen = options.rows.split(",") if options.rows else list(ROWS)
     if unknown := set(chosen) - set(ROWS):
-        parser.error(f"no row is called {', '.join(unknown)}: {', '.join(ROWS)}")
+        parser.error(f"unknown rows: {', '.join(unknown)}; the rows are {', '.join(ROWS)}")
     reached = []
     with Cluster() as cluster:
         cluster.load(cluster.sample(options.events))
@@ -100,14 +100,14 @@ def filters(cluster, options):
     (one, health), (many, slowest) = figures[1], figures[200]
     what = f"200 clients with 200 filters, a commit of {rows} rows"
     print(f"{what}: +{many:.0f} MB, /health {slowest:.2f} s; with one filter: +{one:.0f} MB, {health:.2f} s", file=sys.stderr)
-    return [goals.at_most(f"{what}: MB more", many, 256),
-            goals.at_most(f"{what}: longest /health / with one filter", slowest / health, 3)]
+    return [goals.at_most(f"{what}: additional MB", many, 256),
+            goals.at_most(f"{what}: longest wait for /health / with one filter", slowest / health, 3)]
 
 
 @row
 def snapshots(cluster, options):
     with Service(cluster) as service:
-        # Half of them request the same snapshot.
+        # Half of the clients request the same snapshot.
         paths = ["/changes" if number % 2 else f"/changes?minmagnitude=-{number / 100}" for number in range(100)]
         with Clients(service, paths, pace=256 << 10) as clients:
             others = Others(service, ["/health", "/metrics", "/fdsnws/event/1/count?minmagnitude={number}"])
@@ -142,7 +142,7 @@ def catch_up(cluster, options):
     return [goals.at_most(f"{what}: the slowest, s", max(taken.values()), 60),
             goals.at_most(f"{what}: GB of temporary files in the database",
                           (temporary_bytes(cluster) - spilled) / 2**30, 1),
-            goals.at_most(f"{what}: until others who resume have all, s", waited, 2)]
+            goals.at_most(f"{what}: until other clients that resume have all changes, s", waited, 2)]
 
 
 @row
@@ -157,7 +157,7 @@ def pasts(cluster, options):
         figures = others.end()
         costly.end()
     what = f"8 clients that ask for the costliest past of {options.events} events"
-    print(f"{what}: {costly.count} answers, {costly.refused} refused; {figures}", file=sys.stderr)
+    print(f"{what}: {costly.count} responses, {costly.refused} refused; {figures}", file=sys.stderr)
     return [goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
             goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2)]
 
@@ -192,8 +192,8 @@ def streams(cluster, options):
             clients.wait(lambda: min(clients.positions) >= token)
             taken, figures = time.monotonic() - start, others.end()
             what = f"2,000 streams, a commit of {rows} rows"
-            print(f"{what}: {taken:.0f} s until all have all, {clients.bytes / 2**30 / taken:.2f} GB/s; {figures}", file=sys.stderr)
-            return [goals.at_most(f"{what}: MB more", service.peak() - before, 256),
+            print(f"{what}: {taken:.0f} s until all clients have all changes, {clients.bytes / 2**30 / taken:.2f} GB/s; {figures}", file=sys.stderr)
+            return [goals.at_most(f"{what}: additional MB", service.peak() - before, 256),
                     goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
                     goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2),
                     goals.at_most(f"{what}: the longest silence, s", max(clients.silences()), 21)]
@@ -210,7 +210,7 @@ def slow(cluster, options):
             figures, held = others.end(), len(clients.sockets) - clients.closed
             what = "10,000 slow connections, 90 s"
             print(f"{what}: {clients.closed} were closed, {held} are held; {figures}", file=sys.stderr)
-            return [goals.at_most(f"{what}: MB more", service.peak() - before, 256),
+            return [goals.at_most(f"{what}: additional MB", service.peak() - before, 256),
                     goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
                     goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2)]
 
@@ -226,8 +226,8 @@ def deletions(cluster, options):
         before = longest()
         cluster.sql(f"delete from quake where code in (select code from quake order by code limit {options.events // 3})")
         after = longest()
-    what = f"an event that never was, after {options.events // 3} deletions"
-    return [goals.at_most(f"{what}: s", after, 2), goals.at_most(f"{what}: longest / before them", after / before, 10)]
+    what = f"query for an event that never existed, after {options.events // 3} deletions"
+    return [goals.at_most(f"{what}: s", after, 2), goals.at_most(f"{what}: longest wait / before the deletions", after / before, 10)]
 
 
 def soak(cluster, options):
@@ -259,7 +259,7 @@ def soak(cluster, options):
         left = service.metric("process_open_fds") - files
         spooled = service.metric("quakes_spooled_bytes")
         what = f"{options.soak:g} minutes of hostile clients, {commits} commits"
-        print(f"{what}; what they did: {', '.join(counts)}", file=sys.stderr)
+        print(f"{what}; actions of each client: {', '.join(counts)}", file=sys.stderr)
         for path, waits in others.waits.items():
             waits.sort()
             print(f"{path}: {len(waits)} answers, p50 {waits[len(waits) // 2] * 1000:.1f} ms,"
@@ -269,7 +269,7 @@ def soak(cluster, options):
                 goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 10),
                 goals.at_most(f"{what}: the longest silence of a stream, s", silence, 21),
                 goals.at_most(f"{what}: streams that were dropped, of 20", dropped, 0),
-                goals.at_most(f"{what}: MB more", peak, 512),
+                goals.at_most(f"{what}: additional MB", peak, 512),
                 goals.at_most(f"{what}: files open a minute later", left, 20),
                 goals.at_most(f"{what}: bytes in files a minute later", spooled, 0)]
 
@@ -496,7 +496,7 @@ class Clients(Sockets):
         end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
-                sys.exit("the clients wait in vain")
+                sys.exit(f"gave up after {seconds} s of waiting for the clients")
             self.read(0.1)
 
     def silences(self):

@@ -47,12 +47,12 @@ GOALS = {"p50": 1.0, "p99": 1.0, "both_cpu": 1.1}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--http", action="store_true", help="follow over HTTP")
-    parser.add_argument("--followers", type=int, help="50, or 5000 over HTTP")
+    parser.add_argument("--http", action="store_true", help="measure followers over HTTP")
+    parser.add_argument("--followers", type=int, help="number of followers: 50, or 5000 over HTTP")
     parser.add_argument("--seconds", type=int,
-                        help="length of a round: 20, long enough that each view's log is moved into its file, or 10 over HTTP")
+                        help="length of a round: 20, so that each view's log is moved into its file in a round, or 10 over HTTP")
     add_options(parser, rate=10)
-    parser.add_argument("--rounds", type=int, help="6, or 3 over HTTP")
+    parser.add_argument("--rounds", type=int, help="number of rounds: 6, or 3 over HTTP")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.followers = options.followers or (5000 if options.http else 50)

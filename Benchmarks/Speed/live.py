@@ -53,7 +53,7 @@ def measure(options):
         print_results(results, options)
     if NCHAN in results:
         goals.tell([goals.at_most(
-            f"{options.followers} live clients: p99 / nginx with nchan", results["ratio"]["p99"], 0.5)],
+            f"{options.followers} live clients: p99 / p99 of nginx with nchan", results["ratio"]["p99"], 0.5)],
             prints=not options.json)
 
 
@@ -132,7 +132,7 @@ class Bench:
 def expect(process, word):
     line = process.stdout.readline().strip()
     if line != word:
-        sys.exit(f"{process.args[0]} says {line!r} instead of {word!r}")
+        sys.exit(f"{process.args[0]} printed {line!r} instead of {word!r}")
 
 
 def wait_for(port):

@@ -2,10 +2,11 @@
 //
 //     live_clients PORT PATH COUNT
 //
-// It connects the clients, prints "ready" when each has a response, and waits for a line on standard input: from then on, all
-// clients get the same bytes. The first client keeps the bytes, the others only count them. Then it reads lines with a token and
-// the time of its commit (ns of CLOCK_MONOTONIC), up to an empty line. When every client has all of these tokens, it prints p50,
-// p90, p99 and the maximum of the time from a commit to the event with its position, in ms, and the bytes per commit, and ends.
+// It connects the clients, prints "ready" when each has a response, and waits for a line on standard input. After that line, all
+// clients get the same bytes: the first client keeps them, the others only count them. Then the program reads lines with a token
+// and the time of its commit (ns of CLOCK_MONOTONIC), up to an empty line. When every client has all of these tokens, it prints
+// p50, p90, p99 and the maximum of the time from a commit to the event with its position, in ms, and the bytes per commit. Then
+// it ends.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -111,7 +112,7 @@ int main(int arguments, char **argument) {
         if (connect(client->socket, (struct sockaddr *)&address, sizeof address)) fail("a client cannot connect");
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
         if (epoll_ctl(poll, EPOLL_CTL_ADD, client->socket, &event)) fail("epoll_ctl");
-        if (write(client->socket, request, size) != size) fail("a client cannot ask");
+        if (write(client->socket, request, size) != size) fail("a client cannot send its request");
         while (index - opened > 100) usleep(1000);
     }
     while (opened < count) usleep(10000);
@@ -130,7 +131,7 @@ int main(int arguments, char **argument) {
     int commits = 0;
     while (fgets(line, sizeof line, stdin) && sscanf(line, "%ld %ld", &tokens[commits], &moments[commits]) == 2) commits++;
 
-    // For each token, the offset in the bytes at which its position, or that of a later token, ends.
+    // For each token, the offset of the end of the first position event with this token or a later one.
     unsigned long *ends = calloc(commits, sizeof *ends), total = 0;
     for (int done = 0; done < commits; usleep(100000)) {
         done = 0;

@@ -106,8 +106,8 @@ def measure(cluster, size, options):
 
 
 def importers(cluster, names):
-    """Functions that load the feed, the same feed again and the revised feed, and yield the figures. Some tools can do
-    only the first load."""
+    """Returns functions that load the feed, the same feed again and the revised feed, and yield the figures of each load. Some
+    tools can do only the first load."""
 
     def measured(*arguments):
         cluster.sql("checkpoint")

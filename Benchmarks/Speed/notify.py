@@ -8,7 +8,8 @@ a receiver with many messages would get digests.
 Size: the time to decide a commit of 20,000 earthquakes with 1,000 rules, and the notifier's peak memory.
 
 Absence: 10,000 messages wait for a receiver that does not run. Measures the number of attempts, the time to deliver all messages
-once the receiver runs, and how many are lost, arrive twice, or arrive before an earlier one about the same earthquake.
+once the receiver runs, and how many messages are lost, arrive twice, or arrive before an earlier message about the same
+earthquake.
 
     Benchmarks/Speed/notify.py [--commits N] [--rate R] [--rules N] [--rows N] [--messages N] [--away S] [--json]
 """
@@ -87,7 +88,7 @@ def notifier(cluster, path):
     cluster.sql("truncate notify.seen, notify.standing, notify.pace")
     cluster.sql("update notify.state set decided_at = null, store = null, token = null, committed_at = null, nonce = null")
     process = subprocess.Popen([QUAKES, "notify", path, "--database", cluster.url, "--log-level", "error"], env=cluster.env)
-    wait_until("it has begun", lambda: cluster.sql("select decided_at is not null from notify.state") == "t")
+    wait_until("quakes notify has started", lambda: cluster.sql("select decided_at is not null from notify.state") == "t")
     return process
 
 
@@ -114,7 +115,7 @@ def latency(cluster, options):
             f" values ('n{number}', 'n', '{number}', 5, now(), now(), {longitude}, {latitude})")
         committed[f"n{number}"] = time.monotonic_ns()
         writer.libpq.PQclear(result)
-    wait_until("all is told", lambda: len(receiver.first_bytes) == len(committed) == len([key for key in committed if key in followed]))
+    wait_until("all messages have arrived", lambda: len(receiver.first_bytes) == len(committed) == len([key for key in committed if key in followed]))
     for each in (process, stream):
         each.send_signal(signal.SIGTERM)
         each.wait()
@@ -135,7 +136,7 @@ def size(cluster, options):
         "insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude) select 'm' || i, 'm', i::text,"
         f" random() * 7, now(), now(), random() * 360 - 180, random() * 120 - 60 from generate_series(1, {options.rows}) as i")
     committed = time.monotonic()
-    wait_until("it is decided", lambda: int(cluster.sql("select revision from notify.state")) > before)
+    wait_until("the commit is decided", lambda: int(cluster.sql("select revision from notify.state")) > before)
     decided = time.monotonic() - committed
     process.send_signal(signal.SIGTERM)
     memory = finish(process, start, ends_with=(0, -15))["memory"]
@@ -166,7 +167,7 @@ def absence(cluster, options):
     cluster.sql("update notify.outbox set next_attempt_at = now() where next_attempt_at is not null")
     receiver = Receiver(port)
     back = time.monotonic()
-    wait_until("all are delivered", lambda: cluster.sql("select count(*) from notify.outbox where next_attempt_at is not null") == "0", 600)
+    wait_until("all messages are delivered", lambda: cluster.sql("select count(*) from notify.outbox where next_attempt_at is not null") == "0", 600)
     took = time.monotonic() - back
     process.send_signal(signal.SIGTERM)
     process.wait()
@@ -181,7 +182,7 @@ def wait_until(what, condition, patience=120):
     end = time.monotonic() + patience
     while not condition():
         if time.monotonic() > end:
-            sys.exit(f"waited {patience} s in vain until {what}")
+            sys.exit(f"gave up after {patience} s of waiting until {what}")
         time.sleep(0.05)
 
 

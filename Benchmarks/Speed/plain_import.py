@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """A typical importer as people write it: the whole feed in memory, COPY into a temporary table, INSERT … ON CONFLICT.
 
-It serves only for comparison: it does not check the features, and always overwrites rows with the last feed. It needs orjson and
-psycopg.
+It serves only for comparison: it does not check the features, and always overwrites existing rows. It needs orjson and psycopg.
 
     plain_import.py DATABASE TABLE FEED
 """

@@ -8,7 +8,7 @@ from cluster import HERE, free_port
 
 
 def programs():
-    """The folder of the proxies; None, after a message, if they are not available."""
+    """Returns the folder of the proxies. If they are not available, prints the reason and returns None."""
     found = subprocess.run([f"{HERE}/../../scripts/tools", "proxies"], capture_output=True, text=True)
     if found.returncode != 0:
         print(found.stderr.strip(), file=sys.stderr)

@@ -55,7 +55,7 @@ REVERT = ("drop index if exists quake_more, quake_day; alter table quake set (fi
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--revised", default="1%", help="which part of the events is revised; empty for none")
+    parser.add_argument("--revised", default="1%", help="the part of the events that is revised; empty for none")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--plans", action="store_true", help="also print the plans of the five slowest reports")
     parser.add_argument("--indexes", action="store_true", help="measure what each index costs an import instead")
@@ -117,7 +117,7 @@ def measure_indexes(cluster, options):
         print(json.dumps({"events": options.events, "variants": figures}, indent=1))
         return
     base = figures["as it ships"]
-    print(f"{options.events} events, a tenth revised; beside the table as it ships")
+    print(f"{options.events} events, a tenth of them revised; ratios to the table as it ships")
     print_table(("variant", "first load", "WAL", "revision", "WAL", "in place %", "size", "its query"),
                 *((name, *(each[key] / base[key] for key in ["load", "load wal", "revise", "revise wal"]),
                    each["hot"] * 100, each["size"] / base["size"],
@@ -126,9 +126,9 @@ def measure_indexes(cluster, options):
 
 
 def load(cluster, variant, first, revised):
-    """Does both loads into an empty table. Returns seconds, bytes of WAL, the share of updates in place (HOT), and the
-    size of the table with its indexes in bytes. Also returns how long the variant's query takes; the table as it ships
-    runs all queries."""
+    """Runs both loads into an empty table. Returns the seconds and the bytes of WAL of each load, the share of updates in place
+    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query, or of all queries
+    for the table as it ships."""
     change, query = VARIANTS[variant]
     cluster.empty()
     cluster.sql(REVERT)

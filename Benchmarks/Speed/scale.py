@@ -16,7 +16,7 @@ for the server process with the most private memory. The shared buffers are not 
 SQLite's log while the view was written.
 
 The second part updates events, 20,000 in a transaction, and shows how much space each change takes in the tables and indexes of
-the history. Then it prunes the older half, vacuums twice, and makes as many changes again, which should use the freed space.
+the history. Then it prunes the older half, vacuums twice, and makes as many new changes, which should use the freed space.
 
 Other work on the machine changes the wall times; the CPU times are then more reliable. The database is a private cluster that
 exists only during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off; the table is
@@ -52,8 +52,8 @@ RELATIONS = ("history.change", "history.change_pkey", "history.change_key", "his
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=lambda text: [int(size) for size in text.split(",")],
-                        default=[1_000_000, 10_000_000], help="the sizes, smallest first; 0 for none")
-    parser.add_argument("--changes", type=int, default=1_000_000, help="the changes of the history; 0 for none")
+                        default=[1_000_000, 10_000_000], help="the numbers of events, smallest first; 0 to skip this part")
+    parser.add_argument("--changes", type=int, default=1_000_000, help="the number of changes in the history; 0 to skip this part")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with Cluster(autovacuum="off", max_parallel_workers_per_gather="0") as cluster:
@@ -255,7 +255,7 @@ def goals_of(sizes):
     small, large = sizes[smallest]["steps"], sizes[largest]["steps"]
     for name in large:
         if name not in (COPY, SQLITE, ONE_SCAN):
-            yield goals.at_most(f"{name}: time per event of {largest} / {smallest} events, beside \\copy's",
+            yield goals.at_most(f"{name}: growth of the time per event from {smallest} to {largest} events / \\copy's growth",
                                 beside_copy(sizes, name), GOAL)
     for name in ("first load", "reload", "first snapshot", "catch-up with it"):
         yield goals.at_most(f"{name}: peak MB of {largest} / {smallest} events",
@@ -279,8 +279,8 @@ def print_sizes(sizes):
                      *(sizes[size]["steps"][name].get("memory", 0.0) for size in (smallest, largest)),
                      *(sizes[size]["steps"][name]["server memory"] for size in (smallest, largest))))
     print("time per event in µs")
-    print_table(("what", *(f"{size:,}" for size in sizes), "growth", "of CPU", f"beside {COPY}", "client MB", "then",
-                 "server MB", "then"), *rows)
+    print_table(("what", *(f"{size:,}" for size in sizes), "growth", "CPU growth", f"growth / {COPY}",
+                 "client MB, fewest", "most", "server MB, fewest", "most"), *rows)
     print()
     print_table(("the view's file", *(f"{size:,}" for size in sizes)),
                 ("file, MB", *(sizes[size]["steps"]["first snapshot"]["file"] for size in sizes)),
@@ -355,7 +355,7 @@ def print_history(history):
     print_table(("bytes per change", "inserted", "updated", "GB for 100,000,000 updates"), *rows,
                 ("together", *(sum(row[column] for row in rows) for column in (1, 2, 3))))
     wal = sum(half["wal"] for half in history["halves"]) / changes
-    print(f"WAL per update, that of the events' table included: {wal:.0f} bytes")
+    print(f"WAL per update, including the WAL of the events' table: {wal:.0f} bytes")
     print("µs per update in the first and the second half: "
           + ", ".join(f"{half['wall'] * 1e6 / half['changes']:.1f}" for half in history["halves"]))
     print()

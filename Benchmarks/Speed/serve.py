@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--many", type=int, default=1_000_000)
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=2, help="how long wrk asks, each time")
+    parser.add_argument("--seconds", type=int, default=2, help="seconds of each wrk run")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with Cluster() as cluster:
@@ -79,7 +79,7 @@ def main():
         cluster.sql("vacuum freeze analyze quake")
         results = {"load average": os.getloadavg()[0]}
         results["long"] = measure_long(cluster, options)
-        has_wrk = has("short answers", "wrk", shutil.which("wrk"))
+        has_wrk = has("short responses", "wrk", shutil.which("wrk"))
         results["short"] = measure_short(cluster, options) if has_wrk else []
         results["peak MB"] = {f"{options.clients} clients": measure_clients(cluster, options)}
         cluster.load(cluster.sample(options.many))
@@ -275,7 +275,7 @@ def measure_clients(cluster, options):
                 next_turn += 0.1
                 slow = [client for client in slow if not read_some(client, memoryview(buffer)[:128 << 10], ends)]
         if set(ends.values()) != {b"0\r\n\r\n"}:
-            sys.exit("some clients did not get the whole answer")
+            sys.exit("some clients did not get the whole response")
         return service.peak()
 
 
@@ -318,7 +318,7 @@ def print_results(results, options):
                   for form, each in results["long"].items()))
     if results["short"]:
         print()
-        print_table(("short answers", "by", "requests/s", "quakes / this", "CPU µs each", "CPU of this / quakes"),
+        print_table(("short responses", "by", "requests/s", "quakes / this", "CPU µs each", "CPU of this / quakes"),
                     *((each["asked"], each["by"], round(each["rate"]), text(each["ratio"]), round(each["cpu"]),
                        text(each["cpu ratio"])) for each in results["short"]))
     print()

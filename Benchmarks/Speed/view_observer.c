@@ -1,5 +1,5 @@
 // Reports when views get new tokens. Prints a line "VIEW TOKEN NANOSECONDS" each time it sees a higher token in a view's file.
-// Files are numbered from 0, and the time is that of CLOCK_MONOTONIC.
+// VIEW is the number of the file, from 0; NANOSECONDS is the time of CLOCK_MONOTONIC.
 //
 //     view_observer FILE…
 //

@@ -8,11 +8,12 @@
 /// rows. `ComponentStream` finds the components of a whole table, and `Neighbourhood` those that a few changes affect.
 ///
 /// **The time grows with the square of the number of rows that are close together**: each row is compared with the rows of other
-/// agencies within 40 s and the neighbouring belts of latitude, which takes about 20 ns a pair. So 10,000 rows within one minute
-/// and place take about a second, and 40,000 rows about 20 s, both in a full run and in each pass that touches them. Memory is
-/// bounded by `CandidatePairs.partners` pairs for each row and agency.
+/// agencies within 40 s and the neighbouring belts of latitude, which takes about 20 ns a pair. So 10,000 rows at one place
+/// within one minute take about a second, and 40,000 rows about 20 s. These times are for a full run, and also for each pass that
+/// touches these rows. Memory is bounded by `CandidatePairs.partners` pairs for each row and agency.
 public struct Association: Sendable {
-    /// The version of the rules. Increase it when they change: all groups must then be rebuilt, as after a change of parameters.
+    /// The version of the rules. Increase it when the rules change: all groups must then be rebuilt, as after a change of the
+    /// parameters.
     public static let rules = 1
 
     public let parameters: Parameters
@@ -76,7 +77,7 @@ public struct Association: Sendable {
         }
     }
 
-    /// How two rows differ, and why they are not a candidate pair. The obstacle is nil if they are.
+    /// How two rows differ, and why they are not a candidate pair. The obstacle is nil if they are a candidate pair.
     public func compare(_ a: Solution, _ b: Solution) -> (difference: Difference, obstacle: Obstacle?) {
         let (first, second) = (Located(a, agency: 0, parameters), Located(b, agency: 1, parameters))
         let obstacle = a.agency == b.agency ? .agency(a.agency) : comparison.obstacle(first, second)

@@ -14,12 +14,13 @@ static inline CURLcode ccurl_set_callback(CURL *easy, CURLoption option, curl_wr
     return curl_easy_setopt(easy, option, value);
 }
 
-/// libcurl asks it about once a second, and ends the transfer if it returns something else than 0.
+/// Sets a callback that libcurl calls about once a second. If the callback returns a value other than 0, libcurl ends the
+/// transfer.
 static inline CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback value) {
     return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, value);
 }
 
-/// libcurl asks it before it connects to an address.
+/// Sets a callback that opens the socket for each address that libcurl wants to connect to. The callback can refuse an address.
 static inline CURLcode ccurl_set_open_socket(CURL *easy, curl_opensocket_callback value) {
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
 }

@@ -1,5 +1,5 @@
-// The files that are embedded in the executable. SwiftPM would embed each file as an array literal in Swift, which took the
-// compiler minutes.
+// The files that are embedded in the executable. SwiftPM would embed each file as an array literal in Swift, and the compiler
+// needs minutes for such literals.
 
 #include "CEmbedded.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <libxml/xmlversion.h>
-// Debian's libxml2 would include the headers of ICU, which are not those of Foundation's own ICU. Nothing here needs them.
+// Otherwise, Debian's libxml2 would include the headers of the system's ICU, which differ from the headers of Foundation's own
+// ICU. Nothing here needs ICU.
 #undef LIBXML_ICU_ENABLED
 #include <libxml/parser.h>

@@ -1,11 +1,11 @@
 #include <libpq-fe.h>
 #include <stddef.h>
 #include <stdio.h>
-// What wakes a thread that waits for libpq's socket.
+// For `Alarm`, which wakes a thread that waits for libpq's socket.
 #include <sys/eventfd.h>
 
-// A request to cancel a statement. Since version 17, libpq encrypts it as it does the connection; an older one sends it in the
-// clear (https://www.postgresql.org/docs/current/libpq-cancel.html).
+// A request to cancel a statement. Since version 17, libpq encrypts the request if the connection is encrypted; older versions
+// always send it unencrypted (https://www.postgresql.org/docs/current/libpq-cancel.html).
 #ifdef LIBPQ_HAS_ASYNC_CANCEL
 typedef PGcancelConn quakes_cancel;
 

@@ -1,7 +1,7 @@
 import Feed
 
-/// The periods of origin times that a catalogue holds, each with the smallest magnitude that is held. An empty picture of a
-/// period that the catalogue does not hold does not mean that there were no earthquakes.
+/// The periods of origin times that a catalogue holds, each with the smallest magnitude that is held. If the catalogue does not
+/// hold a period, an empty picture of it does not mean that there were no earthquakes.
 public struct Coverage: Sendable {
     public struct Period: Sendable, Equatable {
         public let from: Instant
@@ -18,21 +18,21 @@ public struct Coverage: Sendable {
         /// Milliseconds since 1970.
         var from: Double
         var until: Double
-        /// The magnitude from which earthquakes are held: infinity if none are, minus infinity if all are.
+        /// The smallest magnitude that is held; infinity if nothing is held, minus infinity if all magnitudes are.
         let magnitude: Double
     }
 
     private let periods: [Period]
 
-    /// - Parameter periods: the held periods, in any order. They may overlap. If there are none, it is unknown what is held.
+    /// - Parameter periods: the held periods, in any order. They may overlap. If there are none, the coverage is unknown.
     public init(_ periods: [Period] = []) {
         self.periods = periods.filter { $0.from < $0.until }
     }
 
     /// Divides a range of time into stretches with the same coverage, the earliest first.
     ///
-    /// - Parameter magnitude: the smallest magnitude that matters. Stretches that are held from it or from a smaller one count as
-    ///   complete.
+    /// - Parameter magnitude: the smallest magnitude that matters. A stretch counts as complete if it is held from this or a
+    ///   smaller magnitude on.
     func stretches(_ times: ClosedRange<Double>, from magnitude: Double? = nil) -> [Stretch] {
         guard !periods.isEmpty else { return [] }
         let ends = periods.flatMap { [Double($0.from.milliseconds), Double($0.until.milliseconds)] }
@@ -70,7 +70,8 @@ public struct Coverage: Sendable {
             return "\(Self.day(gap.from)) – \(Self.day(gap.until))\(below)"
         }
         let rest = gaps.count > 3 ? "; and \(gaps.count - 3) more (quakes report coverage)" : ""
-        return "Not held\(agency.map { " of \($0)" } ?? ""): " + words.joined(separator: "; ") + rest + "."
+        return "Not held by the catalogue\(agency.map { " for \($0)" } ?? ""): "
+            + words.joined(separator: "; ") + rest + "."
     }
 
     /// The end of the period from `moment` on that the catalogue holds without a gap; nil if the catalogue holds nothing at

@@ -2,8 +2,8 @@ import CCurl
 import Glibc
 import Synchronization
 
-/// libcurl's handles for one transfer, and the bytes that it has received. Only one thread at a time may use it, but any thread
-/// may call `curl_multi_wakeup`.
+/// libcurl's handles for one transfer, and the bytes that the transfer has received. Only one thread at a time may use a
+/// `CurlHandle`, but any thread may call `curl_multi_wakeup`.
 ///
 /// A transfer does not depend on the process's environment, on a `.netrc` file or on earlier transfers. It does not follow
 /// redirects, and uses a proxy only if one is set.
@@ -13,13 +13,13 @@ package final class CurlHandle {
     package private(set) var statusLine = ""
     /// Whether the final head has arrived. Later header lines are trailers.
     package private(set) var hasHead = false
-    /// The result of the transfer; nil while it lasts.
+    /// The result of the transfer; nil until the transfer has ended.
     package private(set) var result: CURLcode?
     /// Whether an address was refused because it is not public.
     package private(set) var wasRefusedAddress = false
 
     package let multi: UnsafeMutableRawPointer
-    /// Ends the transfer of a mail, even while `perform` blocks in libcurl to wait for the reply to the end of the mail.
+    /// Ends the transfer of a mail, even while `perform` blocks in libcurl until the server replies to the end of the mail.
     package let abortion = Abortion()
     private let easy: UnsafeMutableRawPointer
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -38,10 +38,10 @@ package final class CurlHandle {
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
         set(CURLOPT_NOSIGNAL, 1)
-        // Does not wait for the thread of a name lookup that is still running when the time is up.
+        // After a timeout, libcurl does not wait for the thread of a name lookup that is still running.
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // If these were unset instead of empty, libcurl would read them from the environment.
+        // If these options were unset instead of empty, libcurl would read them from the environment.
         set(CURLOPT_PROXY, "")
         set(CURLOPT_NOPROXY, "")
         ccurl_set_pointer(easy, CURLOPT_WRITEDATA, this)
@@ -97,7 +97,7 @@ package final class CurlHandle {
         if let list { lists.append(list) }
     }
 
-    /// Sets milliseconds, at least one, because 0 would mean libcurl's default.
+    /// Sets a duration in milliseconds. The number is at least 1, because 0 would select libcurl's default.
     package func set(_ option: CURLoption, _ value: Duration) {
         set(option, max(1, Int((value / .milliseconds(1)).rounded(.up))))
     }
@@ -155,8 +155,8 @@ package final class CurlHandle {
 
     package func start() { curl_multi_add_handle(multi, easy) }
 
-    /// Transfers without waiting, until 256 KiB of the body have arrived or no more bytes are available. One call of libcurl
-    /// fills its buffer of 16 KB up to a hundred times.
+    /// Transfers bytes without waiting, until 256 KiB of the body have arrived or no more bytes are available. One call of
+    /// `curl_multi_perform` fills libcurl's buffer of 16 KB up to a hundred times.
     package func perform() {
         var count: Int32 = 0
         var before = 0

@@ -28,7 +28,7 @@ private func isPublic(v6 address: UInt128) -> Bool {
     let embedded = UInt32(truncatingIfNeeded: address)
     // IPv4 addresses within IPv6 are mapped (::ffff:0:0/96) or translated (64:ff9b::/96, RFC 6052).
     if address >> 32 == 0xffff || address >> 32 == 0x64_ff9b << 64 { return isPublic(v4: embedded) }
-    // Only global unicast addresses (2000::/3) are public, without the ranges for documentation, Teredo, ORCHID and 6to4.
+    // Only global unicast addresses (2000::/3) are public, except the ranges for documentation, Teredo, ORCHID and 6to4.
     guard address >> 125 == 1 else { return false }
     let isSpecial =
         address >> 105 == 0x2001_0000 >> 9 || address >> 96 == 0x2001_0db8 || address >> 112 == 0x2002

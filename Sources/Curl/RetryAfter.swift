@@ -1,11 +1,12 @@
 import CCurl
 import Glibc
 
-/// How long a response asks clients to wait (RFC 9110, section 10.2.3); nil if it does not say.
+/// How long a response asks clients to wait (RFC 9110, section 10.2.3); nil if `text` is neither a number nor a date.
 ///
 /// - Parameters:
-///   - text: the field `Retry-After`: seconds, or a date.
-///   - date: the field `Date`, with the time of the server's clock. If it is missing, this machine's clock is used.
+///   - text: the value of the field `Retry-After`: a number of seconds, or a date.
+///   - date: the value of the field `Date`: the time of the server's clock. If the field is missing, this machine's clock is
+///     used.
 package func retryAfter(_ text: String, date: String?) -> Duration? {
     if let seconds = deltaSeconds(text) { return .seconds(seconds) }
     guard let end = secondsSince1970(text) else { return nil }

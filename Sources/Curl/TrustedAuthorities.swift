@@ -1,7 +1,8 @@
 import CCurl
 import FoundationEssentials
 
-/// The PEM certificates of a file, followed by the system's; nil if the file contains no certificates or can't be read.
+/// The PEM certificates of a file, followed by the system's certificates; nil if the file contains no certificates or can't be
+/// read.
 package func trustedAuthorities(inFile path: String) -> [UInt8]? {
     let own = FileManager.default.contents(atPath: path) ?? Data()
     guard String(decoding: own, as: UTF8.self).contains("-----BEGIN CERTIFICATE-----") else { return nil }

@@ -9,8 +9,8 @@ public struct Courier: Sendable {
     public struct Options: Sendable {
         /// A PEM file of certificate authorities to trust in addition to the system's.
         public var authorities: String?
-        /// Whether webhooks and ntfy servers on this machine and in private networks are refused. Set it if strangers may write
-        /// rules. The check uses the address of the connection, not the host name.
+        /// Whether webhooks and ntfy servers on this machine and in private networks are refused. Set this option if untrusted
+        /// people may write rules. The check uses the address of the connection, not the host name.
         public var publicWebhooksOnly = false
         /// The project's version, for the User-Agent.
         public var version: String?
@@ -18,8 +18,8 @@ public struct Courier: Sendable {
         public var connectTimeout = Duration.seconds(15)
         /// The time limit for a webhook or ntfy (Standard Webhooks: 15 to 30 s).
         public var webhookTimeout = Duration.seconds(20)
-        /// How long a mail server may take for a reply. RFC 5321, section 4.5.3.2.6, asks for 10 minutes: a client that gives up
-        /// earlier often sends a mail twice.
+        /// The time limit for each reply of a mail server. RFC 5321, section 4.5.3.2.6, asks for 10 minutes: a client that gives
+        /// up earlier often sends a mail twice.
         public var mailTimeout = Duration.seconds(600)
         /// The environment from which secrets of the kind `environment` are read, and from which commands get `PATH`, `HOME`,
         /// `LANG` and `TZ`.
@@ -43,7 +43,8 @@ public struct Courier: Sendable {
 
     /// Delivers a message in one attempt.
     ///
-    /// - Throws: `DeliveryFailure`; `CancellationError` if the task is cancelled, which also kills a command.
+    /// - Throws: `DeliveryFailure`; `CancellationError` if the task is cancelled. Cancelling the task also kills a running
+    ///   command.
     public func deliver(_ message: Message, to receiver: Receiver) async throws {
         switch receiver.address {
         case .command(let words, let limit): try await run(words, limit: limit, message)

@@ -19,7 +19,7 @@ package enum EmbeddedFiles {
             uniqueKeysWithValues: files.map { (String($0.key.dropFirst(folder.count + 1)), $0.value) })
     }
 
-    /// Copies only the wanted files: every command reads the migrations, but few commands read the page.
+    /// Copies only the wanted files, because every command reads the migrations, but few commands read the page.
     private static func copies(where isWanted: (String) -> Bool) -> [String: [UInt8]] {
         var copies: [String: [UInt8]] = [:]
         for file in UnsafeBufferPointer(start: embedded_files, count: embedded_file_count) {

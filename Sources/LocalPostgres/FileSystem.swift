@@ -15,7 +15,7 @@ package enum FileSystem {
         let isDirectory: Bool
     }
 
-    /// The owner and kind of the file at `path`; nil if there is none. For a symbolic link, this describes the link, not its
+    /// The owner and kind of the file at `path`; nil if there is no file. For a symbolic link, this describes the link, not its
     /// target.
     static func entry(_ path: String) throws(LocalPostgresError) -> Entry? {
         var status = stat()
@@ -30,7 +30,8 @@ package enum FileSystem {
         access(path, X_OK) == 0
     }
 
-    /// Creates a directory with exactly this mode, and its missing parents. Leaves an existing directory alone.
+    /// Creates a directory with exactly this mode, and its missing parents with the mode `parents`. Existing directories are not
+    /// changed.
     static func createDirectories(_ path: String, mode: mode_t, parents: mode_t) throws(LocalPostgresError) {
         var prefix = ""
         for component in path.split(separator: "/") {
@@ -47,8 +48,8 @@ package enum FileSystem {
         }
     }
 
-    /// Makes sure that there is a directory that only `account` can enter. An existing one must already belong to that
-    /// user, because any user could have made it first below /tmp.
+    /// Makes sure that there is a directory that only `account` can enter. An existing directory must already belong to that
+    /// user, because below /tmp any user could have created it first.
     package static func createPrivateDirectory(
         _ path: String, for account: ServerAccount
     ) throws(LocalPostgresError) {
@@ -60,7 +61,7 @@ package enum FileSystem {
             try check(errno == EEXIST, "create the directory", path)
         }
         guard let entry = try entry(path), entry.isDirectory else {
-            throw .fileSystem(operation: "use as a directory", path: path, code: ENOTDIR)
+            throw .fileSystem(operation: "use the directory", path: path, code: ENOTDIR)
         }
         guard entry.owner == account.userID else {
             throw .foreignOwner(path: path, owner: entry.owner, expected: account.userID)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The lock with which only one process at a time creates, starts or stops a cluster: flock(2) on `<home>/lock`.
+/// The lock that lets only one process at a time create, start or stop a cluster: flock(2) on `<home>/lock`.
 ///
-/// The kernel releases it when its last holder ends or crashes.
+/// The kernel releases the lock when the last process that holds it ends or crashes.
 package struct HomeLock: Sendable {
     /// The descriptor is close-on-exec, so another program holds the lock only if it gets the descriptor on purpose.
     package let descriptor: Int32

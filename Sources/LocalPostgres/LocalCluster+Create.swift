@@ -38,7 +38,7 @@ extension LocalCluster {
     /// Creates the database in single-user mode, before anyone can connect. This mode reads the same configuration as the server,
     /// so a setting that PostgreSQL refuses fails here, with its name in the output.
     private func createDatabase(in directory: String, with tools: ServerTools) async throws {
-        // The shell's standard input is the lock. The shell keeps it while postgres reads the statement.
+        // The shell's standard input is the lock's descriptor. The shell keeps it open while postgres reads the statement.
         let script = #"echo 'CREATE DATABASE \#(Self.role)' | "$@""#
         let arguments = [
             "-c", script, "sh", "\(tools.binaries.directory)/postgres", "--single", "-D", directory,
@@ -59,7 +59,7 @@ extension LocalCluster {
     /// A cluster without fsync can be lost at any time, so its creation does not need to wait for the disk.
     private var isDisposable: Bool { configuration.contains("fsync = 'off'\n") }
 
-    /// C.UTF-8, which has upper and lower case beyond ASCII, or C if the system does not have that locale.
+    /// C.UTF-8, which defines upper and lower case beyond ASCII, or C if the system does not have that locale.
     private static var locale: String {
         guard let locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil) else { return "C" }
         freelocale(locale)

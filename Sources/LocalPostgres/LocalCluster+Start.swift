@@ -1,6 +1,6 @@
 import Glibc
 
-/// What is needed to create and start a server: its programs, the user that they run as, and the lock that they hold.
+/// The programs that create and start a server, the user that they run as, and the lock that they hold.
 struct ServerTools: Sendable {
     let binaries: PostgresBinaries
     let account: ServerAccount
@@ -24,9 +24,8 @@ extension LocalCluster {
     /// Afterwards the server is independent. It outlives the caller and the caller's terminal, their signals do not
     /// reach it, and it holds none of the caller's files or pipes open.
     ///
-    /// A creation that is cancelled, fails or is killed leaves nothing that a later start would trust. If the server
-    /// has already been launched when the call is cancelled, it is left running and intact, and the call throws
-    /// CancellationError.
+    /// A creation that is cancelled, fails or is killed leaves no cluster that a later start would use. If the server has already
+    /// been launched when the call is cancelled, the server is left running and intact, and the call throws CancellationError.
     ///
     /// - Throws: `LocalPostgresError`, or CancellationError.
     @discardableResult
@@ -73,8 +72,8 @@ extension LocalCluster {
         try FileSystem.createPrivateDirectory(socketDirectory, for: tools.account)
         try FileSystem.append("", to: log, for: tools.account)
         let logged = FileSystem.size(of: log)
-        // If a server was killed, its other processes take a moment to notice. Until then PostgreSQL refuses to start,
-        // to protect the data.
+        // If a server's main process was killed, its other processes take a moment to end. Until then PostgreSQL refuses to
+        // start, to protect the data.
         let deadline = ContinuousClock.now + .seconds(10)
         var outcome = try await runServer(with: tools)
         while !outcome.succeeded, ContinuousClock.now < deadline,
@@ -93,7 +92,8 @@ extension LocalCluster {
 
     private func runServer(with tools: ServerTools) async throws -> ServerProgram.Outcome {
         // The address is on the command line, because that overrides every configuration file, and `trust` is safe only at this
-        // address. pg_ctl passes these options to a shell. The paths that pg_ctl would not quote are relative.
+        // address. pg_ctl passes these options to a shell, so their paths are quoted here. The path of the log is relative, and
+        // PGDATA is in the environment, because pg_ctl would not quote these paths.
         let options =
             "-D \(Self.shellQuoted(data)) -k \(Self.shellQuoted(socketDirectory)) -h ''"
             + " -p \(ServerSocket.port)"
@@ -103,7 +103,7 @@ extension LocalCluster {
             ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: tools.account)
         pgCtl.workingDirectory = home
         pgCtl.environment = ["PGDATA": data]
-        // This must not be interrupted: if pg_ctl is killed, the server still starts, but this process would not know.
+        // This must not be interrupted: if pg_ctl were killed, the server would still start, but this process would not notice.
         return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: tools.lock) }
     }
 

@@ -18,7 +18,7 @@ public struct LocalCluster: Sendable {
 
     let socket: ServerSocket
 
-    /// How long a server may take to start or to stop before that is an error.
+    /// How long a server may take to start or to stop. A server that takes longer is an error.
     package static let serverTimeLimit: Duration = .seconds(60)
 
     /// The name of the cluster's superuser, and of its database.
@@ -30,9 +30,9 @@ public struct LocalCluster: Sendable {
         socket = ServerSocket(home: self.home)
     }
 
-    /// The default home of the cluster: QUAKES_HOME if it is set; /var/lib/quakes for root; otherwise `quakes` in the
-    /// user's data folder. That folder is $XDG_DATA_HOME, or else ~/.local/share. By the XDG Base Directory
-    /// Specification, a relative $XDG_DATA_HOME does not count.
+    /// The default home of the cluster: QUAKES_HOME if it is set; /var/lib/quakes for root; otherwise `quakes` in the user's data
+    /// folder. That folder is $XDG_DATA_HOME, or else ~/.local/share. As the XDG Base Directory Specification requires, a
+    /// relative $XDG_DATA_HOME is ignored.
     public static func defaultHome(environment: [String: String], userID: uid_t = geteuid()) -> String {
         if let home = environment["QUAKES_HOME"], !home.isEmpty { return home }
         if userID == 0 { return "/var/lib/quakes" }
@@ -53,8 +53,8 @@ public struct LocalCluster: Sendable {
             + "&port=\(ServerSocket.port)&user=\(Self.role)"
     }
 
-    /// Absolute path of a PostgreSQL program (`psql`, `pg_dump`) of the cluster's major version. While there is no
-    /// cluster, this is the version that it would be created with.
+    /// Absolute path of a PostgreSQL program (`psql`, `pg_dump`) of the cluster's major version. If there is no cluster yet, the
+    /// program has the version with which the cluster would be created.
     public func program(_ name: String) async throws -> String {
         let version = try majorVersion()
         return try await PostgresBinaries.find(majorVersion: version).path(of: name)
@@ -64,7 +64,7 @@ public struct LocalCluster: Sendable {
     var log: String { "\(home)/log" }
     package var lock: String { "\(home)/lock" }
 
-    /// The major version that made the data. nil while there are no data.
+    /// The major version of PostgreSQL that created the data; nil if there are no data.
     func majorVersion() throws(LocalPostgresError) -> Int? {
         guard try FileSystem.entry(data) != nil else { return nil }
         let text = try FileSystem.read("\(data)/PG_VERSION")?.prefix(while: { $0 != "\n" })

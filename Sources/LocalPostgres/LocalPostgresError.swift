@@ -5,14 +5,15 @@ import Glibc
 /// Every description names the operation, its subject and a remedy. Descriptions contain no secrets, because the cluster has no
 /// password.
 public enum LocalPostgresError: Error, Sendable, Equatable {
-    /// No directory has `postgres`, `initdb` and `pg_ctl` of a supported major version, or of the version that created the data.
+    /// No directory contains `postgres`, `initdb` and `pg_ctl` of the version that created the data or, for a new cluster, of a
+    /// supported major version.
     case noBinaries(wanted: Int?, lookedIn: [String])
     case noProgram(name: String, directory: String)
     /// The caller is root, PostgreSQL refuses to run as root, and there is no `postgres` user to run it as.
     case noServerAccount(name: String)
     /// `path` does not belong to the user who would run the server. It was not touched.
     case foreignOwner(path: String, owner: uid_t, expected: uid_t)
-    /// The directory exists but does not say which version made it. It was not touched.
+    /// The directory exists, but it has no readable PG_VERSION. It was not touched.
     case notACluster(data: String)
     /// `initdb` or the first statement failed. The attempt leaves nothing behind, unless the clean-up failed, too.
     case creationFailed(home: String, program: String, output: String)

@@ -4,7 +4,7 @@ import Subprocess
 /// The programs of one installed PostgreSQL version.
 public struct PostgresBinaries: Sendable, Equatable {
     public let directory: String
-    /// 15 for PostgreSQL 15.8, as reported by `postgres --version`.
+    /// Such as 15 for PostgreSQL 15.8; from the output of `postgres --version`.
     public let majorVersion: Int
 
     /// The major versions this project works with.
@@ -58,7 +58,8 @@ public struct PostgresBinaries: Sendable, Equatable {
         return path.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
     }
 
-    /// A pg_config that is missing or fails is not an error, because it belongs to the development package.
+    /// A pg_config that is missing or fails is not an error, because it is part of the development package, which is often not
+    /// installed.
     private static func pgConfigDirectory() async -> String? {
         guard let program = searchPath.map({ "\($0)/pg_config" }).first(where: FileSystem.isExecutable) else {
             return nil
@@ -80,7 +81,7 @@ public struct PostgresBinaries: Sendable, Equatable {
             .first
     }
 
-    /// The first line that a program prints. nil when the program cannot run, which only rules out the candidate.
+    /// The first line that a program prints; nil if the program cannot run or fails. Such a program only rules out its directory.
     private static func answer(of program: String, _ argument: String) async -> String? {
         do {
             // This must not be interrupted: a cancelled search would report that nothing is installed.

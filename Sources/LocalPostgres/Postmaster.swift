@@ -34,9 +34,9 @@ struct Postmaster: Sendable, Equatable {
         return recorded.runs(in: data) || socket.accepts() ? recorded : nil
     }
 
-    /// Whether the process is this server. A process ID alone proves nothing. After a reboot, or in a container, it soon belongs
-    /// to another process, and a killed postmaster keeps it as a zombie until it is reaped. A postmaster's working directory is
-    /// its data directory, and it runs as the owner of the data. A zombie has no working directory.
+    /// Whether the process is this server. A process ID alone proves nothing. After a reboot, or in a container, the ID may soon
+    /// belong to another process. A killed postmaster keeps its ID as a zombie until it is reaped. A postmaster's working
+    /// directory is its data directory, and it runs as the owner of the data. A zombie has no working directory.
     private func runs(in data: String) -> Bool {
         var process = stat()
         var directory = stat()
@@ -49,8 +49,8 @@ struct Postmaster: Sendable, Equatable {
 
     /// Removes files that a server left behind and that would keep the next one from starting.
     ///
-    /// Call this only with the lock held and after `running` was nil, that is, when the process is not the postmaster of these
-    /// data and the socket does not answer. Two servers on one data directory would destroy it.
+    /// Call this only with the lock held and after `running` has returned nil, that is, when the recorded process is not the
+    /// postmaster of these data and the socket does not answer. Two servers on one data directory would destroy it.
     ///
     /// PostgreSQL itself ignores the files of a process that has ended. But it refuses to start when the process ID now
     /// belongs to another process of the same user, or to a zombie.

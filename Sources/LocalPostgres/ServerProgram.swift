@@ -4,7 +4,7 @@ import Subprocess
 package struct ServerProgram: Sendable {
     package struct Outcome: Sendable {
         package let succeeded: Bool
-        /// Standard output and standard error, in the order in which they came.
+        /// Standard output and standard error together, in the order in which they were written.
         package let output: String
     }
 

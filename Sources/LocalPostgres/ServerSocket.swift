@@ -10,8 +10,8 @@ package struct ServerSocket: Sendable, Equatable {
 
     var path: String { "\(directory)/.s.PGSQL.\(Self.port)" }
 
-    /// The socket is in the home if its path fits. Otherwise it is in a short directory below /tmp, named after the
-    /// user's ID and a hash of the home. Every process computes the same name.
+    /// The socket is in the home directory if its path fits. Otherwise it is in a directory below /tmp with a short name, made of
+    /// the user's ID and a hash of the home's path, so that every process computes the same name.
     init(home: String) {
         let inHome = "\(home)/run"
         let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath

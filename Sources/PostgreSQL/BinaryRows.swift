@@ -20,9 +20,8 @@ public struct BinaryRows: Sendable {
     ///
     /// - Parameters:
     ///   - capacity: at least the size of the values in bytes, and four more bytes for each value. Traps if it is too small.
-    ///   - body: appends exactly one value for each column, in the columns' order and of their types. The format
-    ///     carries no types: the server reports a wrong length as an error, but stores a wrong type of the right length
-    ///     as a wrong value.
+    ///   - body: appends exactly one value for each column, in the columns' order and of their types. The format carries no
+    ///     types: the server reports a value of the wrong length as an error, but stores a wrong value if only the type is wrong.
     public mutating func appendRow(
         columns: Int, capacity: Int, _ body: (inout RowWriter) throws -> Void
     ) rethrows {

@@ -5,7 +5,7 @@ public protocol Bindable: Sendable {
 }
 
 public protocol BindableElement: Bindable {
-    /// The array's identifier in `pg_type`.
+    /// The object identifier of the array type in `pg_type`.
     static var arrayType: UInt32 { get }
 }
 

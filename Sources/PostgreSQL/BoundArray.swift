@@ -6,7 +6,7 @@ public struct BoundArray<Element: BindableElement>: Bindable {
     /// bound, as `array_recv` reads them.
     static var headSize: Int { 20 }
 
-    /// - Parameter count: how many elements will be appended; with another number, the server refuses the statement.
+    /// - Parameter count: the exact number of elements that will be appended. If it is wrong, the server refuses the statement.
     public init(count: Int) {
         bytes.reserveCapacity(Self.headSize + 16 * count)
         for number in [1, 0, Int32(bitPattern: Element.sqlType), Int32(count), 1] { append(number) }

@@ -10,19 +10,19 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
     private var keywords: [String: String] = [:]
 
     /// Whether a session sets its `search_path` to `pg_catalog, pg_temp` if the path contains a schema in which anyone may create
-    /// functions, such as `public` in a database that was created before PostgreSQL 15. Another login could create `format(text,
-    /// text)` there, and it would run with this session's rights, because it matches a call more exactly than PostgreSQL's own
-    /// `format(text, variadic "any")` (https://www.postgresql.org/docs/current/typeconv-func.html). Statements must then name the
-    /// schema of every table.
+    /// functions, such as `public` in a database that was created before PostgreSQL 15. Another login could create a function
+    /// `format(text, text)` there. This session's calls of `format` would then run that function with the session's rights,
+    /// because it matches them more exactly than PostgreSQL's own `format(text, variadic "any")`
+    /// (https://www.postgresql.org/docs/current/typeconv-func.html). Statements must then name the schema of every table.
     public var avoidsOpenSchemas = false
 
-    /// Takes everything from the environment.
+    /// Creates options without keywords: libpq takes all of them from the environment.
     public init() {}
 
     /// Reads a URL (`postgresql://user@host/database?…`) or a `keyword=value …` string.
     ///
-    /// - Throws: `PostgresError` when libpq does not accept it, or would read part of the password as the host or the database.
-    ///   The error never quotes the input, which may contain a password.
+    /// - Throws: `PostgresError` when libpq does not accept the text, or would read part of the password as the host or the
+    ///   database. The error never quotes the input, which may contain a password.
     public init(_ conninfo: String) throws(PostgresError) {
         let scheme = ["postgresql://", "postgres://"].first { conninfo.utf8.starts(with: $0.utf8) }
         if let scheme, Self.hasBarePasswordCharacters(conninfo.unicodeScalars.dropFirst(scheme.count)) {
@@ -38,7 +38,7 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
         }
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(conninfo, &message) else {
-            // libpq quotes the offending part, or all of it.
+            // libpq's message quotes the offending part of the input, or all of it.
             let words = message.map { String(cString: $0) } ?? "out of memory"
             PQfreemem(message)
             let reason = String(words.unicodeScalars.prefix { $0 != "\"" })
@@ -50,8 +50,8 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
         }
     }
 
-    /// libpq ends the credentials of a URL at the first @ before the first /. If another @ follows before the parameters, that
-    /// one was probably meant, and the user or the password contains the earlier @ or /.
+    /// libpq ends the credentials of a URL at the first @ before the first /. If another @ follows before the parameters, the
+    /// credentials were probably meant to end there, and the user or the password contains the earlier @ or /.
     private static func hasBarePasswordCharacters(_ rest: Substring.UnicodeScalarView) -> Bool {
         var rest = rest
         if let end = rest.firstIndex(where: { $0 == "@" || $0 == "/" }), rest[end] == "@" {

@@ -4,8 +4,8 @@ import Logging
 
 // Wrappers of libpq's C interface that keep C out of `Connection`.
 
-/// Waits until a socket can be read (POLLIN) or written (POLLOUT); false if it could not within a tenth of a second. The caller
-/// checks deadlines and cancellation between two calls.
+/// Waits until a socket can be read (POLLIN) or written (POLLOUT). Returns false if that takes longer than a tenth of a second,
+/// so that the caller can check deadlines and cancellation between two calls.
 func waitForSocket(_ socket: Int32, for events: Int32) -> Bool {
     var descriptor = pollfd(fd: socket, events: Int16(events), revents: 0)
     return poll(&descriptor, 1, 100) > 0
@@ -72,7 +72,8 @@ func takeKeywords(of options: UnsafeMutablePointer<PQconninfoOption>) -> [String
     return keywords
 }
 
-/// The fields of an error or a notice (libpq's PG_DIAG_… constants: they are characters, which Swift does not import).
+/// The fields of an error or a notice. The values are those of libpq's PG_DIAG_… constants, which Swift does not import, because
+/// they are C characters.
 enum DiagnosticField: Unicode.Scalar {
     case sqlState = "C"
     /// The severity is in English even if the messages are not.
@@ -85,10 +86,10 @@ func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {
     return oneLine(text)
 }
 
-/// Removes the value from the server's message about a refused value: everything between quotation marks, in all languages of the
-/// server's messages, and bytes in hexadecimal.
+/// Removes the value from the server's message about a refused value: the text from the first quotation mark to the last one, and
+/// bytes in hexadecimal. It recognises the quotation marks of all languages of the server's messages.
 func withoutValues(_ message: String) -> String {
-    // Reads scalars, because a value may start with a combining character that joins the quote.
+    // Compares scalars, because a combining character at the start of a value would form one Character with the quotation mark.
     let text = message.unicodeScalars
     let quotes: Set<Unicode.Scalar> = ["\"", "\u{AB}", "\u{BB}", "\u{201C}", "\u{201D}", "\u{201E}"]
     var shown = message
@@ -123,7 +124,7 @@ final class NoticeLog: Sendable {
         let level: Logger.Level =
             switch field(.severity, of: notice) {
             case "WARNING": .warning
-            // The server ended an idle connection, and libpq found its last message between statements.
+            // The server ended an idle connection, and libpq found the server's last message between two statements.
             case "ERROR", "FATAL", "PANIC": .error
             default: .info
             }

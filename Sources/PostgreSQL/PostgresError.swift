@@ -12,7 +12,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     public var connectionLost: Bool
     /// Whether the COMMIT failed. Then the error is not about a single value.
     public var isOfCommit = false
-    /// A second failure during the clean-up, such as that of the rollback.
+    /// A second failure during the clean-up, such as a failed rollback.
     public var alsoFailed: String?
 
     public init(
@@ -27,7 +27,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         if quotesValue { self.message = withoutValues(message) }
     }
 
-    /// A deadlock, a serialisation failure, or a lock that was not released in time: the same transaction may succeed when it is
+    /// A deadlock, a serialisation failure, or a lock that was not released in time: the transaction may succeed if it is
     /// repeated.
     public var isRetryable: Bool { ["40P01", "40001", "55P03"].contains(sqlState) }
 
@@ -39,7 +39,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
 
     public var isUniqueViolation: Bool { sqlState == "23505" }
 
-    /// The server refused a value: class 22, data exception, 54, a program limit exceeded, or 23514, a check constraint.
+    /// The server refused a value: class 22 (data exception), class 54 (program limit exceeded), or 23514 (check violation).
     public var isRefusedValue: Bool {
         !isOfCommit && (quotesValue || sqlState == "23514")
     }
@@ -67,7 +67,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
 
     private static func remedy(sqlState: String, _ message: String) -> String? {
         switch sqlState {
-        case "25006": "only readable: a hot standby, or see default_transaction_read_only"
+        case "25006": "the server is a hot standby, or default_transaction_read_only is on"
         case "28P01", "28000": "check the user, the password and the server's pg_hba.conf"
         case "3D000":
             "create the database first: createdb \(message.firstMatch(of: #/database "([\w-]+)"/#)?.1 ?? "NAME")"

@@ -82,7 +82,7 @@ public struct Query: Sendable, ExpressibleByStringInterpolation {
 }
 
 extension [Query] {
-    /// One query of all elements, with `separator`, which is SQL text, between them.
+    /// Joins all queries into one, with the SQL text `separator` between them.
     public func joined(by separator: String) -> Query {
         dropFirst().reduce(first ?? "") { "\($0)\(unescaped: separator)\($1)" }
     }

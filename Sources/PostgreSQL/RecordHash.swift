@@ -3,7 +3,8 @@
 ///
 /// Append the row's values in the order of its columns. Hash partitions depend on these functions, so every version of PostgreSQL
 /// since 14 computes the same number on machines with the same byte order. This type computes the number of a little-endian
-/// server. The documentation does not promise that, so first compare the number of a known row with the server's.
+/// server. PostgreSQL's documentation does not promise that the numbers stay the same, so first compare the number of a known row
+/// with the server's number.
 ///
 /// Two different rows have the same number with a probability of about 1 in 2⁶⁴, if the seed is random. There is one
 /// exception: the server folds an `int8` or a `timestamptz` into 32 bits before it hashes them, with any seed. Where that
@@ -58,7 +59,7 @@ public struct RecordHash {
         append(Int32(flag ? 1 : 0))
     }
 
-    /// The eight bytes that `timestamptz_send`, or `int8send`, makes of a value.
+    /// The eight bytes that `timestamptz_send` or `int8send` returns for a value.
     @inline(__always)
     public mutating func append(sent value: Int64) {
         withUnsafeBytes(of: value.bigEndian) { combine(Self.hash($0, seed)) }

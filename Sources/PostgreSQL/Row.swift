@@ -6,8 +6,8 @@ import Glibc
 /// A row of a query's result stays valid as long as it is held. A row of a COPY has no column names, and its bytes are valid only
 /// until the closure that received the row returns.
 ///
-/// - Throws: reading the next column throws `RowError` when there is none, or when its size does not fit the requested type. The
-///   SQL type is not checked, because a COPY does not send types.
+/// - Throws: reading the next column throws `RowError` when the row has no further column, or when the value's size does not fit
+///   the requested type. The SQL type is not checked, because a COPY does not send types.
 public struct Row: @unchecked Sendable {
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The result that contains the row and never changes; nil for a row of a COPY.
@@ -136,7 +136,7 @@ public struct Row: @unchecked Sendable {
         return bytes[0] != 0
     }
 
-    /// A `text[]` of one dimension, or of none, without nulls.
+    /// A `text[]` of at most one dimension, without nulls.
     public mutating func nextTexts() throws -> [String]? {
         var texts: [String] = []
         return try forEachText { texts.append(String(decoding: $0, as: UTF8.self)) } ? texts : nil
@@ -157,8 +157,8 @@ public struct Row: @unchecked Sendable {
             guard dimensions == 0 else { throw RowError.other }
             return true
         }
-        // Four bytes each: the number of dimensions, the flag for nulls, the element type, the length, the lower bound. Then come
-        // the elements.
+        // Four bytes each: the number of dimensions, the flag for nulls, the element type, the length, the lower bound. The
+        // elements follow.
         guard try number(at: 16) == 1 else { throw RowError.other }
         var offset = 20
         for _ in 0..<(try number(at: 12)) {
@@ -189,7 +189,7 @@ public struct RowError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String { column.map { "column \"\($0)\" \(problem)" } ?? problem }
 }
 
-/// A result of a statement, or one of its rows in single-row mode, as libpq has read it.
+/// A result that libpq has read: the whole result of a statement or, in single-row mode, one of its rows.
 final class QueryResult: @unchecked Sendable {
     let pointer: OpaquePointer
 

@@ -1,4 +1,4 @@
-/// A Swift type that a column of certain PostgreSQL types can be decoded as.
+/// A Swift type into which columns of certain PostgreSQL types can be decoded.
 public protocol RowDecodable {
     static var sqlTypes: [UInt32] { get }
     /// Reads the row's next column, which has one of `sqlTypes`; nil for null.
@@ -59,7 +59,7 @@ extension Duration: RowDecodable {
 
     public static func next(in row: inout Row) throws -> Duration? {
         guard let bytes = try row.nextBytes() else { return nil }
-        // The bytes are the microseconds (8), the days (4) and the months (4).
+        // The value has eight bytes for the microseconds, four for the days and four for the months.
         guard bytes.count == 16, bytes.loadUnaligned(fromByteOffset: 12, as: Int32.self) == 0 else {
             throw RowError.other
         }
@@ -68,7 +68,7 @@ extension Duration: RowDecodable {
     }
 }
 
-/// `bytea` as `[UInt8]`; `text[]` or `name[]` as `[String]`.
+/// Decodes a `bytea` as `[UInt8]`, and a `text[]` or `name[]` as `[String]`.
 extension Array: RowDecodable where Element: RowElement {
     public static var sqlTypes: [UInt32] { Element.arrayTypes }
 

@@ -1,8 +1,8 @@
 import Feed
 
 extension [UInt8] {
-    /// Appends an identifier such as `smi:earthquake.usgs.gov/fdsnws/event/1/query?eventid=us7000abcd`. The service is the host
-    /// of the event's page, or else `local`.
+    /// Appends an identifier such as `smi:earthquake.usgs.gov/fdsnws/event/1/query?eventid=us7000abcd`. Its authority is the host
+    /// of the event's page, or `local` if the event has no usable host.
     ///
     /// An identifier contains only characters of the schema's `ResourceIdentifier`. Any other byte is written as `~` and two
     /// hexadecimal digits, and so is `~` itself, so that two codes never have the same identifier.
@@ -19,8 +19,8 @@ extension [UInt8] {
         append(escaped: code, by: "~", keeping: "-._")
     }
 
-    /// Appends a length in metres, with the digits that it has in kilometres: 28.9 km is 28900 m, but a multiplication may give
-    /// 28900.000000000004.
+    /// Converts kilometres to metres and appends the length, with the same digits. A multiplication could change these digits:
+    /// 16.1 km would become 16100.000000000002 m.
     mutating func append(metres kilometres: Double) {
         let start = count
         append(decimal: kilometres)

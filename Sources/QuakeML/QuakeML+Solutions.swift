@@ -1,7 +1,7 @@
 import Feed
 
 extension QuakeML {
-    /// The origins and magnitudes that are written for an earthquake that several agencies report: only the preferred origin and
+    /// Selects the origins and magnitudes to write for an earthquake that several agencies report: only the preferred origin and
     /// the chosen magnitude, or those of all agencies.
     package struct Solutions: Sendable {
         package var hasAllOrigins: Bool
@@ -12,8 +12,8 @@ extension QuakeML {
         }
     }
 
-    /// Writes earthquakes from their solutions. An event has the identifier of its preferred solution. Origins and magnitudes
-    /// have the same identifiers as in the events of their agencies.
+    /// Writes each earthquake as one event, which combines the solutions of several agencies. The event has the identifier of the
+    /// preferred solution. Origins and magnitudes have the same identifiers as in the events of their agencies.
     package struct EarthquakeWriter: Sendable {
         private let solutions: Solutions
         private var parts: Parts?
@@ -35,7 +35,7 @@ extension QuakeML {
         /// - Parameters:
         ///   - isPreferred: whether the event is the preferred solution. For each earthquake, the preferred solution has to be
         ///     appended first.
-        ///   - givesMagnitude: whether the earthquake has the magnitude of this event.
+        ///   - givesMagnitude: whether the magnitude of this event is the magnitude of the earthquake.
         package mutating func append(
             _ event: Event, isPreferred: Bool, givesMagnitude: Bool, to bytes: inout [UInt8]
         ) {

@@ -65,7 +65,7 @@ public enum QuakeML {
 }
 
 extension [UInt8] {
-    /// Creates the element `creationInfo`: which agency the event is from, and when it was last revised.
+    /// Creates the element `creationInfo` with the event's agency and the time of its last revision.
     init(infoOf event: QuakeML.Event) {
         self = []
         element("creationInfo") {
@@ -103,7 +103,7 @@ extension [UInt8] {
         append(text: "</origin>")
     }
 
-    /// - Parameter namesOrigin: whether to refer to the event's origin, because the document has it.
+    /// - Parameter namesOrigin: whether to refer to the event's origin. If so, the document must contain that origin.
     mutating func append(
         _ magnitude: Double, of event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8], namesOrigin: Bool = true
     ) {
@@ -144,8 +144,8 @@ extension [UInt8] {
         }
     }
 
-    /// Appends the type. A type that the schema does not have becomes `other event`. If the type is not written as it is in the
-    /// table, a comment has the original.
+    /// Appends the type. A type that the schema does not have becomes `other event`. If the written type differs from the type in
+    /// the table, a comment contains the original.
     private mutating func append(type: UnsafeRawBufferPointer) {
         let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
         let name = EventType.synonyms[spaced] ?? spaced
@@ -189,7 +189,7 @@ extension UnsafeRawBufferPointer {
 }
 
 private enum EventType {
-    /// The schema's names for types that older feeds name differently.
+    /// Types under the names of older feeds, with the schema's names for them.
     static let synonyms = [
         Array("quarry".utf8): Array("quarry blast".utf8), Array("rock slide".utf8): Array("rockslide".utf8),
     ]

@@ -1,7 +1,7 @@
 import Feed
 
 extension QuakeML {
-    /// The properties of an event that QuakeML has. The texts are UTF-8 in the caller's memory.
+    /// The properties of an event that QuakeML can contain. The texts are UTF-8 in the caller's memory.
     package struct Event {
         package var code: UnsafeRawBufferPointer
         package var net: UnsafeRawBufferPointer
@@ -30,7 +30,7 @@ extension QuakeML {
             (self.latitude, self.longitude) = (latitude, longitude)
         }
 
-        /// Runs `body` with an event whose texts are valid until it returns.
+        /// Runs `body` with an event whose texts are valid until `body` returns.
         static func with(_ quake: Quake, _ body: (Event) -> Void) {
             let properties: [Property] = [.code, .net, .url, .place, .type, .status, .magnitudeType]
             var bytes: [UInt8] = []

@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 
-/// A temporary file without a name, in `TMPDIR`, else in /var/tmp, because on many systems /tmp is in memory. The file disappears
-/// with this object, or when the process ends.
+/// A temporary file without a name. It is in the folder that `TMPDIR` names, or else in /var/tmp, because /tmp is in memory on
+/// many systems. The file is deleted with this object, or when the process ends.
 public final class TemporaryFile: Sendable {
     private let descriptor: Int32
 
@@ -33,7 +33,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// The bytes of a range that was written completely.
+    /// Returns the bytes of a range. All of them must have been written.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ range: Range<Int>) throws -> [UInt8] {
@@ -43,7 +43,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Fills a buffer with the bytes from an offset on, which must all have been written.
+    /// Fills a buffer with the bytes that begin at an offset. All of them must have been written.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
@@ -52,8 +52,8 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Calls `next` with the number of bytes done, until all bytes are done. `next` returns how many more bytes it did, as a
-    /// system call does.
+    /// Calls `next` until all bytes are read or written. `next` receives the number of bytes that are done already. It returns
+    /// the result of a system call: how many more bytes it has read or written, or −1 after an error.
     private func transfer(_ count: Int, to operation: String, _ next: (Int) -> Int) throws {
         var done = 0
         while done < count {
@@ -64,7 +64,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// The folder of all temporary files, if it is in memory.
+    /// The folder of the temporary files if it is in memory (tmpfs); otherwise nil.
     public static var folderInMemory: String? {
         var status = stat()
         guard stat(folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r") else { return nil }

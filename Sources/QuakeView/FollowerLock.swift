@@ -1,10 +1,10 @@
 import Foundation
 
-/// Makes sure that only one process on a machine follows into a file. The lock ends with the process, even if the process is
-/// killed.
+/// The lock with which only one process on a machine at a time follows into a file. The lock ends with the process, even if the
+/// process is killed.
 ///
-/// The lock is on a second file beside the first. SQLite's locks on the first would be lost as soon as any descriptor
-/// of that file is closed (https://www.sqlite.org/howtocorrupt.html, 2.2).
+/// The lock is on a separate file beside the view's file. With a lock on the view's file itself, SQLite's locks would be lost as
+/// soon as this process closed the lock's descriptor (https://www.sqlite.org/howtocorrupt.html, 2.2).
 public final class FollowerLock: Sendable {
     /// The real path of the file, with links resolved, so that one file has one lock.
     public let path: String
@@ -69,7 +69,7 @@ public final class FollowerLock: Sendable {
 
 public struct FollowedAlready: Error, Equatable, CustomStringConvertible {
     public let path: String
-    /// The process that already follows, such as `process 4711`. Empty for a moment after that process starts.
+    /// The process that already follows, such as `process 4711`; empty if that process has only just taken the lock.
     public let holder: String
 
     public var description: String {

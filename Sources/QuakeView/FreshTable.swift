@@ -4,11 +4,11 @@ import GRDB
 ///
 /// Until then, readers of the file see the old rows, or no rows. So the new rows need not be in one transaction: they are
 /// committed step by step, and SQLite's log stays as small as a step, for a table of any size. The indexes are created at the
-/// end, from sorted entries. The rows come in any order, so an index that grew with them would be read and written again in every
-/// step once it is larger than SQLite's cache.
+/// end, from sorted entries. Rows arrive in no particular order. If an index grew with them, it would be read and rewritten in
+/// every step once it was larger than SQLite's cache.
 ///
-/// The old table's pages become free, and are used again. The file does not become smaller. Indexes and triggers that other
-/// programs created on the old table are dropped with it.
+/// SQLite reuses the pages of the old table. The file does not become smaller. Indexes and triggers that other programs created
+/// on the old table are dropped with it.
 final class FreshTable {
     static let name = "quake_new"
     static let step = 20_000
@@ -44,8 +44,8 @@ final class FreshTable {
     /// Puts the table in place of the old one, in the transaction that also stores the position.
     func replaceTable(_ db: Database) throws {
         try save(db)
-        // Another program may have created a view in the file that uses the table. The table is missing for a moment, which
-        // SQLite accepts because of the first pragma.
+        // Another program may have created an SQL view on the table `quake`. Without the first pragma, SQLite would refuse to
+        // rename the new table while that view lacks its table.
         try db.execute(
             sql: """
                 pragma legacy_alter_table = on;

@@ -6,8 +6,7 @@ import QuakeStore
 /// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a separate table first:
 /// see `FreshTable`.
 ///
-/// Values are passed from the server's bytes to SQLite without a String in between. In a small pass, only the commit uses GRDB's
-/// queue.
+/// The server's bytes are passed to SQLite without a String in between. In a small pass, only the commit uses GRDB's queue.
 ///
 /// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to
 /// hold values that are not Sendable.
@@ -56,7 +55,7 @@ final class PassWriter: @unchecked Sendable {
         try run(begin)
     }
 
-    /// Throws if the file was removed or replaced. It could still be written, but no other program could read it.
+    /// Throws if the file was removed or replaced. The process could still write to the file, but no other program could read it.
     private func checkIsThere() throws {
         var hasMoved: CInt = 0
         sqlite3_file_control(connection, nil, SQLITE_FCNTL_HAS_MOVED, &hasMoved)
@@ -106,8 +105,8 @@ final class PassWriter: @unchecked Sendable {
             try bind(position.nonce, at: 4, of: rows.move)
             try bind(shape, at: 5, of: rows.move)
             try run(rows.move)
-            // GRDB commits here. A prepared commit statement of our own, once failed, would fail again at its next use, because
-            // it is reset only then.
+            // GRDB commits here. If this class prepared a commit statement and it failed once, the statement would fail again at
+            // its next use, because it is reset only then.
             try db.commit()
             (self.rows, fresh) = (rows, nil)
         }
@@ -140,7 +139,7 @@ final class PassWriter: @unchecked Sendable {
         case .time(let instant):
             time.removeAll(keepingCapacity: true)
             instant.appendText(to: &time)
-            // SQLite takes a copy, because the row's next time reuses the buffer.
+            // SQLite copies the text, because the row's next time value reuses the buffer.
             try time.withUnsafeBytes { try bind($0, at: index, of: statement, copied: true) }
         }
     }
@@ -156,7 +155,7 @@ final class PassWriter: @unchecked Sendable {
     private func bind(
         _ bytes: UnsafeRawBufferPointer, at index: Int32, of statement: Statement, copied: Bool = false
     ) throws {
-        // An empty text needs an address; otherwise SQLite would store null.
+        // An empty text needs an address, too, because for a null pointer SQLite stores null.
         let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
         let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)  // SQLITE_TRANSIENT
         let code =

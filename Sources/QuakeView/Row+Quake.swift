@@ -35,6 +35,6 @@ extension Row {
 
     private static func unreadable(_ column: String) -> DatabaseError {
         DatabaseError(
-            message: "column \(column) of table quake is missing, or holds something other than expected")
+            message: "column \(column) of table quake is missing, or contains an unexpected value")
     }
 }

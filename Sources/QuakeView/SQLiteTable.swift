@@ -9,9 +9,10 @@ struct SQLiteTable: Sendable {
     let definition: String
     let declarations: String
     let indexes: String
-    /// Writes a row. If there is already a row with the same code and the same time, that row is updated. Unlike
-    /// `insert or replace`, this neither moves the row nor touches the indexes: SQLite rewrites an index entry if a statement
-    /// sets one of its columns, even if the value stays the same. So only half as many pages have to be written.
+    /// Writes a row. If there is already a row with the same code and the same time, that row is updated. Unlike `insert or
+    /// replace`, the statement neither moves the row nor changes the indexes, because it sets no indexed column. SQLite rewrites
+    /// an index entry if a statement sets one of its columns, even to the same value. So only half as many pages have to be
+    /// written.
     ///
     /// A row with the same code and another time is not changed; `retime` has to update it.
     let upsert: String
@@ -48,8 +49,7 @@ struct SQLiteTable: Sendable {
     /// The names of the columns in the file, in their order.
     ///
     /// SQLite ignores the case of ASCII letters in names, so a table cannot have both `Place` and `place`. Names in lower case
-    /// stay as they are, and all columns of Quakes have such names. Any other name gets a number behind it if it is already
-    /// taken.
+    /// stay as they are, and all columns of Quakes have such names. A number is added to any other name that is already in use.
     private static func names(of columns: [ViewColumn]) -> [String] {
         var taken: Set<ExactText> = []
         var names: [Int: String] = [:]

@@ -6,10 +6,10 @@ import QuakeStore
 extension SQLiteView {
     /// Whether the file is a view; false if there is no file, or if it is empty. The file and its log are not changed.
     ///
-    /// After a program was killed, SQLite may move that program's log into the database when it reads the file. If we opened the
-    /// file ourselves, closing it would release the locks of all connections that this process has to the file
-    /// (https://www.sqlite.org/howtocorrupt.html, 2.2). So SQLite opens the file, but only its header is read. The rest of the
-    /// file may be inconsistent if a checkpoint was interrupted.
+    /// SQLite opens the file, but only the file's header is read. A query could change the file: after a program was killed,
+    /// SQLite may move that program's log into the file. Without SQLite, closing the file would release the locks of all
+    /// connections that this process has to the file (https://www.sqlite.org/howtocorrupt.html, 2.2). The rest of the file may be
+    /// inconsistent if a checkpoint was interrupted.
     ///
     /// - Throws: `FileError`; `ViewError` when the file belongs to another program.
     static func isView(at path: String) throws -> Bool {

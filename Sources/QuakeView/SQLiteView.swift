@@ -10,9 +10,9 @@ import Synchronization
 ///
 /// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
 /// UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position` has one row: the
-/// position up to which the rows are current, and the shape of the server's table from which they come. Both tables change in one
-/// SQLite transaction, so a process that is killed at any moment later resumes exactly where it was. A third table, `quake_new`,
-/// exists while a fresh snapshot is taken.
+/// position that the rows have reached, and the shape of the server's table from which they were read. Both tables change in one
+/// SQLite transaction. So if a process is killed at any moment, the next one resumes exactly at the position of the rows. A third
+/// table, `quake_new`, exists while a fresh snapshot is taken.
 public final class SQLiteView: ReaderView {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
@@ -23,16 +23,16 @@ public final class SQLiteView: ReaderView {
     let queue: DatabaseQueue
     private let lock: FollowerLock
     private let writer = Mutex<PassWriter?>(nil)
-    /// nil until the file has rows.
+    /// The source of the rows in the file; nil until the file has rows.
     private let source: Mutex<Source?>
 
-    /// The two tables of the rows: the statement that created the file's table, and the shape of the server's table.
+    /// Identifies the file's table by the statement that created it, and the server's table by its shape.
     private struct Source: Equatable {
         let definition: String
         let shape: String
     }
 
-    /// - Parameter patience: how long to wait for another program that keeps the file locked.
+    /// - Parameter patience: how long to wait while another program keeps the file locked.
     /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a view;
     ///   `ViewBusy` when another program keeps it locked.
     public init(_ path: String, patience: Duration = .seconds(10)) throws {
@@ -72,9 +72,10 @@ public final class SQLiteView: ReaderView {
             try db.execute(sql: "pragma wal_autocheckpoint = \(Int.random(in: 3000...5000))")
             // Without a limit, the log would keep the size of the longest pass.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
-            // The rows are not secret. Overwriting deleted rows would mean writing all of their pages.
+            // The rows are not secret, so SQLite need not overwrite deleted rows, for which it would have to write all of their
+            // pages.
             try db.execute(sql: "pragma secure_delete = off")
-            // Keeps the log file even when the log is empty, because programs that may only read need it
+            // Keeps the log file even when the log is empty, because programs without write permission need it
             // (https://www.sqlite.org/wal.html#readonly).
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)

@@ -4,12 +4,13 @@ import QuakeStore
 /// The file of a view cannot be read or written.
 public struct ViewError: Error, CustomStringConvertible {
     public let path: String
-    /// True when reading or writing failed, for example because there was no space or no permission. The file may still be a good
-    /// view. False when the file is not a view, or is damaged.
+    /// True when reading or writing failed, for example because there was no space or no permission. The file may still be an
+    /// intact view. False when the file is not a view, or is damaged.
     public let isFailure: Bool
     public let message: String
 
-    /// The error for a process that writes the file. If another program keeps the file locked, the process can wait (`ViewBusy`).
+    /// The error for a process that writes the file. `ViewBusy` if another program keeps the file locked, because a later attempt
+    /// may succeed.
     static func following(_ path: String, _ error: DatabaseError) -> any Error {
         error.resultCode == .SQLITE_BUSY
             ? ViewBusy("\(path): another program keeps the file locked") : ViewError(path: path, error)

@@ -24,8 +24,8 @@ public struct ViewFile: Sendable {
         }
     }
 
-    /// Calls `body` with each selected earthquake, in the selection's order. All earthquakes are as of one position, which is
-    /// returned. The selection's `asOf` is ignored, because a view has no past; `isReversed` and `offset` are ignored, too.
+    /// Calls `body` with each selected earthquake, in the selection's order, and returns the view's position at which all of them
+    /// were read. The selection's `asOf` is ignored, because a view has no history; `isReversed` and `offset` are ignored, too.
     ///
     /// - Throws: `ViewError`, or what `body` throws.
     public func forEach(
@@ -96,8 +96,8 @@ extension QuakeSelection {
             arguments: StatementArguments(arguments))
     }
 
-    /// The time as a text that sorts correctly among the times in the file, which are texts, too. Years in the file have four
-    /// digits: see the table's constraint quake_times.
+    /// The time as a text that sorts correctly among the times in the file, which are texts, too. The years in the file have four
+    /// digits, because the constraint quake_times of the server's table requires that.
     private static func text(_ time: Instant) -> String {
         let text = time.description
         return text.utf8.count == 24 ? text : text.hasPrefix("-") ? "" : ":"

@@ -1,7 +1,7 @@
 /// The invented world of the sample feed. Events cluster along arcs, around towns with different numbers of events.
 ///
-/// Positions and magnitudes use only + − × ÷ and √, whose results IEEE 754 defines exactly. The results of `log` and `cos` differ
-/// between versions of libm.
+/// Positions and magnitudes are computed only with + − × ÷ and √, whose results IEEE 754 defines exactly. The results of `log`
+/// and `cos` differ between versions of libm.
 struct SampleCatalogue: Sendable {
     static let shared = SampleCatalogue()
 
@@ -38,11 +38,11 @@ struct SampleCatalogue: Sendable {
         }
     }
 
-    /// The names of the towns as the contents of JSON strings: with only the necessary escapes, and with all escapes that JSON
-    /// allows.
+    /// The names of the towns as the contents of JSON strings. `raw` has only the necessary escapes; `escaped` also has escapes
+    /// for slashes and for characters beyond ASCII.
     let raw, escaped: [[UInt8]]
-    private let arcs: [[Arc]]  // by network
-    private let networks: [Int]  // by percent
+    private let arcs: [[Arc]]  // indexed by network
+    private let networks: [Int]  // the network for each random number from 0 to 99
     /// The probabilities that the fraction of a magnitude is below 1/100, 2/100, … 1.
     private let fractions: [Double]
 
@@ -69,8 +69,8 @@ struct SampleCatalogue: Sendable {
 
     func network(_ percent: Int) -> Int { networks[percent] }
 
-    /// A random difference between a magnitude and the smallest one, in hundredths. Each further unit is a tenth as likely (b =
-    /// 1).
+    /// The random number of hundredths by which a magnitude exceeds the smallest magnitude. Each further unit of magnitude is a
+    /// tenth as likely (b = 1).
     func exceedance(_ random: inout SplitMix64) -> Int {
         var size = 0
         while random.chance(1, in: 10) { size += 100 }

@@ -1,8 +1,8 @@
-/// The random values of one event. All are integers, in the smallest unit that the feed prints.
+/// The random values of one event. All numbers are integers, in the smallest unit that the feed prints.
 struct SampleEvent {
     struct Place {
         let town: Int
-        let distance: Int  // km; 0 if the place is only the name
+        let distance: Int  // km; 0 if the place is named without a distance
         let direction: StaticString
     }
 
@@ -33,7 +33,7 @@ struct SampleEvent {
     var updated: Int
     var reviewed: Bool
 
-    /// - Parameter generated: when the document without revisions was made, in ms.
+    /// - Parameter generated: the time at which the document without revisions was made, in ms.
     init(index: Int, seed: UInt64, generated: Int, catalogue: SampleCatalogue) {
         var random = SplitMix64(seed: seed, stream: UInt64(bitPattern: Int64(index)))
         self.index = index
@@ -92,11 +92,12 @@ struct SampleEvent {
 
         alternates = random.chance(worldwide ? 30 : 6, in: 100) ? 1 + random.below(8) / 7 : 0
         reviewed = random.chance(worldwide ? 92 : 58, in: 100)
-        // The time until the last update: minutes for automatic events, up to weeks for reviewed ones, but never after the
-        // document was made.
+        // The time from the event to its last update: minutes for automatic events, up to weeks for reviewed ones. But the last
+        // update is never later than the document.
         let lag = (90_000 + random.below(90_000)) << random.below(reviewed ? 16 : 5)
         let soonest = time + 60_000
-        // An event must not depend on the feed's end, so the same number of random values is used as with the standard end.
+        // The values after `updated` must not depend on the feed's end. So `random` uses the same number of values as with the
+        // standard end, and only the copy `late` depends on the end.
         var late = random
         if time + lag >= Self.end + 600_000 { _ = random.next() }
         updated = time + lag < generated ? time + lag : soonest + late.below(generated - soonest)
@@ -105,7 +106,8 @@ struct SampleEvent {
 
     /// Makes a later version of the event. It uses a separate random stream, so that no other value of the event changes.
     ///
-    /// - Parameter times: when the documents without and with revisions were made, in ms.
+    /// - Parameter times: the range from the time of the document without revisions to the time of the document with revisions,
+    ///   in ms.
     mutating func revise(seed: UInt64, between times: Range<Int>) {
         var random = SplitMix64(seed: ~seed, stream: UInt64(bitPattern: Int64(index)))
         updated = times.lowerBound + 1 + random.below(times.count - 1)

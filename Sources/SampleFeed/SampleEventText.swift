@@ -20,7 +20,7 @@ extension SampleEvent {
         """
     }
 
-    /// Approximately as the ANSS computes it, from the magnitude and the felt reports.
+    /// Computed approximately as by the ANSS, from the magnitude and the felt reports:
     /// https://earthquake.usgs.gov/data/comcat/index.php#sig
     private var significance: Int {
         let size = magnitude ?? 0
@@ -28,7 +28,7 @@ extension SampleEvent {
     }
 
     private func place(_ catalogue: SampleCatalogue) -> SampleText {
-        // One place in sixteen has all escapes that JSON allows.
+        // In one place in sixteen, slashes and characters beyond ASCII are escaped.
         let town = draw & 15 == 0 ? catalogue.escaped[place.town] : catalogue.raw[place.town]
         guard place.distance > 0 else { return "\(bytes: town)" }
         return """
@@ -72,7 +72,7 @@ extension SampleEvent {
         case 6, 9:  // 2025aabc
             let place = number < 0 ? number.divided(by: 456_976).rest : number
             return "\(date.year)\(place, radix: 26, width: 4, from: 10)"
-        case 8:  // 2025364018: the day of the year and a number on that day; a day has at most 361 indices
+        case 8:  // 2025364018: the year, the day, and a number within the day, which has at most 361 events
             let date = date
             return "\(date.year)\(date.dayOfYear, width: 3)\(number.divided(by: 1_000).rest, width: 3)"
         default:  // 74000123
@@ -94,7 +94,7 @@ extension SampleEvent {
 
     private var sources: SampleText { networks.reduce(into: "") { $0.appendInterpolation("q\($1),") } }
 
-    /// In alphabetical order, as the service lists them.
+    /// The product types in alphabetical order, as the service lists them.
     private var types: SampleText {
         var text: SampleText = ""
         let size = magnitude ?? 0

@@ -3,9 +3,9 @@ import Feed
 /// A synthetic feed in the GeoJSON summary format, for trials and measurements without internet access.
 ///
 /// It cannot be mistaken for a real feed: its networks are `q0` to `q9`, which no agency uses, its places are invented, and its
-/// addresses are on example.org. It does not name a summary feed, so importing it never deletes events. It has the features of
-/// real feeds that synthetic ones often lack: nulls, negative magnitudes and depths, several `ids`, raw codes that repeat across
-/// networks, quarry blasts, and place names in many scripts, both escaped and raw.
+/// addresses are on example.org. Its URL is not that of a summary feed, so importing it never deletes events. It has the features
+/// of real feeds that synthetic ones often lack: nulls, negative magnitudes and depths, several `ids`, raw codes that repeat
+/// across networks, quarry blasts, and place names in many scripts, both escaped and raw.
 ///
 /// The same `count`, `seed`, `revised` and `until` give the same bytes on every machine, because the feed uses neither a clock
 /// nor libm nor a hash seed. Events are about four minutes apart; a million of them span almost eight years. An event depends

@@ -1,6 +1,6 @@
 import Feed
 
-/// A part of the document in bytes. It is built by string interpolation, but without a String in between.
+/// A part of the document in bytes. It is built by string interpolation, but without an intermediate String.
 struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol {
     static let pieceSize = 65_536
     static let longestFeature = 2_048
@@ -46,7 +46,8 @@ struct SampleText: ExpressibleByStringInterpolation, StringInterpolationProtocol
 
     private static let digits = Array("0123456789abcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// A non-negative number with at least `width` digits. `first` is the index of the digit for zero: 10 gives only letters.
+    /// A non-negative number with at least `width` digits. `first` is the index of the digit that stands for zero: with 10, all
+    /// digits are letters.
     mutating func appendInterpolation(_ number: Int, radix: Int = 10, width: Int, from first: Int = 0) {
         if width > 1 || number >= radix {
             appendInterpolation(number / radix, radix: radix, width: width - 1, from: first)

@@ -1,5 +1,5 @@
-/// SplitMix64 (Steele, Lea, Flood 2014), a small, seeded generator that gives the same numbers on every machine. With a separate
-/// stream, each event has independent random numbers.
+/// SplitMix64 (Steele, Lea, Flood 2014), a small, seeded generator that gives the same numbers on every machine. Each event uses
+/// its own stream, so its random numbers do not depend on other events.
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
@@ -17,7 +17,7 @@ package struct SplitMix64: RandomNumberGenerator {
         return z ^ z >> 31
     }
 
-    /// 0 ..< bound
+    /// A random number from 0 up to, but not including, `bound`.
     package mutating func below(_ bound: Int) -> Int {
         Int(next().multipliedFullWidth(by: UInt64(bound)).high)
     }
@@ -25,6 +25,6 @@ package struct SplitMix64: RandomNumberGenerator {
     /// True with a probability of `part` in `whole`.
     package mutating func chance(_ part: Int, in whole: Int) -> Bool { below(whole) < part }
 
-    /// 0 ..< 1
+    /// A random number from 0 up to, but not including, 1.
     package mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }

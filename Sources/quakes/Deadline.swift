@@ -7,13 +7,13 @@ final class Deadline: Sendable {
 
     private init(_ limit: Duration) { self.limit = limit }
 
-    /// The error of a run that took too long; nil while there is time.
+    /// The error to report once the time limit has passed; nil before.
     var failure: TimedOut? {
         hasPassed.load(ordering: .acquiring) ? TimedOut(limit: limit) : nil
     }
 
-    /// Runs `body`, and cancels it when the time is up. With the deadline's `failure`, `body` can tell this from other
-    /// cancellations, and record it.
+    /// Runs `body`, and cancels it when the time limit has passed. `body` can then record the deadline's `failure`, which is nil
+    /// if it was cancelled for another reason.
     ///
     /// - Parameter limit: the time limit. Without one, `body` gets no deadline.
     /// - Throws: `TimedOut` when `body` ends because of the limit; any other error of `body`.
@@ -32,7 +32,7 @@ final class Deadline: Sendable {
             defer { group.cancelAll() }
             do {
                 while let next = try await group.next() {
-                    // The body's result counts even if it came late.
+                    // A result counts even if `body` returns it after the time limit.
                     if let result = next { return result }
                     group.cancelAll()
                 }

@@ -68,8 +68,8 @@ struct NotThere: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Neither an option nor the environment names a database, and there is no terminal to show a message that a private cluster is
-/// started.
+/// Neither an option nor the environment names a database. A private cluster is not used either, because the process has no
+/// terminal that could show the message about it.
 struct NoDatabase: Error, CustomStringConvertible {
     var description: String {
         "no database was named: give --database URL or set DATABASE_URL, or use --local for a private cluster"

@@ -16,8 +16,8 @@ struct Quakes: AsyncParsableCommand {
             terminal or with QUAKES_LOCAL=1. --local always means the private cluster.
 
             Exit codes: 0 success, 64 wrong usage, 65 bad data, 66 input not found, 69 database or feed unavailable, \
-            70 internal error, 74 file error, 75 another run holds the source, the file or the notifier's place, 130 or 143 interrupted by a \
-            signal.
+            70 internal error, 74 file error, 75 another process is using the source or the file, or is already the \
+            notifier or the associator, 130 or 143 interrupted by a signal.
             """,
         version: version,
         subcommands: [
@@ -74,7 +74,7 @@ struct Quakes: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: nil if it was interrupted.
+    /// - Returns: the exit code; nil if the command was interrupted.
     private static func runCommand() async -> Int32? {
         var command: any ParsableCommand
         do {

@@ -12,9 +12,9 @@ struct Schedule {
 
     private static let firstRetry: Duration = .seconds(1)
     /// The longest time without a request, even if the server says that its feed will not change for longer. Some servers say so
-    /// for years, and another request costs them no more than a 304.
+    /// for years, and a request in the meantime costs them only a 304 response.
     private static let longestFreshness: Duration = .seconds(15 * 60)
-    /// The longest wait that a server can ask for.
+    /// The longest wait for a server that asks for a wait. A longer one is cut to this.
     private static let longestAbsence: Duration = .seconds(24 * 3600)
 
     init(every: Duration, jitter: Duration = .zero) {
@@ -43,8 +43,8 @@ struct Schedule {
     /// Each of these waits is random, between half of that time and all of it. A wait never ends after the planned time, unless
     /// the planned time is less than 1 s away, or another worker holds the source.
     ///
-    /// Requests of a server are respected: for up to 15 minutes if its feed will not change, and for up to a day if it asks for a
-    /// wait.
+    /// If a server says how long its feed will not change, the next run waits for that time, but for at most 15 minutes. If a
+    /// server asks for a wait, the limit is a day.
     mutating func next(
         after ending: Ending, startedAt start: ContinuousClock.Instant, now: ContinuousClock.Instant,
         using random: inout some RandomNumberGenerator

@@ -2,11 +2,11 @@ import Glibc
 
 /// Keeps the descriptors 0, 1 and 2 for standard input, output and error, even when the process was started without them.
 enum StandardDescriptors {
-    /// Opens `/dev/null` in place of each standard descriptor that is closed. Otherwise the next file or socket, such as the
-    /// connection to the database, gets its number, and results are written into it.
+    /// Opens `/dev/null` in place of each standard descriptor that is closed. Otherwise the next file or socket that is opened,
+    /// such as the connection to the database, would get the free number, and results would be written into it.
     ///
-    /// Input and output fail as if they were still closed: a result that does not arrive must not look like success.
-    /// Messages on standard error are lost silently.
+    /// Reading standard input and writing standard output still fail, because a lost result must not look like success. Messages
+    /// on standard error are lost silently.
     ///
     /// Call it before anything else: Swift's own event loop opens descriptors too.
     static func reserve() {

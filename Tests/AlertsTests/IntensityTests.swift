@@ -10,11 +10,11 @@ import Testing
         (6, 100, 4.249), (7, 10, 8.034), (7, 100, 5.663), (7, 300, 4.222), (7.9, 10, 8.258),
         (7.9, 100, 6.874),
     ])
-    func itIsThatOfThePaper(magnitude: Double, distance: Double, expected: Double) {
+    func intensitiesAreThoseOfThePaper(magnitude: Double, distance: Double, expected: Double) {
         #expect(abs(ShakingIntensity.intensity(magnitude, distance) - expected) < 0.0006)
     }
 
-    @Test func itGrowsWithTheMagnitudeAndFallsWithTheDistance() {
+    @Test func anIntensityGrowsWithTheMagnitudeAndFallsWithTheDistance() {
         for magnitude in stride(from: 3.0, through: 9, by: 0.25) {
             var before = 11.0
             for distance in stride(from: 0.0, through: 2000, by: 7) {
@@ -29,14 +29,14 @@ import Testing
     }
 
     /// Near the hypocentre, the formula would tend to infinity even for the smallest magnitudes.
-    @Test(arguments: [-2.0, 0, 2, 12]) func aValueIsOnTheScale(magnitude: Double) {
+    @Test(arguments: [-2.0, 0, 2, 12]) func everyIntensityIsOnTheScale(magnitude: Double) {
         for depth in [nil, -3, 0, 700.0] {
             #expect(
                 (1...10).contains(ShakingIntensity(magnitude: magnitude, distance: 0, depth: depth).value))
         }
     }
 
-    @Test func peopleAreToldAWord() {
+    @Test func anIntensityIsDescribedByAWord() {
         let words = [
             (4.0, 100.0, nil), (5, 50, "light"), (6, 50, "moderate"), (7, 10, "severe"), (4, 30, "weak"),
         ]

@@ -46,7 +46,8 @@ struct Stage {
     /// The current events by key.
     private(set) var events: [String: AlertEvent] = [:]
 
-    /// Alerts first run at noon. If `isStarted` is false, they have not run yet, and the first commit counts as already present.
+    /// Alerts first run at noon. If `isStarted` is false, they have not run yet, and the events of the first commit count as
+    /// already present.
     init(_ rules: Rule..., isStarted: Bool = true) {
         self.init(rules, isStarted: isStarted)
     }

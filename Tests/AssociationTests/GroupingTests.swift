@@ -13,7 +13,7 @@ struct GroupingTests {
         ])
         #expect(grouping.groups == [["usgs:1", "gfz:1"]])
         let earthquake = try #require(grouping.earthquakes.first)
-        #expect(earthquake.code == "gfz:1", "the row that was here first")
+        #expect(earthquake.code == "gfz:1", "the code of the row that was seen first")
         #expect(earthquake.agencies == 2)
         let member = try #require(grouping.member("gfz:1"))
         #expect(member.partner == "usgs:1")
@@ -84,7 +84,7 @@ struct GroupingTests {
         ]
         let expected: Set<Set<String>> = [["usgs:1", "gfz:1"], ["usgs:2", "gfz:2", "emsc:2"]]
         #expect(association.earthquakes(of: rows).groups == expected)
-        #expect(association.groups(rows[0], rows[4]).count == 2, "also if no agency has both")
+        #expect(association.groups(rows[0], rows[4]).count == 2, "even if no agency reports both")
     }
 
     @Test("A chain of pairs does not join rows that are too far apart")
@@ -99,7 +99,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("A solution that is revised by 1,500 km leaves one group and joins another")
+    @Test("A solution that a revision moves by 1,500 km leaves one group and joins another")
     func comesHome() {
         // GeoNet's 2026p741044 was first located near Taupo, 722 km deep, and finally near Fiji, 80 s earlier.
         var table = FollowedTable()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Overrides and hard links")
 struct HardLinkTests {
-    @Test("A person can join any two rows, and is told when they are 1,000 km apart")
+    @Test("A person can join any two rows, and gets a warning if they are 1,000 km apart")
     func joins() throws {
         let rows = [row("usgs:1"), row("gfz:1", seconds: 5000, 45), row("emsc:1", seconds: 5001, 45)]
         let grouping = Association(overrides: [.same("gfz:1", "usgs:1")]).earthquakes(of: rows)

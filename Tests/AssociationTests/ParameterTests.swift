@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Parameters")
 struct ParameterTests {
-    @Test("The shipped file has the values that the program uses without it")
+    @Test("The shipped file has the same values as the program's defaults")
     func shipped() throws {
         let parameters = Parameters.shipped
         var plain = try Parameters(text: "version 1")
@@ -44,7 +44,7 @@ struct ParameterTests {
         #expect { try Parameters(text: text) } throws: { ($0 as? Parameters.InvalidLine)?.line == line }
     }
 
-    @Test("The scatter comes from the author, the network, the agency or the default row, by magnitude")
+    @Test("The scatter is looked up by author, network or agency, else by default, and by magnitude")
     func scatter() {
         var table = ScatterTable()
         func rows(_ seconds: Double) -> [ScatterTable.Row] {

@@ -51,7 +51,7 @@ struct RevisionTests {
     }
 
     @Test(
-        "A row that leaves an earthquake of three is recorded; the last two rows that part are recorded as split"
+        "If a row leaves, the reason of the earthquake's change is `left`, or `split` if only one row remains"
     )
     func split() {
         let left = revision([usgs, gfz, emsc], [usgs, gfz, later(emsc)])
@@ -63,7 +63,7 @@ struct RevisionTests {
         #expect(parted.departures.map(\.code) == ["gfz:1", "usgs:1"])
     }
 
-    @Test("Two rows that leave together make an earthquake that names its origin")
+    @Test("Two rows that leave an earthquake together form a new one, whose reason names the old one")
     func splitTogether() {
         let fourth = row("ingv:1", seconds: 2, firstSeen: 4)
         let revision = revision(

@@ -47,7 +47,7 @@ struct FollowedTable {
     let parameters: Parameters
     /// The earthquakes that were written, by code.
     private(set) var earthquakes: [String: Earthquake] = [:]
-    /// How many rows the last pass grouped again.
+    /// The number of rows that the last pass grouped again.
     private(set) var touched = 0
     private var before: [String: Solution?] = [:]
     private var changedOverrides: [Override] = []

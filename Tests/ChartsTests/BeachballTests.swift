@@ -28,7 +28,7 @@ struct BeachballTests {
         }
     }
 
-    @Test("The size of a moment does not matter, and one that says nothing is none")
+    @Test("The size of a moment does not matter, and zeros, infinity and NaN give no tensor")
     func size() throws {
         let small = try #require(MomentTensor(rr: 1e-300, tt: -1e-300, pp: 0, rt: 0, rp: 0, tp: 5e-301))
         let large = try #require(MomentTensor(rr: 1e300, tt: -1e300, pp: 0, rt: 0, rp: 0, tp: 5e299))
@@ -38,7 +38,7 @@ struct BeachballTests {
         #expect(MomentTensor(strike: .infinity, dip: 0, rake: 0) == nil)
     }
 
-    @Test("A map has beachballs in place of the dots, the largest below")
+    @Test("A map has beachballs instead of dots, with the largest at the bottom")
     func map() throws {
         let reverse = try #require(MomentTensor(strike: 10, dip: 45, rake: 90))
         let events = [(6.0, reverse), (5.0, nil), (7.0, reverse), (1.0, reverse)].enumerated().map {
@@ -60,7 +60,7 @@ struct BeachballTests {
     }
 }
 
-/// What `Tests/Clients/beachballs.py` compares.
+/// The input of `Tests/Clients/beachballs.py`, which compares the drawing with ObsPy's.
 private struct Drawing: Encodable {
     let mechanism: Mechanism
     let isFilled: Bool

@@ -63,7 +63,7 @@ struct MapTests {
         }
     }
 
-    @Test("A region that fits events crosses the antimeridian where that is shorter")
+    @Test("A region that fits events crosses the antimeridian if this makes it smaller")
     func fitting() throws {
         let region = try #require(Region(fitting: [event(-10, 179), event(-20, -178), event(-15, 181.5)]))
         #expect(region == Region(south: -20, west: 179, north: -10, width: 3))
@@ -132,7 +132,7 @@ struct MapTests {
         #expect(picture.texts.count { $0 == title.replacing("\u{1}", with: "\u{FFFD}") } == 2)
     }
 
-    @Test("A picture of a hundred thousand events has a few megabytes")
+    @Test("A picture of a hundred thousand events is only a few megabytes large")
     func many() throws {
         var random = SplitMix64(seed: 1)
         let events = (0..<100_000).map { _ in

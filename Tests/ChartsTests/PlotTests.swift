@@ -73,7 +73,7 @@ struct PlotTests {
             })
     }
 
-    /// 1000 events from magnitude 4 on, as from a long catalogue, and 2000 from magnitude 1 on, as from a short one.
+    /// 1000 events from magnitude 4 on, as in a long catalogue, and 2000 from magnitude 1 on, as in a short catalogue.
     private static let mixed = (0..<3000).map { index in
         let share = (Double(index % 1000) + 0.5) / 1000
         return ChartEvent(
@@ -152,10 +152,13 @@ struct PlotTests {
         let time = try #require(Picture(Plot.time(events, coverage: coverage, caption: caption)))
         let shades = time.elements.filter { $0.attributes["class"] == "gap" }
         #expect(shades.count >= 2 && time.texts.contains("not held by the catalogue"))
-        #expect(coverage.gaps(day(1)...day(42), from: 4.5) == "Not held: 6 Jan 1970 – 9 Feb 1970.")
+        #expect(
+            coverage.gaps(day(1)...day(42), from: 4.5)
+                == "Not held by the catalogue: 6 Jan 1970 – 9 Feb 1970.")
         #expect(
             coverage.gaps(day(1)...day(42))
-                == "Not held: 6 Jan 1970 – 9 Feb 1970; 9 Feb 1970 – 12 Feb 1970, below magnitude 4.5.")
+                == "Not held by the catalogue: 6 Jan 1970 – 9 Feb 1970; 9 Feb 1970 – 12 Feb 1970, below magnitude 4.5."
+        )
         #expect(Coverage().gaps(day(1)...day(42)) == nil)
         #expect(coverage.heldUntil(day(2)) == day(5) && coverage.heldUntil(day(20)) == nil)
         #expect(coverage.heldUntil(day(45)) == day(50))

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Charts
 
-@Suite("Fits")
+@Suite("Statistical fits")
 struct StatisticsTests {
-    @Test("The Gutenberg–Richter relation equals that of the report, for any catalogue")
+    @Test("The Gutenberg–Richter relation equals the report's, for any catalogue")
     func gutenbergRichter() async throws {
         var random = seededRandom()
         try await TestServer.shared.withDatabase { database in

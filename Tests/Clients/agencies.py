@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares what Quakes imported from QuakeML and FDSN text with what ObsPy reads from the same documents.
+"""Compares the rows that Quakes imported from QuakeML and FDSN text with the events that ObsPy reads from the same documents.
 
-    Tests/Clients/agencies.py --list                     # the QuakeML samples that ObsPy includes
-    Tests/Clients/agencies.py DOCUMENT NDJSON …          # pairs: a document, and the rows that Quakes imported from it
+    Tests/Clients/agencies.py --list                     # lists the QuakeML samples that ObsPy includes
+    Tests/Clients/agencies.py DOCUMENT NDJSON …          # compares pairs: a document, and the rows that Quakes imported from it
 
-Every event whose origin has a time and a place must be a row, with exactly its time (to the millisecond), place, depth and
-magnitude. Differences are printed, and make it end with 1.
+Every event whose origin has a time and a place must be a row with exactly the event's time (to the millisecond), place, depth and
+magnitude. The script prints the differences, and exits with 1 if there are any.
 """
 
 import json
@@ -32,11 +32,11 @@ def main():
         events = [event for event in read_events(document) if has_place(event)]
         name = pathlib.Path(document).name
         count += len(events)
-        # ObsPy skips events that come after the document's creationInfo.
+        # ObsPy skips events after the document's creationInfo, so Quakes may have more rows.
         with open(document, "rb") as file:
             most = max(len(events), file.read().count(b"</event>"))
         if not len(events) <= len(rows) <= most:
-            differences.append(f"{name}: {len(events)} events, {len(rows)} rows")
+            differences.append(f"{name}: ObsPy reads {len(events)} events, but Quakes imported {len(rows)} rows")
             continue
         by_id = {key(row): row for row in rows}
         for event in events:
@@ -73,10 +73,10 @@ def magnitude_of(event, origin):
 
 def compare(event, row):
     if row is None:
-        return ["no row"]
+        return ["Quakes imported no row"]
     origin = origin_of(event)
     magnitude = magnitude_of(event, origin)
-    # IRIS's first service wrote kilometres, which ObsPy reads as metres.
+    # IRIS's first service wrote depths in kilometres, but ObsPy reads them as metres.
     unit = 1 if "www.iris.edu/ws/" in str(event.resource_id) else 1000
     depth = None if origin.depth is None else float(Decimal(str(origin.depth)) / unit)
     pairs = {
@@ -84,9 +84,9 @@ def compare(event, row):
         "depth": (depth, row["depth"]), "magnitude": (magnitude and magnitude.mag, row["magnitude"]),
         "magnitude type": (magnitude and magnitude.magnitude_type, row["magnitude_type"]),
     }
-    lines = [f"{name} {theirs!r}, not {ours!r}" for name, (theirs, ours) in pairs.items() if theirs != ours]
+    lines = [f"{name} is {theirs!r} in ObsPy, but {ours!r} in Quakes" for name, (theirs, ours) in pairs.items() if theirs != ours]
     if abs(origin.time - UTCDateTime(row["time"])) > 0.0005:
-        lines.append(f"time {origin.time}, not {row['time']}")
+        lines.append(f"time is {origin.time} in ObsPy, but {row['time']} in Quakes")
     return lines
 
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Compares beachballs with ObsPy's: Tests/Clients/beachballs.py FILE
+"""Compares beachballs with those of ObsPy: Tests/Clients/beachballs.py FILE
 
-FILE has a list of {"mechanism": …, "isFilled": …, "outlines": …}. A mechanism has strike1, dip1 and rake1, or mrr, mtt, mpp, mrt, mrp
-and mtp. Outlines are of a disc of radius 1, x eastwards and y southwards. Points all over the disc have to be coloured
+FILE has a list of {"mechanism": …, "isFilled": …, "outlines": …}. A mechanism has strike1, dip1 and rake1, or mrr, mtt, mpp, mrt,
+mrp and mtp. The outlines are on a disc of radius 1, with x eastwards and y southwards. The script checks the colours of points all
+over the disc. It skips points near the nodal lines, where the first motion is almost 0. A point must have
 
-- as the first motion of ObsPy's P waves there, except beside the nodal lines, where there is next to none;
-- as ObsPy colours its drawing of the tensor; of a plane, but for 4 % of them: ObsPy draws nodal lines of planes as ellipses, which
-  they nearly are.
+- the colour of the first motion of ObsPy's P waves in the point's direction;
+- the colour of the point in ObsPy's drawing. For tensors, 2 points may differ. For planes, 4 % of the points may differ, because
+  ObsPy draws the nodal lines of planes as ellipses, which is an approximation.
 
-What differs is printed, and ends it with 1.
+The script prints the differences, and exits with 1 if there are any.
 """
 
 import json
@@ -23,7 +24,7 @@ from obspy.imaging.beachball import beach
 TENSOR = ["mrr", "mtt", "mpp", "mrt", "mrp", "mtp"]
 AXIS = numpy.linspace(-0.97, 0.97, 25)
 POINTS = numpy.array([(east, north) for east in AXIS for north in AXIS if numpy.hypot(east, north) < 0.97])
-# The equal-area projection, backwards: north, east and down.
+# The directions of the points, as north, east and down, by the inverse of the equal-area projection.
 DOWN = 1 - (POINTS ** 2).sum(axis=1)
 DIRECTIONS = numpy.array([POINTS[:, 1] * numpy.sqrt(1 + DOWN), POINTS[:, 0] * numpy.sqrt(1 + DOWN), DOWN])
 
@@ -50,13 +51,13 @@ def compare(drawing):
     ours = colored(drawing)
     wrong = numpy.count_nonzero((ours != (motion > 0))[has_motion])
     if wrong:
-        yield f"{mechanism}: {wrong} points are not as the first motion"
+        yield f"{mechanism}: {wrong} points do not have the colour of the first motion"
     try:
         other = numpy.count_nonzero((ours != obspys(given))[has_motion])
     except ValueError:
-        other = 0  # ObsPy 1.5.1 fails on about one tensor in 2,000: it closes an outline without points.
+        other = 0  # ObsPy 1.5.1 fails for about one tensor in 2,000, because it closes an outline without points.
     if other > allowed:
-        yield f"{mechanism}: {other} points are not as in ObsPy's drawing"
+        yield f"{mechanism}: {other} points have another colour in ObsPy's drawing"
 
 
 def double_couple(strike, dip, rake):
@@ -75,7 +76,7 @@ def double_couple(strike, dip, rake):
 def colored(drawing):
     result = numpy.full(len(POINTS), drawing["isFilled"])
     for outline in drawing["outlines"]:
-        # The points have y northwards.
+        # In POINTS, y grows northwards.
         result[Path(numpy.array(outline) * [1, -1]).contains_points(POINTS)] = not drawing["isFilled"]
     return result
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Queries an event service with ObsPy's client, and compares the results with the service's own text.
+"""Queries an event service with ObsPy's client, and compares the results with the service's answers as text.
 
     Tests/Clients/fdsnevent.py URL
 
-It uses every parameter that ObsPy knows. The event q0gone is a deleted one. Differences are printed, and make it end with 1.
+The requests use every parameter that ObsPy supports. The event q0gone must be deleted in the catalogue. The script prints the
+differences, and exits with 1 if there are any.
 """
 
 import io
@@ -46,14 +47,14 @@ def main():
         found = [event.resource_id.id.split("=")[-1] for event in events]
         wanted = ids(base, request)
         if found != wanted or not wanted:
-            problems.append(f"{request}: {len(found)} events, where the text has {len(wanted)}")
+            problems.append(f"{request}: ObsPy's {len(found)} events are not the {len(wanted)} events of the text")
     one = ids(base, {})[0]
     if len(client.get_events(eventid=one)) != 1:
-        problems.append(f"eventid={one}: not one event")
+        problems.append(f"eventid={one}: ObsPy does not get exactly one event")
     for request, error in [({"minmagnitude": 11.5}, FDSNNoDataException), ({"eventid": "q0gone"}, FDSNException)]:
         try:
             client.get_events(**request)
-            problems.append(f"{request}: no {error.__name__}")
+            problems.append(f"{request}: ObsPy raises no {error.__name__}")
         except error:
             pass
     problems += file_problems(client)
@@ -62,7 +63,7 @@ def main():
 
 
 def ids(base, request):
-    """The ids in the service's own text, in the same order."""
+    """The ids in the service's answer as text, in the order of the answer."""
     values = {name: str(value) for name, value in request.items()}
     for name, value in request.items():
         if isinstance(value, UTCDateTime):
@@ -74,13 +75,13 @@ def ids(base, request):
 
 
 def file_problems(client):
-    """Problems of a downloaded file, which must be valid by the schema and contain the same catalogue."""
+    """The problems of a downloaded file. It must be valid by the schema, and have as many events as a query returns."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
         client.get_events(filename=file.name)
         file.seek(0)
         if not _validate(io.BytesIO(file.read()), verbose=True):
             return ["the QuakeML is not valid"]
-        return [] if len(read_events(file.name)) == len(client.get_events()) else ["a file has other events"]
+        return [] if len(read_events(file.name)) == len(client.get_events()) else ["the file has another number of events"]
 
 
 main()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads each form of the USGS's feeds with programs for that form, and compares the events with the GeoJSON.
+"""Reads each format of the USGS's feeds with programs for that format, and compares the events with the GeoJSON.
 
     Tests/Clients/feeds.py URL
 
-feedparser and GDAL read Atom, ObsPy and the schema check QuakeML, GDAL reads KML, and the script itself reads JSONP.
-Differences are printed, and make it end with 1.
+feedparser and GDAL read the Atom, ObsPy reads the QuakeML and validates it against the schema, GDAL reads the KML, and the script
+itself reads the JSONP. At the first difference, the script prints it and exits with 1.
 """
 
 import datetime
@@ -35,7 +35,7 @@ def get(url, content_type):
 
 def check(what, found, expected):
     if found != expected:
-        sys.exit(f"{what}: {found!r}, and {expected!r} was expected")
+        sys.exit(f"{what}: found {found!r}, expected {expected!r}")
 
 
 def instant(milliseconds):
@@ -46,17 +46,17 @@ def instant(milliseconds):
 def atom(features):
     document = get(f"{SUMMARY}.atom", "application/atom+xml")
     feed = feedparser.parse(document)
-    check("errors in the Atom", feed.bozo, False)
-    check("its version", feed.version, "atom10")
-    check("its title", feed.feed.title, "USGS All Earthquakes, Past Day")
-    check("its link", feed.feed.links[0].rel, "self")
+    check("whether the Atom has errors", feed.bozo, False)
+    check("the Atom's version", feed.version, "atom10")
+    check("the Atom's title", feed.feed.title, "USGS All Earthquakes, Past Day")
+    check("the Atom's link", feed.feed.links[0].rel, "self")
     found = []
     for entry in feed.entries:
         tags = {tag.label: tag.term for tag in entry.tags}
         found.append((entry.id, entry.title, entry.updated, entry.where.coordinates, entry.link, tags["Author"]))
         if not re.search(r"<dt>Time</dt><dd>[-\d]+ [:\d]+ UTC</dd>.*<dt>Depth</dt><dd>[.\d]+ km", entry.summary):
-            sys.exit(f"the summary of {entry.id} is {entry.summary}")
-    check("its entries", found, [(
+            sys.exit(f"the summary of {entry.id} has no time or no depth: {entry.summary}")
+    check("the Atom's entries", found, [(
         f"urn:earthquake-usgs-gov:{p['net']}:{p['code']}", p["title"], instant(p["updated"]), (lon, lat), p["url"], p["net"])
         for p, (lon, lat, _) in features])
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
@@ -69,7 +69,7 @@ def atom(features):
 
 def quakeml(features):
     document = get(f"{SUMMARY}.quakeml", "application/xml")
-    check("the QuakeML", _validate(io.BytesIO(document), verbose=True), True)
+    check("whether the QuakeML is valid", _validate(io.BytesIO(document), verbose=True), True)
     origins = [event.preferred_origin() for event in read_events(io.BytesIO(document), format="QUAKEML")]
     check("the origins", [(origin.longitude, origin.latitude) for origin in origins],
           [(lon, lat) for _, (lon, lat, _) in features])
@@ -78,14 +78,14 @@ def quakeml(features):
 def kml(url, features, is_animated, colors):
     document = get(url, "application/vnd.google-earth.kml+xml")
     placemarks = list(etree.fromstring(document).iter(f"{KML}Placemark"))
-    check(f"colors of {url}", {mark.find(f".//{KML}color").text for mark in placemarks} <= colors, True)
+    check(f"whether all colors of {url} are known", {mark.find(f".//{KML}color").text for mark in placemarks} <= colors, True)
     times = [mark.findtext(f"{KML}TimeStamp/{KML}when") for mark in placemarks]
     check(f"times of {url}", times, [instant(p["time"]) if is_animated else None for p, _ in features])
     found = []
     with tempfile.NamedTemporaryFile(suffix=".kml") as file:
         file.write(document)
         file.flush()
-        # Each folder of the KML is a layer.
+        # GDAL makes each folder of the KML a layer.
         for name in fiona.listlayers(file.name):
             with fiona.open(file.name, layer=name, allow_unsupported_drivers=True) as layer:
                 found += [(row["properties"]["Name"], row["geometry"]["coordinates"][:2]) for row in layer]

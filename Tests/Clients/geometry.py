@@ -12,4 +12,4 @@ with psycopg2.connect(sys.argv[1]) as connection:
 assert (events.geometry.x == events.longitude).all() and (events.geometry.y == events.latitude).all()
 near = events[events.to_crs(epsg=3857).distance(events.to_crs(epsg=3857).geometry[0]) < 1e6]
 assert 0 < len(near) <= len(events)
-print(f"{len(events)} events, {events.crs}, {len(near)} of them near the first")
+print(f"{len(events)} events, {events.crs}, {len(near)} of them within 1,000 km of the first event (in EPSG:3857)")

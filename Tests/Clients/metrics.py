@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads metrics with Prometheus's own parser, which refuses malformed ones.
+"""Reads metrics with Prometheus's parser, which refuses malformed metrics.
 
     Tests/Clients/metrics.py FILE
 
-Prints the number of metric families.
+The script prints the number of metric families.
 """
 
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a catalogue page by page, with the function in docs/obspy.md: Tests/Clients/pages.py URL
 
-Prints the number of events. It ends with 1 if an event is missing or comes twice.
+The script prints the number of events. It fails if an event appears twice.
 """
 
 import re
@@ -18,10 +18,10 @@ exec(re.search(r"```python\n(.*?)```", page, re.S).group(1))
 client = Client(sys.argv[1])
 try:
     client.get_events(starttime=UTCDateTime(1900, 1, 1))
-    sys.exit("the service gives everything at once")
+    sys.exit("the service returns all events in one answer, so no pages are needed")
 except FDSNRequestTooLargeException:
     pass
 # The last page is full, so the function must request another one.
 found = [event.resource_id.id for event in events(client, page=20, starttime=UTCDateTime(1900, 1, 1))]
-assert len(found) == len(set(found)), "an event came twice"
+assert len(found) == len(set(found)), "an event appears twice"
 print(f"{len(found)} events")

@@ -1,9 +1,9 @@
-"""Opens report.event_geometry as a layer of QGIS that refreshes on notification, as docs/reporting.md shows.
+"""Opens report.event_geometry as a layer of QGIS that a notification refreshes, as docs/reporting.md shows.
 
     Tests/Clients/qgis_layer.py URL         (with the Python for which Debian's python3-qgis is installed)
 
-Prints the number of features in the layer, commits a new event, and prints that event from the layer once QGIS has
-refreshed it.
+The script prints the number of features in the layer, and commits a new event. Once QGIS has refreshed the layer, the script
+prints the event's point in the layer.
 """
 
 import os

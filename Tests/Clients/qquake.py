@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Queries an event service as QQuake does, a plugin of QGIS (https://github.com/INGV/qquake), and reads the answers in its way.
+"""Queries an event service, and reads the answers, like QQuake, a plugin of QGIS (https://github.com/INGV/qquake).
 
     Tests/Clients/qquake.py URL
 
-QQuake runs only in QGIS. This script does the same as its fetcher.py, wadl.py, basic_text_parser.py and quakeml/, where an
-answer could break them. It stops at the first difference.
+QQuake runs only in QGIS. This script repeats the parts of QQuake's fetcher.py, wadl.py, basic_text_parser.py and quakeml/ that an
+answer could break. It stops at the first difference.
 """
 
 import json
@@ -17,7 +17,7 @@ from xml.dom import minidom
 
 BASE = sys.argv[1]
 HEADERS = "EventID Time Latitude Longitude DepthKm Author Catalog Contributor ContributorID MagType Magnitude MagAuthor EventLocationName EventType".split()
-# What QQuake looks for in the description of a service. Each of them enables a part of its form.
+# The names that QQuake looks for in the description of a service. Each name enables a part of QQuake's form.
 PARTS = {
     "eventid", "mindepth", "maxdepth", "includeallorigins", "includeallmagnitudes", "updatedafter", "catalog", "eventtype",
     "includearrivals", "minradius", "maxradius", "minradiuskm", "maxradiuskm", "text", "geojson",
@@ -71,7 +71,7 @@ def text(element, *path):
 
 
 def basic(content):
-    """The events in the standard's text, by id."""
+    """The events in an answer in the FDSN text format, by id."""
     events = {}
     for line in content.split("\n")[1:]:
         if not line:
@@ -118,7 +118,7 @@ def main():
         assert lines, request
         assert list(lines) == list(document), request
         for code, values in lines.items():
-            assert values == document[code], f"{code}: {values}, and {document[code]} in QuakeML"
+            assert values == document[code], f"{code}: {values} in the text, but {document[code]} in the QuakeML"
     for code in list(lines)[:3] + [feature["id"] for feature in catalogue if not feature["properties"]["place"]][:1]:
         parameters = f"eventid={code}&includeallorigins=true&includeallmagnitudes=true"
         assert list(extended(get(f"{url}{parameters}&format=xml"))) == [code], code

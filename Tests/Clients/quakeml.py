@@ -3,8 +3,8 @@
 
     Tests/Clients/quakeml.py QUAKEML NDJSON
 
-The document must be valid by the schema of QuakeML 1.2, and every value must be exactly the table's. Differences are printed, and make it end
-with 1.
+The document must be valid by the schema of QuakeML 1.2, and every value must be exactly the value in the table. The script prints
+the differences, and exits with 1 if there are any.
 """
 
 import json
@@ -15,7 +15,7 @@ from decimal import Decimal
 from obspy import UTCDateTime, read_events
 from obspy.io.quakeml.core import _validate
 
-# Older feeds use these names.
+# The types of older feeds, with their names in QuakeML.
 TYPES = {"quarry": "quarry blast", "quarry_blast": "quarry blast"}
 MODES = {"automatic": ("automatic", "preliminary"), "reviewed": ("manual", "reviewed")}
 
@@ -29,7 +29,7 @@ def main():
     warnings.simplefilter("error")
     events = read_events(document, format="QUAKEML")
     if len(events) != len(rows):
-        sys.exit(f"{len(events)} events, {len(rows)} rows")
+        sys.exit(f"the document has {len(events)} events, but the list has {len(rows)} rows")
     differences = [line for event, row in zip(events, rows) for line in compare(event, row)]
     print("\n".join(differences) or f"{len(events)} events are the same")
     sys.exit(1 if differences else 0)
@@ -62,7 +62,7 @@ def compare(event, row):
     }
     for name, (found, expected) in pairs.items():
         if found != expected:
-            yield f"{row['code']}: {name} is {found!r}, and {expected!r} in the table"
+            yield f"{row['code']}: {name} is {found!r} in the QuakeML, but {expected!r} in the table"
 
 
 main()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads a server with programs that know only the USGS's, and compares their results with the server's own answers.
+"""Queries a server with programs that were made for the USGS's server, and compares their results with the server's answers.
 
     Tests/Clients/usgs.py URL CLIENT
 
-CLIENT is libcomcat, quakefeeds, homeassistant or gdal. Only the host in their URLs is replaced. The catalogue follows the
-USGS's all_day feed; the event usgone is a deleted one. Differences are printed, and make it end with 1.
+CLIENT is libcomcat, quakefeeds, homeassistant or gdal. The script only replaces the host in the program's URLs. The catalogue must
+contain an all_day feed of the USGS, and the deleted event usgone. At the first difference, the script prints it and exits with 1.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ def get(path):
 
 
 def moved(url):
-    """A URL of the USGS, with the server's address instead."""
+    """A URL of the USGS, with the server's host in place of the USGS's."""
     for host in (f"https://{USGS}", f"http://{USGS}", "https://[HOST]"):
         url = url.replace(host, BASE)
     return url
@@ -31,7 +31,7 @@ def moved(url):
 
 def check(what, found, expected):
     if found != expected:
-        sys.exit(f"{what}: {found!r}, and {expected!r} was expected")
+        sys.exit(f"{what}: found {found!r}, expected {expected!r}")
 
 
 def libcomcat():
@@ -60,11 +60,11 @@ def libcomcat():
     check("search with many parameters", [event.id for event in search.search(**window, **narrow)], large)
     check("a product's code", search.count(**window, productcode=large[0]), 1)
     check("updatedafter", search.count(**window, updatedafter=end), 0)
-    check("nothing", search.search(**window, minmagnitude=9), [])
+    check("search without results", search.search(**window, minmagnitude=9), [])
 
     detail = search.get_event_by_id(large[0])
     check("detail", (detail.id, detail.toDict()["magnitude"], detail.products), (large[0], detail.magnitude, []))
-    check("detail with more", search.get_event_by_id(large[0], includesuperseded=True).id, large[0])
+    check("detail with superseded versions", search.get_event_by_id(large[0], includesuperseded=True).id, large[0])
     check("a deleted event", search.get_event_by_id("usgone", includedeleted=True)["status"], "deleted")
     check("catalogs", utils.get_catalogs(), ["us"])
     check("contributors", utils.get_contributors(), ["us"])

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func aCommandNeedNotReadIt() async throws {
+    @Test func aCommandNeedNotReadTheMessage() async throws {
         try await Courier().deliver(
             message(text: String(repeating: "x", count: 1 << 20)), to: receiver("/bin/true"))
     }
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aCommandThatFailsIsSaid() async throws {
+    @Test func aFailedCommandIsReported() async throws {
         let failures = [
             try await failure { try await Courier().deliver(message(), to: shell("exit 3", "SECRET")) },
             try await failure { try await Courier().deliver(message(), to: shell("kill -9 $$")) },

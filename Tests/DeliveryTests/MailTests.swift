@@ -99,12 +99,12 @@ import Testing
             }
             #expect(
                 refused?.reason
-                    == "localhost:\(python.port): its TLS certificate is not trusted; an authority of your own is named by --ca-file"
+                    == "localhost:\(python.port): its TLS certificate is not trusted; to trust your own authority, use --ca-file"
             )
         }
     }
 
-    @Test func aWrongPasswordIsSaidAndNotShown() async throws {
+    @Test func aWrongPasswordIsReportedButNotShown() async throws {
         try await run("starttls", "login") { python in
             let courier = try courier(password: "SECRET")
             let refused = try await failure {
@@ -119,7 +119,7 @@ import Testing
         ("refuse-address", 550, true), ("defer-address", 450, false), ("refuse-mail", 554, true),
         ("defer-mail", 451, false),
     ])
-    func aRefusalIsForGoodOrForNow(mode: String, reply: Int, isFinal: Bool) async throws {
+    func aRefusalIsFinalOrTemporary(mode: String, reply: Int, isFinal: Bool) async throws {
         try await run("starttls", mode) { python in
             let refused = try await failure {
                 try await courier().deliver(message(), to: receiver(server(python)))
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatHangsIsLeftAfterItsTime() async throws {
+    @Test func aHangingServerIsGivenUpAfterTheTimeLimit() async throws {
         #expect(Courier.Options().mailTimeout == .seconds(600))
         try await run("starttls", "hang") { python in
             let courier = try courier { $0.mailTimeout = .seconds(1) }
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatDiesIsSaid() async throws {
+    @Test func aLostConnectionIsReported() async throws {
         try await run("starttls", "die") { python in
             let refused = try await failure {
                 try await courier().deliver(message(), to: receiver(server(python)))
@@ -227,7 +227,7 @@ import Testing
         #expect(MailText.encodedHeader(text, after: 9) == expected)
     }
 
-    @Test func encodedWordsHoldWholeCharactersAndShortLines() throws {
+    @Test func encodedWordsHaveWholeCharactersAndShortLines() throws {
         let text = String(repeating: "地震😀é", count: 40)
         let header = "Subject: " + MailText.encodedHeader(text, after: 9)
         var decoded = ""
@@ -244,7 +244,7 @@ import Testing
         ("1970-01-01T00:00:00Z", "Thu, 1 Jan 1970 00:00:00 +0000"),
         ("2024-02-29T23:59:59Z", "Thu, 29 Feb 2024 23:59:59 +0000"),
     ])
-    func aDateIsThatOfMail(moment: String, expected: String) throws {
+    func aDateHasTheFormatOfMail(moment: String, expected: String) throws {
         #expect(MailText.dateText(try #require(Instant(moment))) == expected)
     }
 }

@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Uses the test vector of the standard's libraries.
-    @Test func aSignatureIsThatOfTheStandard() throws {
+    @Test func aSignatureEqualsTheStandardsTestVector() throws {
         let key = try courier().webhookKey(Self.secret)
         let signature = webhookSignature(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek", timestamp: 1_614_265_330,
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func itsBytesAreTheSameInEachAttempt() async throws {
+    @Test func aMessageHasTheSameBytesInEachAttempt() async throws {
         try await PythonReceiver.run("webhook.py", ["500", "200"], environment: ["SECRET": Self.secret]) {
             python in
             let sent = try message()
@@ -93,7 +93,7 @@ import Testing
         (
             "410",
             DeliveryFailure(
-                "127.0.0.1: HTTP status 410: it wants no more messages", isFinal: true, isGone: true)
+                "127.0.0.1: HTTP status 410: it accepts no more messages", isFinal: true, isGone: true)
         ),
         ("429 Retry-After: 120", DeliveryFailure("127.0.0.1: HTTP status 429", retryAfter: .seconds(120))),
         (
@@ -104,20 +104,20 @@ import Testing
         (
             "307 Location: /other",
             DeliveryFailure(
-                "127.0.0.1: HTTP status 307: it redirects, which is not followed; give the URL where it leads"
+                "127.0.0.1: HTTP status 307: redirects are not followed; use the URL to which it redirects"
             )
         ),
         (
             "301 Location: http://169.254.169.254/",
             DeliveryFailure(
-                "127.0.0.1: HTTP status 301: it redirects, which is not followed; give the URL where it leads"
+                "127.0.0.1: HTTP status 301: redirects are not followed; use the URL to which it redirects"
             )
         ),
         ("die", DeliveryFailure("127.0.0.1: the connection ended before the answer")),
         ("reset", DeliveryFailure("127.0.0.1: the connection ended before the answer")),
         ("hang", DeliveryFailure("127.0.0.1: no answer within 1 seconds")),
     ])
-    func aFailureSaysWhatHappenedAndNoSecret(answer: String, expected: DeliveryFailure) async throws {
+    func aFailureIsDescribedWithoutSecrets(answer: String, expected: DeliveryFailure) async throws {
         try await PythonReceiver.run("webhook.py", [answer]) { python in
             let courier = courier { $0.webhookTimeout = answer == "hang" ? .seconds(1) : .seconds(60) }
             let failure = try await failure {
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// The response head says that the message was accepted. The body does not matter.
-    @Test func aBodyWithoutEndIsNotWaitedFor() async throws {
+    @Test func anEndlessBodyIsNotAwaited() async throws {
         try await PythonReceiver.run("webhook.py", ["endless"]) { python in
             try await courier { $0.webhookTimeout = .seconds(60) }.deliver(
                 message(), to: receiver(python.port))
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatIsNotThereIsSaid() async throws {
+    @Test func aMissingServerIsReported() async throws {
         let port = try await PythonReceiver.run("webhook.py", []) { $0.port }
         let failure = try await failure { try await courier().deliver(message(), to: receiver(port)) }
         #expect(failure == DeliveryFailure("127.0.0.1: no connection"))
@@ -180,7 +180,7 @@ import Testing
             ]
             #expect(
                 failures[0]?.reason
-                    == "localhost: its TLS certificate is not trusted; an authority of your own is named by --ca-file"
+                    == "localhost: its TLS certificate is not trusted; to trust your own authority, use --ca-file"
             )
             #expect(failures[1]?.reason == "127.0.0.1: its TLS certificate is for another host")
             try await courier { $0.authorities = certificate }.deliver(message(), to: receiver("localhost"))
@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433", "0x7f.1"])
-    func anAddressInsideIsRefusedWhereOnlyPublicOnesAreAllowed(host: String) async throws {
+    func aPrivateAddressIsRefusedIfOnlyPublicOnesAreAllowed(host: String) async throws {
         try await PythonReceiver.run("webhook.py", ["200", "200"]) { python in
             let receiver = Receiver(
                 name: "x",
@@ -208,7 +208,7 @@ import Testing
     @Test(arguments: [
         "file:///etc/passwd", "gopher://127.0.0.1/", "http://", "http://me:SECRET@127.0.0.1/", "SECRET",
     ])
-    func aURLOfAnotherKindIsRefused(url: String) async throws {
+    func aURLInAnotherFormIsRefused(url: String) async throws {
         let receiver = Receiver(
             name: "x", .webhook(url: .secret(.environment("URL")), secret: nil, body: .standard))
         let failure = try await failure {
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test(arguments: ["SECRET", "whsec_SECRET", "whsec_", "whsec_c2hvcnQ="])
-    func aSecretOfAnotherFormIsRefusedAndNotShown(secret: String) async throws {
+    func aMalformedSecretIsRefusedAndNotShown(secret: String) async throws {
         let courier = courier { $0.environment = ["HOOK": secret] }
         let failure = try await failure { try await courier.deliver(message(), to: receiver(1)) }
         #expect(failure?.reason == "the webhook's secret must be whsec_ and 24 to 64 bytes in base64")
@@ -231,7 +231,7 @@ import Testing
         for text in ["\(courier)", String(reflecting: courier), dumped] { #expect(!text.contains("SECRET")) }
     }
 
-    @Test func aSecretThatIsMissingIsNamed() async throws {
+    @Test func aMissingSecretIsNamed() async throws {
         let receiver = Receiver(
             name: "x", .webhook(url: .secret(.file("/nonexistent/url")), secret: nil, body: .standard))
         #expect(
@@ -256,7 +256,7 @@ import Testing
         ("64:ff9b::a00:1", false), ("2001:db8::1", false), ("2002:7f00:1::", false), ("2001::1", false),
         ("::127.0.0.1", false),
     ])
-    func publicAddressesAreThoseOfTheInternet(text: String, expected: Bool) {
+    func publicAddressesAreRecognised(text: String, expected: Bool) {
         var (four, six) = (sockaddr_in(), sockaddr_in6())
         if inet_pton(AF_INET, text, &four.sin_addr) == 1 {
             four.sin_family = sa_family_t(AF_INET)

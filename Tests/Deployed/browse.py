@@ -1,6 +1,7 @@
-"""browse.py COUNT URL ADDRESS: loads the live page in this many browsers at the same time, and reloads it in each.
+"""browse.py COUNT URL ADDRESS: loads the live page in COUNT browsers at the same time, and reloads it in each browser.
 
-Every page must become live, without an answer of 400 or more, and with the borders on its map. Prints the result of each."""
+Every page must become live and load all parts of its map, and no response may have a status of 400 or more. The script prints the
+result of each load."""
 
 import json
 import subprocess
@@ -60,7 +61,7 @@ def visit(number, session):
             except OSError:
                 seen = {}  # the page is being replaced
             took = time.monotonic() - begin
-            # A refused request that is repeated counts as a failure: the limits must let all requests pass.
+            # A refused request counts as a failure even if its retry succeeds, because the limits must let all requests pass.
             is_good = seen.get("state") == "live" and seen["files"] == 4 and not seen["refused"]
             if took > 3 and (is_good or took > 120):
                 break

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# Checks docker-compose.yml with a real Docker Engine, which runs in one container, with its network and its rules.
+# Checks docker-compose.yml with a real Docker Engine. The engine runs in one container, with its network and its firewall rules.
 
 engine() { podman exec -i --workdir "$work/project" engine "$@"; }
 compose() { engine docker compose -f docker-compose.yml -f "$work/override.yml" "$@"; }
@@ -8,7 +8,7 @@ compose_services="alertmanager grafana postgres prometheus prune reader serve wo
 
 health() { compose ps --format '{{.Service}} {{.Health}}' | grep -v '^usgs \|^listener ' | sort; }
 all_healthy() {
-    # shellcheck disable=SC2086 # a line for each
+    # shellcheck disable=SC2086 # prints a line for each service
     is "$(printf '%s healthy\n' $compose_services)" health
 }
 show() { note "docker compose ps: $(health | paste -sd, | sed 's/,/, /g')"; }
@@ -32,7 +32,7 @@ start_engine() {
 check_compose() {
     section "Compose"
     project
-    # One additional service takes the place of the USGS, and another one receives alerts.
+    # Two additional services: one takes the place of the USGS, and the other one receives alerts.
     cat > "$work/override.yml" <<END
 services:
   usgs:
@@ -48,11 +48,11 @@ END
     start_engine
     local header started rows before command
     header=$(sed -n 's/^#     \((umask .*\)/\1/p' docker-compose.yml)
-    must "the header's line writes the passwords" engine sh -c "$header"
+    must "the command in the header of docker-compose.yml writes the passwords" engine sh -c "$header"
     cp "$work/project/.env" "$work/env"
-    must "again, it overwrites nothing" not engine sh -c "$header"
-    must "the passwords are what they were" cmp "$work/env" "$work/project/.env"
-    must "only their owner can read them" is 600 stat -c %a "$work/project/.env"
+    must "a second run of this command refuses to overwrite them" not engine sh -c "$header"
+    must "the passwords have not changed" cmp "$work/env" "$work/project/.env"
+    must "only the owner of the file can read the passwords" is 600 stat -c %a "$work/project/.env"
     # A password may contain any character.
     sed -i "s/^WORKER_PASSWORD=.*/WORKER_PASSWORD='a\"b\$c\\\\d:e@f'/" "$work/project/.env"
     # This line sets the receiver of alerts.
@@ -62,52 +62,52 @@ END
     started=$SECONDS
     must "docker compose up --build" compose up --build --detach
     must "all services are healthy within 150 s" within 150 all_healthy
-    note "$((SECONDS - started)) s after the command"
+    note "The services are healthy $((SECONDS - started)) s after the command"
     show
     while read -r command; do
         # shellcheck disable=SC2086 # the words of the command
         must "docker compose exec $command" compose exec -T $command < /dev/null
     done <<< "$(sed -n 's/^#     docker compose exec //p' docker-compose.yml)"
-    must "up --build again, with nothing changed, recreates nothing" recreates_nothing
+    must "a second up --build without changes recreates no container" recreates_nothing
     must "there is one image of Quakes" one_image
 
-    must "every port is on 127.0.0.1 alone" loopback_only
-    must "/metrics is not where the catalogue is" is 404 in_engine curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics
-    must "Prometheus reaches the metrics" within 45 asked 9090/api/v1/targets '"health":"up"'
-    must "Prometheus knows the Alertmanager" within 30 asked 9090/api/v1/alertmanagers http://alertmanager:9093/
-    must "the owner's password is known to those alone who set up the schema" is "logins migrate postgres" owners
-    must "the login that prunes is no superuser" is f sql "select rolsuper from pg_roles where rolname = 'prune'"
-    must "Grafana is given its admin's password from .env, and its data sources and dashboards" grafana_is_set_up
-    must "520 streams of 250 clients that a proxy on this machine names are all answered" \
+    must "all ports are only on 127.0.0.1" loopback_only
+    must "/metrics is 404 on the port of the catalogue" is 404 in_engine curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8080/metrics
+    must "Prometheus reads the metrics" within 45 asked 9090/api/v1/targets '"health":"up"'
+    must "Prometheus finds the Alertmanager" within 30 asked 9090/api/v1/alertmanagers http://alertmanager:9093/
+    must "only the services that set up the schema have the owner's password" is "logins migrate postgres" owners
+    must "the login for pruning is not a superuser" is f sql "select rolsuper from pg_roles where rolname = 'prune'"
+    must "Grafana has the admin's password from .env, the data sources and the dashboards" grafana_is_set_up
+    must "520 streams from 250 addresses in X-Forwarded-For all get an answer" \
         in_engine python3 "$parts/flood.py" 127.0.0.1 8080 520 250
     must "with the profile notify, an earthquake is reported" service_tells
 
     reject
     must "an alert fires within 60 s of a reject" within 60 asked 9093/api/v2/alerts QuakesRejects
-    must "and its webhook is called" within 30 is_told
+    must "the alert is sent to the webhook" within 30 is_told
 
     rows=$(sql 'select count(*) from quake') || rows=0
     before=$(restarts postgres) || before=0
     kill_service postgres
-    must "kill -9 of postgres: it is started again" within 30 has_restarted postgres "$before"
-    must "all are healthy within 120 s" within 120 all_healthy
+    must "postgres is restarted after kill -9" within 30 has_restarted postgres "$before"
+    must "all services are healthy within 120 s" within 120 all_healthy
     show
     for service in worker serve reader; do
         before=$(restarts $service) || before=0
         kill_service $service
-        must "kill -9 of $service: it is started again" within 30 has_restarted $service "$before"
+        must "$service is restarted after kill -9" within 30 has_restarted $service "$before"
     done
-    must "all are healthy within 150 s" within 150 all_healthy
+    must "all services are healthy within 150 s" within 150 all_healthy
     show
-    must "restart postgres" compose restart postgres
-    must "all are healthy within 120 s" within 120 all_healthy
+    must "postgres can be restarted" compose restart postgres
+    must "all services are healthy within 120 s" within 120 all_healthy
     show
-    must "down, and up again" down_and_up
-    must "all are healthy within 150 s" within 150 all_healthy
+    must "the services can be taken down and up again" down_and_up
+    must "all services are healthy within 150 s" within 150 all_healthy
     must "no row is lost" test "$(sql 'select count(*) from quake')" -ge "$rows"
     show
-    must "the engine's machine is started again" podman restart --time 30 engine
-    must "all are healthy within 180 s" within 180 all_healthy
+    must "the machine with the engine is restarted" podman restart --time 30 engine
+    must "all services are healthy within 180 s" within 180 all_healthy
     must "no row is lost" test "$(sql 'select count(*) from quake')" -ge "$rows"
     show
 
@@ -117,7 +117,7 @@ services:
     command: ["quakes", "prune", "--keep", "90d", "--database", "postgresql://nobody@postgres/quakes"]
 END
     compose -f "$work/broken.yml" up --detach --no-deps prune > /dev/null 2>&1
-    must "prune is unhealthy within 150 s if it fails" within 150 is "prune unhealthy" health_of prune
+    must "if pruning fails, the service prune is unhealthy within 150 s" within 150 is "prune unhealthy" health_of prune
     podman rm --force --time 5 engine > /dev/null 2>&1
     podman volume rm --force engine > /dev/null 2>&1
 }
@@ -141,12 +141,12 @@ owner = services["postgres"]["environment"]["POSTGRES_PASSWORD"]
 print(*sorted(name for name, each in services.items() if owner in (each.get("environment") or {}).values()))'
 }
 grafana_is_set_up() {
-    # shellcheck disable=SC2016 # for the shell inside
+    # shellcheck disable=SC2016 # the shell in the container expands the variable
     compose exec -T grafana sh -c 'echo "$GF_SECURITY_ADMIN_PASSWORD"; cd /etc/grafana && cat provisioning/datasources/quakes.yaml dashboards/*.json > /dev/null &&
         ls provisioning/dashboards dashboards' > "$work/grafana" || return 1
     grep -qx "$(sed -n 's/^GRAFANA_PASSWORD=//p' "$work/project/.env")" "$work/grafana" && grep -qx service.json "$work/grafana"
 }
-# Imports a broken feature, after Prometheus has recorded that there were no rejects.
+# Imports a broken feature, but first gives Prometheus the time to record that there were no rejects.
 reject() {
     sleep 20
     echo '{"type":"FeatureCollection","features":[{"type":"Feature","id":"x"}]}' | compose exec -T worker quakes import - > /dev/null 2>&1 || true

@@ -1,6 +1,6 @@
-"""flood.py HOST PORT STREAMS CLIENTS: opens streams for this many clients, which X-Forwarded-For names.
+"""flood.py HOST PORT STREAMS CLIENTS: opens STREAMS streams from CLIENTS different addresses, which X-Forwarded-For names.
 
-Every stream must be answered with 200."""
+Every request must get status 200."""
 
 import collections
 import socket

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# Checks deploy/kubernetes: by the API's schemas, and then by running its pods under podman. Of jobs and cron jobs, it runs the
-# pods.
+# Checks deploy/kubernetes: validates the files against the API's schemas, and then runs the pods with podman, including those of
+# jobs and cron jobs.
 
-# The database in the secrets, on the network of the pods.
+# Starts the database that the secrets name, on the network of the pods.
 start_database() {
     podman run --detach --name database --network "$network" --ip "$database_address" --env POSTGRES_USER=owner --env POSTGRES_PASSWORD=owner --env POSTGRES_DB=quakes \
         docker.io/library/postgres:17 > /dev/null
@@ -20,9 +20,8 @@ print(json.dumps({key: base64.b64encode(value.encode()).decode() for key, _, val
         podman secret create "$name" - > /dev/null
 }
 
-# pod FILE KIND NAME: prints the pod of an object in the file, in a form that podman can run: with the environment from its
-# secrets, without a cluster's volume claims and without ports on this machine. It trusts the certificate of the server that
-# replaces the USGS.
+# pod FILE KIND NAME: prints the pod of an object in the file, in a form that podman can run: without ports on this machine, and
+# without probes. It trusts the certificate of the server that replaces the USGS.
 pod() {
     "$kept/validate/bin/python" - "$1" "$2" "$3" "$kept/tls/ca.pem" "$quakes" "$database_address" "$usgs_address" <<'END'
 import sys
@@ -73,7 +72,7 @@ ended_well() { # ended_well NAME
     podman logs "$(container "$1")" 2>&1 | tail -n 5
     return 1
 }
-# writes NAME FOLDER...: only these folders can be written to.
+# writes NAME FOLDER...: succeeds if the pod can write to these folders only.
 writes() {
     local name=$1 folder can wanted
     shift
@@ -91,13 +90,13 @@ check_kubernetes() {
     section "Kubernetes"
     if [ ! -x "$kept/validate/bin/kubernetes-validate" ]; then
         { python3 -m venv "$kept/validate" && "$kept/validate/bin/pip" install --quiet kubernetes-validate pyyaml; } > "$work/log" 2>&1 ||
-            fail "kubernetes-validate cannot be had from PyPI: $(tail -n 3 "$work/log")"
+            fail "cannot install kubernetes-validate from PyPI: $(tail -n 3 "$work/log")"
     fi
     local version file
     for version in 1.27 1.34; do
         must "the files are valid for Kubernetes $version" "$kept/validate/bin/kubernetes-validate" -k $version --strict deploy/kubernetes/*.yaml
     done
-    must "the database for them" start_database
+    must "the database for the pods starts" start_database
     start_usgs
     secret quakes-owner DATABASE_URL=postgresql://owner:owner@database/quakes
     secret quakes-worker DATABASE_URL=postgresql://worker:w@database/quakes
@@ -110,15 +109,15 @@ metadata: { name: quakes-serve }
 data: { TRUSTED_PROXY: 10.0.0.0/8, BASE_URL: https://quakes.example.org }
 END
     must "podman plays migrate.yaml" play migrate Job migrate
-    must "migrate.yaml: the job ends with 0" ended_well migrate
+    must "migrate.yaml: the job exits with 0" ended_well migrate
     database_sql > /dev/null <<'END'
 create role worker login password 'w'; create role reader login password 'r'; create role notifier login password 'n';
 grant quakes_writer to worker; grant quakes_reader to reader; grant quakes_notifier, quakes_reader to notifier;
 END
     must "podman plays cronjob.yaml" play cronjob CronJob import
-    must "cronjob.yaml: the job ends with 0" ended_well import
+    must "cronjob.yaml: the job exits with 0" ended_well import
     must "podman plays prune.yaml" play prune CronJob prune
-    must "prune.yaml: the job ends with 0" ended_well prune
+    must "prune.yaml: the job exits with 0" ended_well prune
     must "podman plays worker.yaml" play worker Deployment worker
     must "podman plays follower.yaml" play follower Deployment follower
     cat > "$work/rules.yaml" <<'END'
@@ -136,22 +135,22 @@ END
     for file in worker follower notify; do
         while read -r probe; do
             # shellcheck disable=SC2086 # the words of the command
-            must "$file.yaml: its probe passes: $probe" within 60 podman exec "$(container $file)" $probe < /dev/null
+            must "$file.yaml: the probe passes: $probe" within 60 podman exec "$(container $file)" $probe < /dev/null
         done <<< "$(probes "deploy/kubernetes/$file.yaml" | sort -u)"
     done
     must "serve.yaml: /health is 200" within 30 is 200 status "http://$(address serve):8080/health"
-    must "/metrics is 404 there, and 200 on its own port" is "404 200" echo "$(status "http://$(address serve):8080/metrics")" \
+    must "serve.yaml: /metrics is 404 on the port of the page, and 200 on its separate port" is "404 200" echo "$(status "http://$(address serve):8080/metrics")" \
         "$(status "http://$(address serve):9464/metrics")"
-    must "its options are those of the ConfigMap" has_options --trusted-proxy 10.0.0.0/8 --base-url https://quakes.example.org
-    must "the worker writes to /tmp alone" writes worker /tmp
-    must "the follower writes to /tmp and its volume alone" writes follower /tmp /var/lib/quakes
-    must "serve writes to /var/tmp alone" writes serve /var/tmp
-    must "the notifier writes to /tmp alone" writes notify /tmp
-    must "and tells of an earthquake" pod_tells
-    must "each runs as 10001:10001" is "10001:10001 10001:10001 10001:10001 10001:10001" runs_as worker follower notify serve
+    must "serve.yaml: the options are those of the ConfigMap" has_options --trusted-proxy 10.0.0.0/8 --base-url https://quakes.example.org
+    must "the worker can only write to /tmp" writes worker /tmp
+    must "the follower can only write to /tmp and its volume" writes follower /tmp /var/lib/quakes
+    must "serve can only write to /var/tmp" writes serve /var/tmp
+    must "the notifier can only write to /tmp" writes notify /tmp
+    must "the notifier reports an earthquake" pod_tells
+    must "all pods run as 10001:10001" is "10001:10001 10001:10001 10001:10001 10001:10001" runs_as worker follower notify serve
     local begin=$SECONDS
     podman stop --time 60 "$(container serve)" > /dev/null
-    must "serve drains for 10 s, and ends with 0: $((SECONDS - begin)) s" drained $((SECONDS - begin))
+    must "serve drains for 10 s, and exits with 0: $((SECONDS - begin)) s" drained $((SECONDS - begin))
     podman pod rm --all --force > /dev/null 2>&1 || true
     podman rm --all --force --time 2 > /dev/null 2>&1 || true
 }

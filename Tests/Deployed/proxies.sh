@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# Checks deploy/proxies in front of the page, with browsers, at the paths that the first lines of the files name.
+# Checks the proxies in deploy/proxies in front of the page, with browsers. Each file is installed at the path in its first line.
 
 # serve_with OPTION...: restarts the service behind a proxy, with these options in its environment file.
 serve_with() {
     on_sh "sed -i '/^SERVE_OPTIONS=/d' /etc/quakes-serve.env && echo 'SERVE_OPTIONS=$*' >> /etc/quakes-serve.env && systemctl restart quakes-serve.service"
     within 15 is 200 ask /health
 }
-through() { # through PATH: the status, over HTTPS, or over HTTP for Varnish
+through() { # through PATH: prints the status of an answer through the proxy, over HTTPS, or over HTTP for Varnish
     case $proxy in
     varnish) in_machine curl -s -m 10 --path-as-is -o /dev/null -w '%{http_code}' "http://127.0.0.1:6081$1" ;;
     *) in_machine curl -s -m 10 --path-as-is --cacert "$kept/tls/ca.pem" --resolve quakes.example.org:443:127.0.0.1 -o /dev/null \
@@ -28,7 +28,7 @@ start_proxy() {
     on systemctl stop nginx haproxy varnish
     on systemctl start "$proxy" && within 10 is 200 through /health
 }
-# A cached answer for all clients must not contain a host that one client has named.
+# A cached answer for all clients must not contain a host from one client's request.
 not_poisoned() {
     local port=80
     [ "$proxy" != varnish ] || port=6081
@@ -40,47 +40,47 @@ not_poisoned() {
 check_proxies() {
     section "Proxies, with browsers"
     start_machine
-    must "nginx, haproxy and varnish of Debian" on_sh "apt-get update -qq; apt-get install -y -qq --no-install-recommends nginx haproxy varnish;
+    must "Debian's nginx, haproxy and varnish can be installed" on_sh "apt-get update -qq; apt-get install -y -qq --no-install-recommends nginx haproxy varnish;
         systemctl disable --now nginx haproxy varnish; rm -f /etc/nginx/sites-enabled/default;
         cp '$kept/tls/server.pem' /etc/ssl/quakes.pem; cp '$kept/tls/quakes.key' /etc/ssl/quakes.key; chmod 600 /etc/ssl/quakes.*;
         cd '$work/project/deploy/proxies' && cp nginx.conf /etc/nginx/conf.d/quakes.conf && cp haproxy.cfg /etc/haproxy/haproxy.cfg && cp varnish.vcl /etc/varnish/default.vcl"
-    must "nginx takes its file" on nginx -t
-    must "haproxy takes its file" on haproxy -c -f /etc/haproxy/haproxy.cfg
-    must "varnish takes its file" on varnishd -C -f /etc/varnish/default.vcl
+    must "nginx accepts its file" on nginx -t
+    must "haproxy accepts its file" on haproxy -c -f /etc/haproxy/haproxy.cfg
+    must "varnish accepts its file" on varnishd -C -f /etc/varnish/default.vcl
 
     local address count
     address=$(podman inspect --format "{{(index .NetworkSettings.Networks \"$network\").IPAddress}}" machine)
-    must "the service, behind a proxy" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org
+    must "the service starts with the options for a proxy" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org
     for proxy in nginx haproxy varnish; do
         must "$proxy starts, and answers" start_proxy "$proxy"
         must "$proxy answers over IPv6" is 200 over_ipv6
-        must "/metrics is closed" closed /metrics /metrics? '/metrics?x=1' //metrics /%6detrics /./metrics /page/../metrics
+        must "$proxy: /metrics is not accessible" closed /metrics /metrics? '/metrics?x=1' //metrics /%6detrics /./metrics /page/../metrics
     done
-    must "nginx serves with the rights of www-data" serves_as nginx www-data
-    must "haproxy serves with the rights of haproxy" serves_as haproxy haproxy
+    must "nginx answers as the user www-data" serves_as nginx www-data
+    must "haproxy answers as the user haproxy" serves_as haproxy haproxy
     for proxy in nginx haproxy; do
         start_proxy $proxy
         for count in 1 6 12; do
             must "$proxy: $count visitors behind one address, first load and reload" python3 "$parts/browse.py" $count https://quakes.example.org/ "$address"
             note "$(tail -n 1 "$work/said")"
-            sleep 10 # until the limits no longer count their requests
+            sleep 10 # until the limits no longer count the requests of these visitors
         done
     done
-    must "the service, below a base path" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org/quakes
+    must "the service starts with a base path" serve_with --trusted-proxy 127.0.0.1 --base-url https://quakes.example.org/quakes
     for proxy in nginx haproxy varnish; do
         start_proxy "$proxy"
-        must "$proxy: /metrics is closed below it, too" closed /quakes/metrics '/quakes/metrics?x' /quakes//metrics /quakes/%6detrics /quakes/x/../metrics /metrics
-        must "$proxy: and the page is not" is 200 through /quakes/
+        must "$proxy: /metrics is not accessible below the base path either" closed /quakes/metrics '/quakes/metrics?x' /quakes//metrics /quakes/%6detrics /quakes/x/../metrics /metrics
+        must "$proxy: the page is accessible" is 200 through /quakes/
     done
-    must "the service, without a base URL" serve_with --trusted-proxy 127.0.0.1
+    must "the service starts without a base URL" serve_with --trusted-proxy 127.0.0.1
     for proxy in nginx varnish; do
         start_proxy "$proxy"
-        must "$proxy: a host that one client names is in no answer to others" not_poisoned
+        must "$proxy: a host from one client's request is in no answer to other clients" not_poisoned
     done
     on_sh 'systemctl stop nginx haproxy varnish; rm -rf /var/cache/nginx-quakes'
     podman rm --force --time 5 machine usgs > /dev/null 2>&1
 }
-# serves_as PROXY USER: the process that answers runs as this user, although its parent process still runs as root.
+# serves_as PROXY USER: succeeds if the proxy's worker processes, which answer, run as this user. Their parent may run as root.
 serves_as() {
     start_proxy "$1"
     on_sh "pid=\$(systemctl show --property MainPID --value $1); ps -o user:20= --ppid \$pid | sort -u | tr -d ' '" > "$work/users"

@@ -1,4 +1,4 @@
-"""rush.py PORT COUNT: opens this many connections at the same time, and prints how many were made in half a second."""
+"""rush.py PORT COUNT: opens COUNT connections at the same time, and prints how many the server accepted within half a second."""
 
 import select
 import socket

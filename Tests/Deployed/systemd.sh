@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# Checks the package on a machine with systemd, with the three commands in docs/operating.md.
+# Checks the package on a machine with systemd, with the three commands from docs/operating.md.
 
 on() { podman exec -i --env DEBIAN_FRONTEND=noninteractive --env LC_ALL=C.UTF-8 machine "$@"; }
 on_sh() { on bash -c "$1"; }
@@ -16,7 +16,7 @@ make_package() {
         scripts/deb; cp .build/deb/quakes_*.deb $work/quakes.deb"
 }
 
-# Starts the machine with the package installed and its services enabled, once for this section and the next one.
+# Starts the machine, installs the package and enables its services. This section and the next one share the machine.
 start_machine() {
     if podman container exists machine; then return; fi
     project
@@ -35,9 +35,9 @@ start_machine() {
     done <<< "$(sed -n '/^## Three commands/,/^## Secrets/s/^    \(sudo .*\)/\1/p' docs/operating.md)"
 }
 
-# hammer COUNT PATH: makes this many requests, one after the other, and prints how often each status came.
+# hammer COUNT PATH: makes COUNT requests, one after the other, and prints how often each status was returned.
 hammer() { for _ in $(seq "$1"); do ask "$2"; sleep 0.05; done | sort | uniq -c | sed 's/^ *//'; }
-over() { # over COUNT COMMAND...: answers while the command runs
+over() { # over COUNT COMMAND...: makes COUNT requests while the command runs, and succeeds if all answers are 200
     local count=$1 answers
     shift
     hammer "$count" /fdsnws/event/1/count > "$work/answers" &
@@ -49,7 +49,7 @@ over() { # over COUNT COMMAND...: answers while the command runs
 }
 journal() { on journalctl --quiet --no-pager --output cat --unit 'quakes*' "$@"; }
 complaints() { { journal --priority err; journal | grep -F -e Failed -e 'descriptor 3'; } || true; }
-# Prints each line that a unit logs as JSON, without systemd's own lines.
+# Prints the lines of a unit's log that are not JSON, without systemd's messages about the unit.
 texts() { on journalctl --quiet --no-pager --output json --unit "$1" | python3 -c '
 import json, sys
 for line in sys.stdin:
@@ -97,44 +97,44 @@ purged() {
 check_systemd() {
     section "systemd, with the package"
     start_machine
-    must "all four are active within 8 s" within 8 are_active
+    must "all four units are active within 8 s" within 8 are_active
     sleep 5
-    must "nothing has failed" is '' on systemctl list-units --failed --no-legend --plain
-    must "the journal has no complaint" is '' complaints
-    must "the worker's log is JSON, each line" logs_json quakes-worker.service
-    must "and that of serve" logs_json quakes-serve.service
-    must "the timers' services end with 0" on systemctl start quakes-import.service quakes-prune.service
-    must "the import's log is JSON, each line" logs_json quakes-import.service
-    must "the page is there" is 200 ask /
-    must "the queue of the socket has 1,024 places" is 1024 on_sh "ss -ltnH 'sport = :8080' | awk '{ print \$3 }'"
-    must "quakes status, as documented" on_sh "sudo -u quakes env DATABASE_URL=postgresql:///quakes quakes status"
-    must "the notifier tells of an earthquake, with the rights of its unit" unit_tells
+    must "no unit has failed" is '' on systemctl list-units --failed --no-legend --plain
+    must "the journal has no errors" is '' complaints
+    must "each line of the worker's log is JSON" logs_json quakes-worker.service
+    must "each line of serve's log is JSON" logs_json quakes-serve.service
+    must "the timers' services exit with 0" on systemctl start quakes-import.service quakes-prune.service
+    must "each line of the import's log is JSON" logs_json quakes-import.service
+    must "the page is served" is 200 ask /
+    must "the socket can queue 1,024 connections" is 1024 on_sh "ss -ltnH 'sport = :8080' | awk '{ print \$3 }'"
+    must "quakes status works as documented" on_sh "sudo -u quakes env DATABASE_URL=postgresql:///quakes quakes status"
+    must "the notifier reports an earthquake, with the rights of its unit" unit_tells
     must "a request starts a service that was stopped" started_by_request
     on systemctl stop quakes-serve.service
-    must "1,000 connections at once, while it starts" in_machine python3 "$parts/rush.py" 8080 1000
-    must "100 requests over a restart are 200" over 100 on systemctl restart quakes-serve.service
-    must "eight restarts in a row do not end the socket" eight_restarts
-    must "kill -9 of worker, serve and follower: each is started once, and active after 13 s" revive
+    must "1,000 simultaneous connections are accepted while the service starts" in_machine python3 "$parts/rush.py" 8080 1000
+    must "100 requests during a restart get 200" over 100 on systemctl restart quakes-serve.service
+    must "eight restarts in a row do not stop the socket" eight_restarts
+    must "after kill -9 of worker, serve and follower, each is restarted once, and active after 13 s" revive
     must "without PostgreSQL, /health is 503" database_away
-    must "and 200 within 6 s of its start" within 6 is 200 ask /health
-    must "no unit may do more than it needs: at most 1.5" exposure
-    must "a reboot: all are active within 30 s" rebooted
+    must "/health is 200 within 6 s of the start of PostgreSQL" within 6 is 200 ask /health
+    must "systemd-analyze rates the exposure of each unit at 1.5 or less" exposure
+    must "after a reboot, all units are active within 30 s" rebooted
     sleep 5
-    must "the journal of this boot has no complaint" is '' complaints --boot
-    must "the units of deploy/ as they are, with users of their own" raw_units
-    must "each configuration is 640 root:USER, and explains itself" configured
-    must "what no command enables is disabled" is disabled on_sh 'systemctl is-enabled quakes-import.timer || true'
+    must "the journal of this boot has no errors" is '' complaints --boot
+    must "the unmodified units of deploy/ run with dynamic users" raw_units
+    must "each configuration file has mode 640 and owner root:USER, and explains its settings" configured
+    must "a unit that no command enables is disabled" is disabled on_sh 'systemctl is-enabled quakes-import.timer || true'
     must "a reader's login may not write" may_not_write
     on_sh 'echo "# the administrator was here" >> /etc/quakes.env'
-    must "installing again under load: all 60 requests are 200" over 60 on apt-get install -y --reinstall /root/quakes_check.deb
-    must "keeps what the administrator wrote" on grep -q 'the administrator was here' /etc/quakes.env
-    must "and whose the file is" configured
+    must "60 requests while the package is installed again get 200" over 60 on apt-get install -y --reinstall /root/quakes_check.deb
+    must "the new installation keeps the administrator's changes" on grep -q 'the administrator was here' /etc/quakes.env
+    must "the new installation keeps the modes and owners of the configuration" configured
     must "the package has the files that its documents name" has_files proxies/nginx.conf prometheus/alerts.yaml \
         grafana/service.json kubernetes/serve.yaml
-    must "it can be removed" on apt-get remove -y quakes
-    must "keeps the configuration then" on test -e /etc/quakes.env
-    must "and purged" on apt-get purge -y quakes
-    must "nothing of it is left but the database" purged
+    must "the package can be removed" on apt-get remove -y quakes
+    must "the removal keeps the configuration" on test -e /etc/quakes.env
+    must "the package can be purged" on apt-get purge -y quakes
+    must "after the purge, only the database is left" purged
     podman rm --force --time 5 machine usgs > /dev/null 2>&1
 }
 configured() {
@@ -147,7 +147,7 @@ may_not_write() {
     on_sh "sudo -u quakes-serve psql -Xq quakes -c 'delete from quake' 2>&1" > "$work/refused"
     grep 'permission denied' "$work/refused"
 }
-# Lists the files of the package itself, because a small Debian does not install documentation.
+# Checks the list of files in the package, because a minimal Debian does not install documentation.
 has_files() {
     local file
     on dpkg-deb --contents /root/quakes_check.deb > "$work/contents"

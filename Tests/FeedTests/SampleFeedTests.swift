@@ -5,17 +5,17 @@ import Testing
 @testable import Feed
 
 @Suite struct SampleFeedTests {
-    /// A feed that is large enough to contain rare cases, and is parsed only once.
+    /// A feed that is large enough to contain rare cases. It is parsed only once.
     private static let large = Result { try document(of: SampleFeed(count: 8000)) }
 
-    @Test func theSameFeedIsTheSameToTheByteOnEveryMachine() {
+    @Test func aFeedHasTheSameBytesOnEveryMachine() {
         #expect(hash(bytes(of: SampleFeed(count: 1000))) == 14_939_196_776_967_121_952)
         #expect(hash(bytes(of: SampleFeed(count: 1000, seed: 1, revised: 0.1))) == 8_569_045_935_779_814_766)
         #expect(bytes(of: SampleFeed(count: 100, seed: 1)) != bytes(of: SampleFeed(count: 100, seed: 2)))
     }
 
     @Test(arguments: [0, 1, 2, 1000])
-    func aFeedIsAFeatureCollectionOfAsManyFeatures(count: Int) throws {
+    func aFeedIsAFeatureCollectionWithTheRequestedCount(count: Int) throws {
         let data = Data(bytes(of: SampleFeed(count: count)))
         let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         #expect(document["type"] as? String == "FeatureCollection")
@@ -70,7 +70,7 @@ import Testing
         #expect(lines(of: SampleFeed(count: 400, seed: 7, revised: 0.3)) == Array(long.prefix(400)))
     }
 
-    @Test func identifiersAreNetworkAndCodeAndNeverRepeatNotEvenInIds() throws {
+    @Test func identifiersAreNetworkAndCodeAndNeverRepeat() throws {
         var identifiers: Set<String> = []
         var codes: Set<String> = []
         let features = try Self.large.get().features
@@ -84,7 +84,7 @@ import Testing
             }
             codes.insert(quake.code)
         }
-        #expect(codes.count < features.count, "as in real feeds, raw codes repeat across networks")
+        #expect(codes.count < features.count, "as in real feeds, several networks use the same code")
     }
 
     @Test func originTimesGoBackFromAFixedDateAndNothingIsUpdatedAfterTheDocument() throws {
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [1_767_225_600_001, 1_795_000_000_000, 1_900_000_000_000, 1_500_000_000_000] as [Int64])
-    func aFeedEndsWhereItIsToldTo(end: Int64) throws {
+    func aFeedEndsAtTheRequestedTime(end: Int64) throws {
         let document = try document(
             of: SampleFeed(count: 2000, revised: 0.5, until: Instant(milliseconds: end)))
         let times = document.features.map(\.properties.time)
@@ -176,10 +176,10 @@ import Testing
         }
         #expect((8...12.5).contains(ratio(regional, 1.5)))
         #expect((6...16).contains(ratio(worldwide, 4.5)))
-        #expect(ratio(regional, 0) < 3, "fading away where small ones escape notice")
+        #expect(ratio(regional, 0) < 3, "small earthquakes are rarer, because many are not detected")
     }
 
-    @Test func theFeedHasWhatRealOnesHaveAndMadeUpOnesForget() throws {
+    @Test func theFeedHasTheRareCasesOfRealFeeds() throws {
         let features = try Self.large.get().features
         let quakes = features.map(\.properties)
         let text = String(decoding: bytes(of: SampleFeed(count: features.count)), as: UTF8.self)
@@ -218,7 +218,7 @@ import Testing
         expect(720...780, "average size of a feature", average)
     }
 
-    @Test func nothingInItCouldBeTakenForAnAgencys() throws {
+    @Test func nothingInAFeedLooksLikeDataOfAnAgency() throws {
         let document = try document(of: SampleFeed(count: 2000, seed: 9, revised: 0.5))
         #expect(document.metadata.url == "https://example.org/quakes/sample.geojson")
         for feature in document.features {

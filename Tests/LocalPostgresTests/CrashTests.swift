@@ -105,7 +105,7 @@ struct CrashTests {
     }
 }
 
-/// With this configuration, a creation stops where initdb has ended and the database is created: the session first sleeps.
+/// With this configuration, a creation hangs after initdb has ended, because the session that creates the database first sleeps.
 private let stuck = TemporaryCluster.configuration + "post_auth_delay = '2000'\n"
 
 /// Whether initdb has ended, and the process that creates the database has begun.

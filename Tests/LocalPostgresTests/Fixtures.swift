@@ -19,7 +19,7 @@ func withCluster(
         throw error
     }
     let removed = await temporary.remove()
-    #expect(removed, "the watchdog did not take the cluster away")
+    #expect(removed, "the watchdog did not remove the cluster")
 }
 
 extension LocalCluster {

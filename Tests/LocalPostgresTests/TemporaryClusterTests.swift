@@ -7,7 +7,7 @@ import Testing
 @Suite("A temporary cluster leaves nothing behind")
 struct TemporaryClusterTests {
     @Test(
-        "It runs with fast settings, which the caller's settings override, and remove leaves nothing behind")
+        "The caller's settings override the fast settings, and `remove` leaves nothing behind")
     func remove() async throws {
         let temporary = try await TemporaryCluster.start(settings: ["max_connections": "33"])
         let cluster = temporary.cluster
@@ -20,7 +20,7 @@ struct TemporaryClusterTests {
         try await waitUntil { !lives(pid) }
     }
 
-    @Test("It is also removed if it is released without a call to remove")
+    @Test("A cluster is also removed if it is released without a call to `remove`")
     func dropped() async throws {
         var temporary: TemporaryCluster? = try await TemporaryCluster.start()
         let home = temporary!.cluster.home
@@ -29,7 +29,7 @@ struct TemporaryClusterTests {
         try await waitUntil { !exists(home) && !lives(pid) }
     }
 
-    @Test("After kill -9 of its owner, the server and the folder are removed")
+    @Test("After kill -9 of the owner, the server and the folder are removed")
     func killedOwner() async throws {
         let result = await #expect(
             processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]
@@ -47,7 +47,7 @@ struct TemporaryClusterTests {
         try await waitUntil { !exists(home) && !lives(pid) }
     }
 
-    @Test("After kill -9 of its owner during the start, no server appears later")
+    @Test("After kill -9 of the owner during the start, no server appears later")
     func killedDuringStart() async throws {
         let folder = try TemporaryCluster.makeFolder()
         await #expect(processExitsWith: .signal(SIGKILL)) { [folder = folder as String] in

@@ -1,4 +1,4 @@
-// Which events cause alerts: the table of cases that the tests of `quakes notify` use, too.
+// Which events cause alerts, by a table of cases that the tests of `quakes notify` use, too.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ for (const { name, passes, expected } of table.cases) {
       }));
       const found = crossing(changes, wish, told, now).map(({ code }) => code);
       for (const code of found) told.set(code, now);
-      // The page only alerts to events that are new or have risen.
+      // The page only shows alerts for events that are new or have risen.
       const news = Object.entries(expected[index]).filter(([, kind]) => kind === "new" || kind === "risen");
       assert.deepEqual(found, news.map(([code]) => code), `pass ${index + 1}`);
     });

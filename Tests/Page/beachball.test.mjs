@@ -5,11 +5,11 @@ import { test } from "node:test";
 import { amplitude, beachball, doubleCouple, faulting, momentOf, otherPlane, planesOf } from "../../Sources/QuakeServer/Page/Files/beachball.js";
 import { mechanisms } from "./beachballs.mjs";
 
-const planar = (strike, dip, rake) => momentOf({ strike1: strike, dip1: dip, rake1: rake });
-const near = (a, b) => a.flat().every((each, index) => Math.abs(each - b.flat()[index]) < 1e-6);
+const momentOfPlane = (strike, dip, rake) => momentOf({ strike1: strike, dip1: dip, rake1: rake });
+const isNear = (a, b) => a.flat().every((each, index) => Math.abs(each - b.flat()[index]) < 1e-6);
 
-/** Whether a point is in a ring, by the even-odd rule. */
-function isIn(ring, [x, y]) {
+/** Whether a point is inside a ring, by the even-odd rule. */
+function isInside(ring, [x, y]) {
   return ring.reduce((inside, [ax, ay], index) => {
     const [bx, by] = ring[(index + 1) % ring.length];
     return ay > y !== by > y && x < ax + ((y - ay) / (by - ay)) * (bx - ax) ? !inside : inside;
@@ -27,30 +27,30 @@ test("A point of a beachball is coloured where the first motion is outwards", ()
         const stretch = Math.sqrt(2 - square);
         const expected = amplitude(moment, [-y * stretch, x * stretch, 1 - square]);
         if (Math.abs(expected) < 0.02) continue;
-        const isColoured = outlines.some((ring) => isIn(ring, [x, y])) !== isFilled;
+        const isColoured = outlines.some((ring) => isInside(ring, [x, y])) !== isFilled;
         assert.equal(isColoured, expected > 0, `${JSON.stringify(mechanism)} at ${x}, ${y}`);
       }
     }
   }
 });
 
-test("The two planes of a mechanism have the same moment, and are those of the tensor", () => {
+test("Both planes of a mechanism have its moment, and so have the planes that are computed from the moment", () => {
   for (const { strike1, dip1, rake1 } of mechanisms(200).filter(({ strike1 }) => strike1 != null)) {
     const plane = { strike: strike1, dip: dip1, rake: rake1 };
     const moment = doubleCouple(plane);
-    assert.ok(near(doubleCouple(otherPlane(plane)), moment), JSON.stringify(plane));
+    assert.ok(isNear(doubleCouple(otherPlane(plane)), moment), JSON.stringify(plane));
     for (const each of planesOf(moment)) {
-      assert.ok(near(doubleCouple(each), moment), JSON.stringify(plane));
+      assert.ok(isNear(doubleCouple(each), moment), JSON.stringify(plane));
       assert.ok(each.strike >= 0 && each.strike <= 360 && each.dip >= 0 && each.dip <= 90.0001 && Math.abs(each.rake) <= 180.0001);
     }
   }
 });
 
-test("Faulting is named by how steep the axes are, and a change of volume is none", () => {
+test("The plunges of the axes determine the kind of faulting, and a mere change of volume is not faulting", () => {
   for (const [plane, kind] of [
     [[120, 45, 90], "reverse"], [[120, 10, 90], "reverse"], [[10, 60, -90], "normal"], [[200, 90, 0], "strike-slip"],
     [[200, 85, 175], "strike-slip"], [[30, 60, -45], "oblique"], [[0, 90, 90], "oblique"],
-  ]) assert.equal(faulting(planar(...plane)), kind, `${plane}`);
+  ]) assert.equal(faulting(momentOfPlane(...plane)), kind, `${plane}`);
   const isotropic = (m) => momentOf({ mrr: m, mtt: m, mpp: m, mrt: 0, mrp: 0, mtp: 0 });
   assert.equal(faulting(isotropic(2e17)), "explosion");
   assert.deepEqual(beachball(isotropic(2e17)), { isFilled: true, outlines: [] });
@@ -58,12 +58,12 @@ test("Faulting is named by how steep the axes are, and a change of volume is non
   assert.deepEqual(beachball(isotropic(-2e17)), { isFilled: false, outlines: [] });
 });
 
-test("A whole tensor comes before the planes, and what is not a number counts for nothing", () => {
+test("A complete tensor takes precedence over the planes, and values that are not numbers are ignored", () => {
   const tensor = { mrr: 1e300, mtt: -1e300, mpp: 0, mrt: 0, mrp: 0, mtp: 0 };
   const plane = { strike2: 0, dip2: 90, rake2: 0 };
   assert.deepEqual(momentOf({ ...tensor, ...plane }), [[-1, -0, 0], [-0, 0, -0], [0, -0, 1]]);
   for (const broken of [{ mtp: undefined }, { mrr: "1" }, { mrr: null }, { mrr: 0, mtt: 0 }]) {
-    assert.ok(near(momentOf({ ...tensor, ...plane, ...broken }), doubleCouple({ strike: 0, dip: 90, rake: 0 })));
+    assert.ok(isNear(momentOf({ ...tensor, ...plane, ...broken }), doubleCouple({ strike: 0, dip: 90, rake: 0 })));
   }
   for (const nothing of [{}, "text", 5, [], { strike1: 3, dip1: 4 }, { strike1: "3", dip1: 4, rake1: 5 }]) {
     assert.equal(momentOf(nothing), null);

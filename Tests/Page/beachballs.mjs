@@ -4,10 +4,10 @@ import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { beachball, momentOf } from "../../Sources/QuakeServer/Page/Files/beachball.js";
 
-/** Planes of special cases, then `count` each of random planes and of tensors with and without an isotropic part. */
+/** Planes for special cases, then `count` random planes, `count` tensors with an isotropic part, and `count` without it. */
 export function mechanisms(count) {
   let state = 1;
-  // Park and Miller's generator.
+  // Park and Miller's random number generator.
   const random = (from, to) => from + (to - from) * ((state = (state * 48_271) % 2_147_483_647) / 2_147_483_647);
   const plane = (strike1, dip1, rake1) => ({ strike1, dip1, rake1 });
   const tensor = (hasVolume) => {

@@ -12,55 +12,55 @@ learn(["usgs", "gfz", "emsc"].map((name) => (
 const group = { code: "us1", preferred: "us1", magnitude_from: "gfz:a", networks: ["emsc", "gfz", "us"], members: ["emsc:b", "gfz:a", "us1"] };
 const row = (code, net, magnitude, earthquake = null) => ({ code, net, magnitude, magnitude_type: net === "gfz" ? "Mw" : "mb", place: code, earthquake });
 const [us, gfz, emsc, alone] = [row("us1", "us", 5, group), row("gfz:a", "gfz", 5.3, group), row("emsc:b", "emsc", 5.1, group), row("emsc:c", "emsc", 4)];
-const held = (...quakes) => new Map(quakes.map((quake) => [quake.code, quake]));
+const catalogueOf = (...quakes) => new Map(quakes.map((quake) => [quake.code, quake]));
 const codes = (quakes) => [...shown(quakes, new Map()).quakes.keys()];
 
-test("An earthquake is shown once: the preferred event, with the magnitude that was chosen apart", () => {
-  const { quakes } = shown(held(emsc, us, gfz, alone), new Map());
+test("An earthquake is shown once, as the preferred event, with the magnitude that was chosen separately", () => {
+  const { quakes } = shown(catalogueOf(emsc, us, gfz, alone), new Map());
   assert.deepEqual([...quakes.keys()], ["us1", "emsc:c"]);
   assert.deepEqual([quakes.get("us1").magnitude, quakes.get("us1").magnitude_type, quakes.get("us1").place], [5.3, "Mw", "us1"]);
   assert.deepEqual(agenciesOf(quakes.get("us1")), ["emsc", "gfz", "usgs"]);
   assert.deepEqual(agenciesOf(alone), ["emsc"]);
 });
 
-test("What has not changed stays the same object, so that its row is left alone", () => {
-  const quakes = held(us, gfz);
+test("An unchanged earthquake stays the same object, so that its row is not updated", () => {
+  const quakes = catalogueOf(us, gfz);
   assert.equal(shown(quakes, new Map()).quakes.get("us1"), shown(quakes, new Map()).quakes.get("us1"));
-  assert.equal(shown(held(us, { ...gfz, magnitude: 5.4 }), new Map()).quakes.get("us1").magnitude, 5.4);
+  assert.equal(shown(catalogueOf(us, { ...gfz, magnitude: 5.4 }), new Map()).quakes.get("us1").magnitude, 5.4);
 });
 
-test("An earthquake is selected by its own magnitude, whatever the others say", () => {
-  assert.deepEqual(codes(held(emsc, us)), [], "the event with the magnitude is not selected");
-  assert.deepEqual(codes(held(emsc, gfz)), ["gfz:a"], "the preferred one is not, so the other stands in");
-  assert.equal(shownCode(emsc, held(emsc, us, gfz)), "us1");
+test("The magnitude of the earthquake decides whether it is selected, not those of its other events", () => {
+  assert.deepEqual(codes(catalogueOf(emsc, us)), [], "the event with the magnitude is not selected");
+  assert.deepEqual(codes(catalogueOf(emsc, gfz)), ["gfz:a"], "the preferred event is not selected, so another one replaces it");
+  assert.equal(shownCode(emsc, catalogueOf(emsc, us, gfz)), "us1");
 });
 
-test("If the preferred event was deleted and the groups do not know it yet, another stands in", () => {
+test("If the preferred event is deleted before the group is updated, another event replaces it", () => {
   const rest = { ...group, members: ["emsc:b", "gfz:a"] };
-  assert.deepEqual(codes(held({ ...emsc, earthquake: rest }, { ...gfz, earthquake: rest })), ["emsc:b"]);
+  assert.deepEqual(codes(catalogueOf({ ...emsc, earthquake: rest }, { ...gfz, earthquake: rest })), ["emsc:b"]);
 });
 
-test("A group that comes later joins its rows, and a split parts them, though no row has changed", () => {
+test("A new group merges its rows, and its end separates them, although no row has changed", () => {
   const catalogue = new Catalogue();
   const plain = [us, gfz].map((quake) => ({ ...quake, earthquake: null }));
   catalogue.replace(plain);
-  const line = (quake, earthquake) => ({ key: quake.code, operation: "update", row: { ...quake, earthquake: undefined, time: null, updated: null }, earthquake });
+  const changeOf = (quake, earthquake) => ({ key: quake.code, operation: "update", row: { ...quake, earthquake: undefined, time: null, updated: null }, earthquake });
   assert.equal(shown(catalogue.quakes, catalogue.marks).quakes.size, 2);
-  catalogue.apply([line(us, group), line(gfz, group)]);
+  catalogue.apply([changeOf(us, group), changeOf(gfz, group)]);
   assert.deepEqual(codes(catalogue.quakes), ["us1"]);
   assert.equal(catalogue.marks.size, 0, "nothing is marked");
-  catalogue.apply([line(us), line(gfz)]);
+  catalogue.apply([changeOf(us), changeOf(gfz)]);
   assert.deepEqual(codes(catalogue.quakes), ["us1", "gfz:a"]);
 });
 
-test("An earthquake that another agency has reported is not new", () => {
+test("An earthquake that another agency reported before is not new", () => {
   const mark = { kind: "new", changes: [] };
-  const quakes = held(us, gfz);
+  const quakes = catalogueOf(us, gfz);
   assert.equal(shown(quakes, new Map([["us1", mark]])).marks.size, 0);
-  assert.equal(shown(quakes, new Map([["us1", mark], ["gfz:a", mark]])).marks.size, 1, "both came just now");
+  assert.equal(shown(quakes, new Map([["us1", mark], ["gfz:a", mark]])).marks.size, 1, "both events are new");
   const revised = { kind: "revised", changes: [] };
-  assert.equal(shown(quakes, new Map([["us1", revised], ["gfz:a", revised]])).marks.size, 1, "one row, one mark");
-  assert.equal(shown(quakes, new Map([["gfz:a", revised]])).marks.get("us1"), revised, "its magnitude was revised");
+  assert.equal(shown(quakes, new Map([["us1", revised], ["gfz:a", revised]])).marks.size, 1, "one earthquake has one mark");
+  assert.equal(shown(quakes, new Map([["gfz:a", revised]])).marks.get("us1"), revised, "the event with the magnitude was revised");
   const left = { kind: "left", changes: [] };
-  assert.equal(shown(quakes, new Map([["gfz:a", left]])).marks.get("us1"), left, "by its magnitude it is no longer selected");
+  assert.equal(shown(quakes, new Map([["gfz:a", left]])).marks.get("us1"), left, "the earthquake's magnitude no longer matches");
 });

@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { Turn } from "../../Sources/QuakeServer/Page/Files/turn.js";
 
-/** Like a browser's `navigator.locks`, but for one name: each request gets the lock when the one before releases it. */
+/** Like a browser's `navigator.locks`, but for one name: each request gets the lock when the previous one releases it. */
 class Locks {
   #last = Promise.resolve();
 
@@ -15,7 +15,7 @@ class Locks {
 /** Waits until all pending promises have been handled. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("One tab at a time has its turn, even if others ask meanwhile", async () => {
+test("Only one tab at a time has the turn, even if others ask for it meanwhile", async () => {
   const locks = new Locks();
   const [one, other] = [new Turn("x", locks), new Turn("x", locks)];
   const begun = [];
@@ -34,7 +34,7 @@ test("One tab at a time has its turn, even if others ask meanwhile", async () =>
   assert.deepEqual(begun, ["one", "one again", "other"]);
 });
 
-test("Who gives up while waiting, and asks again, begins once", async () => {
+test("A tab that gives up while it waits, and asks again, begins only once", async () => {
   const locks = new Locks();
   const [one, other] = [new Turn("x", locks), new Turn("x", locks)];
   const begun = [];
@@ -56,7 +56,7 @@ test("Who gives up while waiting, and asks again, begins once", async () => {
   assert.deepEqual(begun, ["one", "second", "one"]);
 });
 
-test("Without locks, each tab has its own turn", () => {
+test("Without locks, each tab has the turn at once", () => {
   const begun = [];
   for (const name of ["one", "other"]) new Turn("x", undefined).take(() => begun.push(name));
   assert.deepEqual(begun, ["one", "other"]);

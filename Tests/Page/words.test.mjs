@@ -13,14 +13,14 @@ import { read, written } from "../../Sources/QuakeServer/Page/Files/settings.js"
 
 const now = Date.parse("2026-11-24T06:38:00Z");
 
-test("Depths have a label, also above the sea", () => {
+test("Depths have a label, also above sea level", () => {
   assert.equal(format.depth(12, "km"), "12 km deep");
   assert.equal(format.depth(-1.14, "km"), "1.1 km above sea level");
   assert.equal(format.depth(null, "km"), "depth unknown");
   assert.deepEqual([28.94, 9.94, -1.14].map((depth) => format.depth(depth, "km", true)), ["29 km deep", "9.9 km deep", "1.1 km above sea level"]);
 });
 
-test("Distances are in miles where the locale has them", () => {
+test("Distances are in miles if the locale's country uses miles", () => {
   assert.deepEqual(["en-US", "en-GB", "my-MM", "en-LR", "en-NZ", "de", "en", "?", undefined].map(format.unitsOf),
     ["mi", "mi", "mi", "mi", "km", "km", "km", "km", "km"]);
   assert.equal(format.depth(28.94, "mi", true), "18 mi deep");
@@ -33,27 +33,27 @@ test("Distances are in miles where the locale has them", () => {
   assert.equal(read("?units=mi").units, "mi");
 });
 
-test("Intensities are in the words of the scale", () => {
+test("Intensities have the numerals and the words of the scale", () => {
   assert.equal(format.intensity(9), "IX, violent");
   assert.equal(format.intensity(3.4), "III, weak");
   assert.equal(format.intensity(0.2), "I, not felt");
   assert.equal(format.change({ name: "cdi", old: 4, new: 9 }, "utc"), "Felt intensity IV, light → IX, violent");
 });
 
-test("A moment of another day has its date, one of another year that, too", () => {
+test("The time of a moment on another day has the date; in another year, it also has the year", () => {
   assert.equal(format.clock(now - 60_000, now, "utc"), "06:37 UTC");
   assert.equal(format.clock(now - 86_400_000, now, "utc"), "23 Nov 06:38 UTC");
   assert.equal(format.clock(now - 400 * 86_400_000, now, "utc"), "2025-10-20 06:38 UTC");
 });
 
-test("Reasons of the history are said in words", () => {
+test("Reasons from the history are shown in plain words", () => {
   assert.equal(format.reason("retracted by all_day"), "No longer in the agency’s feed all_day");
   assert.equal(format.reason("superseded by us1"), "Now listed as us1");
   assert.equal(format.reason("deleted by earthquake.usgs.gov"), "Deleted by earthquake.usgs.gov");
   assert.equal(format.reason("a person's own words"), "a person's own words");
 });
 
-test("Explosions and quarry blasts are no earthquakes", () => {
+test("Explosions and quarry blasts are not counted as earthquakes", () => {
   const state = { omitted: 0, settings: { inview: false } };
   const quakes = [{ type: "earthquake" }, { type: null }, {}, { type: "quarry blast" }, { type: "explosion" }];
   assert.equal(count(state, quakes), "3 earthquakes, 2 others");
@@ -62,33 +62,33 @@ test("Explosions and quarry blasts are no earthquakes", () => {
   assert.equal(typeLabel({ type: "quarry blast" }), "Quarry blast");
 });
 
-test("The agency's pages are those that exist", () => {
+test("Only pages of the agency that exist are linked", () => {
   const url = "https://earthquake.usgs.gov/earthquakes/eventpage/us1";
   assert.deepEqual(pages({ url, types: ["origin", "dyfi"] }).map(([, address]) => address), [`${url}/dyfi/intensity`]);
   assert.deepEqual(pages({ url: "https://example.org/us1", types: ["dyfi"] }), []);
   assert.deepEqual(pages({ url, types: undefined }), []);
 });
 
-test("A search finds places with any accents", () => {
+test("A search finds places with and without accents", () => {
   const finds = (search, place) => placeFilter(search)({ place, code: "us7000abcd" });
   assert.ok(finds("hofn ICELAND", "105 km WNW of Höfn, Iceland"));
   assert.ok(finds("7000ab", null));
   assert.ok(!finds("chile", "Höfn, Iceland"));
 });
 
-test("A state is found by its name and by its abbreviation, whichever the place has", () => {
+test("A state is found by its name and its abbreviation, in places with its name and in places with its abbreviation", () => {
   const finds = (search, place) => placeFilter(search)({ place, code: "us7000abcd" });
   for (const place of ["6km NW of The Geysers, CA", "Northern California"]) {
     for (const search of ["california", "CA", "ca", "calif"]) assert.ok(finds(search, place), `${search}: ${place}`);
   }
   assert.ok(finds("new mexico", "21 km S of Whites City, NM"));
   assert.ok(finds("geysers, ca", "6km NW of The Geysers, CA"));
-  assert.ok(!finds("CA", "near Chicago, Illinois"), "an abbreviation is no part of a word");
+  assert.ok(!finds("CA", "near Chicago, Illinois"), "an abbreviation matches only whole words");
   assert.ok(!finds("nevada", "6km NW of The Geysers, CA"));
   assert.ok(!finds("delaware", "off the coast of Chile"));
 });
 
-test("A town is found by its name, the largest of several, and offers what is near it", () => {
+test("A town is found by its name, the largest one of several, and the events near it are offered", () => {
   const town = (name, country, latitude = 0) => ({ zoom: 1, latitude, longitude: 0, name, country });
   const all = [town("Lima", "Peru", -12.05), town("São Paulo", "Brazil"), town("Lima", "United States of America")];
   assert.equal(placeNamed(all, " lima ")?.country, "Peru");
@@ -98,17 +98,17 @@ test("A town is found by its name, the largest of several, and offers what is ne
   assert.deepEqual(near(all[0]), ["Near Lima, Peru", { search: null, inview: true, map: [-12.05, 0, 7] }]);
 });
 
-test("A URL is read as it was written, and nonsense is not", () => {
+test("Settings are the same after writing them into a URL and reading it, and invalid values are ignored", () => {
   for (const query of ["", "?minmag=all", "?minmag=all&maxmag=2", "?maxmag=4", "?period=week&minmag=2.5&search=Höfn+Iceland&sort=largest", "?period=range&from=2026-11-01T00:00:00.000Z&zone=local&map=1,2,3"]) {
     assert.deepEqual(read(written(read(query))), read(query));
   }
   assert.equal(written(read("?period=x&minmag=nine&map=1,2&asof=never&search=&sort=%00")), "");
   assert.equal(read("").minmag, 2.5, "as on the USGS's map");
-  assert.equal(read("?maxmag=2").minmag, null, "small ones are meant");
+  assert.equal(read("?maxmag=2").minmag, null, "the link is about small earthquakes");
   assert.equal(written({ ...read(""), minmag: null }), "?minmag=all");
 });
 
-test("The world continues at its edges; where all of it is in view, each point is there once", () => {
+test("The map continues at its edges; if the whole world is in view, each point is shown only once", () => {
   assert.deepEqual(projection.copies(0.5, 0.5, 1000, 1000, 0), [500]);
   assert.deepEqual(projection.copies(0.99, 0.5, 1000, 1000, 20), [-10, 990]);
   assert.deepEqual(projection.copies(0.02, 0.5, 800, 1000, 0), [116]);
@@ -116,13 +116,13 @@ test("The world continues at its edges; where all of it is in view, each point i
   assert.deepEqual(projection.copies(0, 0.5, 100_000, 1000, 5), []);
 });
 
-test("What is listed is said in few words", () => {
-  const told = (query) => which({ settings: read(query) });
-  assert.deepEqual(["", "?minmag=all&period=week", "?maxmag=4", "?minmag=all&maxmag=4&period=month"].map(told),
+test("The listed magnitudes and the period are described in a few words", () => {
+  const describe = (query) => which({ settings: read(query) });
+  assert.deepEqual(["", "?minmag=all&period=week", "?maxmag=4", "?minmag=all&maxmag=4&period=month"].map(describe),
     ["M 2.5+, last day", "All magnitudes, last week", "M 2.5 to 4.0, last day", "M up to 4.0, last 30 days"]);
 });
 
-test("The scale bar is a round length that fits", () => {
+test("The scale bar has a round length that fits", () => {
   assert.deepEqual(projection.scaleBar(0, 2 ** 21, 110, 1.609344).map(Math.round), [1, 84]);
   const [kilometres, pixels] = projection.scaleBar(0, 256, 110);
   assert.equal(kilometres, 5000);
@@ -130,7 +130,7 @@ test("The scale bar is a round length that fits", () => {
   assert.equal(projection.scaleBar(60, 2 ** 21, 110)[0], 1);
 });
 
-test("A polyline is read as it was written", () => {
+test("An Encoded Polyline is decoded", () => {
   assert.deepEqual(projection.polyline("_p~iF~ps|U_ulLnnqC_mqNvxq`@"), [[3850000, -12020000], [4070000, -12095000], [4325200, -12645300]]);
 });
 
@@ -138,7 +138,7 @@ const quake = (code, magnitude) => ({ code, magnitude, time: now, updated: now }
 const change = (code, operation, more) => ({ key: code, operation, reason: null, ...more });
 const row = (code, magnitude) => ({ code, magnitude, time: new Date(now).toISOString(), updated: new Date(now).toISOString() });
 
-test("A pass marks what is new, revised, gone, and no longer matching", () => {
+test("A pass marks events that are new, revised or withdrawn, or no longer match", () => {
   const catalogue = new Catalogue();
   catalogue.replace([quake("a", 4), quake("b", 4), quake("c", 4)]);
   const { added, news } = catalogue.apply([
@@ -154,7 +154,7 @@ test("A pass marks what is new, revised, gone, and no longer matching", () => {
   assert.deepEqual([...catalogue.quakes.keys()], ["a", "d"]);
 });
 
-test("What is put again unchanged stays the same, so that its row does", () => {
+test("An update that changes nothing marks nothing", () => {
   const catalogue = new Catalogue();
   catalogue.replace([quake("a", 4)]);
   const { news } = catalogue.apply([change("a", "update", { row: row("a", 4) })]);
@@ -162,7 +162,7 @@ test("What is put again unchanged stays the same, so that its row does", () => {
   assert.equal(catalogue.marks.size, 0);
 });
 
-test("Ageing says whether anything was too old", () => {
+test("`age` removes old events, and returns whether there were any", () => {
   const catalogue = new Catalogue();
   catalogue.replace([quake("a", 4)]);
   assert.equal(catalogue.age(now), false);

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Connecting")
 struct ConnectTests {
-    @Test("The environment provides what the options leave out")
+    @Test("The environment provides the options that are not set")
     func environment() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
             let options = try database.options()
@@ -83,7 +83,7 @@ struct ConnectTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("If every host fails, the error gives the reason for each, and a refusal decides its kind")
+    @Test("If every host fails, the error gives each reason, and a refusal determines the error's kind")
     func noHost() async throws {
         let silent = try SilentListener()
         let options = try ConnectionOptions(

@@ -113,7 +113,7 @@ struct ConnectionOptionsTests {
     }
 
     @Test(
-        "A failed host is left out; a silent one loses one address, and its other addresses are still tried")
+        "A failed host is not tried again; a silent host is tried again only at its other addresses")
     func leaving() throws {
         func rest(_ conninfo: String, _ place: ServerHost, isSilent: Bool = false) throws -> [String] {
             try [ServerHost](ConnectionOptions(conninfo).effective).leaving(place, isSilent: isSilent)

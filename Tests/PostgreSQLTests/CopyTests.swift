@@ -305,7 +305,7 @@ private func numbers(_ range: ClosedRange<Int32>) -> BinaryRows {
     return rows
 }
 
-/// Bytes of these rows in a range.
+/// The bytes in a range of the encoded rows.
 private func numbers(_ range: ClosedRange<Int32>, bytes: Range<Int>) -> BinaryRows {
     var part = BinaryRows()
     numbers(range).withBytes { part.append(rows: $0.extracting(bytes)) }

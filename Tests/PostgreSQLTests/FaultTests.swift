@@ -101,7 +101,7 @@ struct FaultTests {
             try await server.cluster.frozen {
                 let error = try await postgresError { try await connection.query("select 1", to: "ask") }
                 #expect(error.isOutage)
-                let reason = "the server is silent, and takes no new connection within 5.0 seconds"
+                let reason = "the server is silent and does not accept a new connection within 5.0 seconds"
                 #expect("\(error)" == "cannot ask: \(reason)")
                 #expect(log.lines == ["warning: closing a database connection: \(reason)"])
             }

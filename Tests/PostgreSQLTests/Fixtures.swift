@@ -18,7 +18,7 @@ func isWaitingForLock(_ pid: pid_t, in database: TestDatabase) async throws -> B
     return try rows.first?.decode("waits") ?? false
 }
 
-/// How much memory this process holds, in MiB.
+/// The resident memory of this process, in MiB.
 func residentMemory() -> Int {
     guard let file = fopen("/proc/self/statm", "r") else { return 0 }
     defer { fclose(file) }

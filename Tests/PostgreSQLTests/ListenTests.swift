@@ -5,7 +5,8 @@ import Testing
 
 @Suite("Waiting for notifications")
 struct ListenTests {
-    /// Ten wake-ups a second would give 20. The test runs in a separate process, without the threads of other tests.
+    /// A connection that woke up ten times a second would wake up 20 times. The test runs in a separate process, without the
+    /// threads of other tests.
     @Test("A connection sleeps until a notification arrives", .countsWakeups)
     func sleeping() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in

@@ -48,7 +48,7 @@ struct PreparedTests {
     }
 
     @Test(
-        "Of many texts, the most recently used ones stay prepared; values of other types need another query"
+        "Only the most recently used texts stay prepared; values of other types need another prepared query"
     )
     func many() async throws {
         try await TestServer.shared.withEmptyDatabase { database in

@@ -175,8 +175,8 @@ struct MirrorTests {
     private static let malformedAnswers: [(lines: [String], reason: String)] = [
         (["5", position], "line 1 is not an object"),
         (["[]", position], "line 1 is not an object"),
-        (["{}", position], "line 1 is of no known kind"),
-        ([position, position], "line 1 is a position before the end"),
+        (["{}", position], "line 1 is of an unknown kind"),
+        ([position, position], "line 1 is a position, but not the last line"),
         ([#"{"store":7}"#], "its last line is not a position"),
         ([position.replacing("7,", with: "-7,")], "its last line is not a position"),
         ([position.replacing("2026-11-21", with: "today")], "its last line is not a position"),

@@ -58,7 +58,7 @@ struct ShutdownTests {
             }
             let (health, answer) = try await asking.value
             #expect(health.status == 503)
-            #expect(health.text.contains("\"status\":\"the server is ending\""))
+            #expect(health.text.contains("\"status\":\"the server is shutting down\""))
             #expect(health.headers["retry-after"] == "5")
             #expect(answer.status == 200 && answer.text.contains("\"usc1\""))
             #expect(answer.headers["connection"] == "close")

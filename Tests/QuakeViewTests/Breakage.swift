@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import QuakeView
 
-/// How a pass ends before its last row.
+/// The ways in which a pass can end before its last row.
 enum Breakage: String { case backendDies, serverFails, cancelled }
 
 extension TestDatabase {

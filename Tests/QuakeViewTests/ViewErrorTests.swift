@@ -25,7 +25,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A file has only one follower, even by different paths")
+    @Test("A file has only one follower, even if it is opened by different paths")
     func otherNames() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -169,7 +169,7 @@ struct ViewErrorTests {
 
     enum Obstacle: CaseIterable {
         case otherProgram
-        /// Not checkpointed: part of the contents is in the log.
+        /// The database was not checkpointed, so part of its contents is in the log.
         case otherProgramWithLog
         case otherApplication
         case text

@@ -63,7 +63,7 @@ struct FileState: Equatable {
 }
 
 extension Configuration {
-    /// For another program that reads the file and keeps transactions open.
+    /// The configuration of another program that reads the file and keeps transactions open.
     static var reader: Configuration {
         var configuration = Configuration()
         configuration.readonly = true

@@ -1,12 +1,14 @@
-"""A mail server on aiosmtpd. Its arguments say how it behaves:
+"""A mail server, made with aiosmtpd. The arguments determine its behaviour:
 
     starttls        offers STARTTLS with CERTIFICATE, and requires it
     tls             speaks TLS from the start
     login           requires the user `quakes` and the password `right`
-    refuse-address  answers the recipient with 550; defer-address with 450
-    refuse-mail     answers the mail with 554; defer-mail with 451
-    hang            never answers the end of a mail
-    die             resets the connection at the end of a mail
+    refuse-address  answers each recipient with 550
+    defer-address   answers each recipient with 450
+    refuse-mail     answers each mail with 554
+    defer-mail      answers each mail with 451
+    hang            never answers after the end of a mail
+    die             resets the connection after the end of a mail
 
 It prints its port, and then each mail as a line of JSON.
 """
@@ -68,7 +70,7 @@ class Handler:
 
 def authenticate(server, session, envelope, mechanism, data):
     is_right = data.login == b"quakes" and data.password == b"right"
-    # An authentication that is not handled gets a 535.
+    # If `handled` is false, aiosmtpd answers with 535.
     return AuthResult(success=is_right, handled=is_right, auth_data=data)
 
 

@@ -1,15 +1,15 @@
-"""A receiver of webhooks, and of ntfy's JSON. Each argument says how it answers one request:
+"""A receiver of webhooks and of ntfy's JSON. Each argument determines the answer to one request:
 
-    200, 500, …     this status, optionally followed by a blank and "Name: value" header fields
-    hang            never an answer
-    die             the beginning of an answer, and then a reset
-    reset           a reset before the request's body is read
-    endless         a good head and a body that never ends
-    ...             the same as the previous request, from this one on
+    200, 500, …     this status, optionally followed by a blank and a header field ("Name: value")
+    hang            no answer
+    die             the beginning of an answer, and then a reset of the connection
+    reset           a reset of the connection before the request's body is read
+    endless         a valid head and a body that never ends
+    ...             (the last argument) all further requests get the same answer as the previous request
 
-It prints its port, and then each request as a line of JSON, or writes these lines to the file LOG. With SECRET in the
-environment it checks signatures as Standard Webhooks 1.0.0 requires. With CERTIFICATE (a PEM file that also has the key) it
-speaks TLS.
+It prints its port, and then each request as a line of JSON. If LOG is in the environment, it writes these lines to that file
+instead. With SECRET, it checks signatures as Standard Webhooks 1.0.0 requires. With CERTIFICATE, a PEM file that also has the key,
+it speaks TLS.
 """
 
 import base64

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// Keeps what is logged, as `level: message`.
+/// Keeps the logged messages as lines of the form `level: message`.
 public final class RecordedLog: Sendable {
     private let entries = Mutex<[String]>([])
 

@@ -1,8 +1,9 @@
-# quakes serve behind Varnish, which keeps answers and asks once for all who ask the same: /etc/varnish/default.vcl
+# Configuration of Varnish in front of quakes serve: /etc/varnish/default.vcl. Varnish caches responses, and sends only one of
+# several equal requests to the service.
 #
 #     quakes serve --listen 127.0.0.1:8080 --trusted-proxy 127.0.0.1 --base-url http://quakes.example.org …
 #
-# Varnish names the client in X-Forwarded-For by itself. It sets no limits.
+# Varnish adds the client's address to X-Forwarded-For automatically. This configuration does not limit clients.
 vcl 4.1;
 
 backend default {
@@ -14,17 +15,18 @@ backend default {
 }
 
 sub vcl_recv {
-    # Metrics name sources and readers: Prometheus asks the service itself. Also below a base path.
+    # Metrics contain the names of sources and readers, so they are not public: Prometheus requests them from the service
+    # directly. The rule also matches below a base path.
     if (req.url ~ "^[^?]*/metrics(\?|$)") {
         return (synth(404));
     }
-    # A stream has no end, so no request may wait for another's. Long polls (wait) end.
+    # A stream has no end, so a request must not wait for another client's stream. Long polls (with the parameter wait) do end.
     if (req.url ~ "/changes(\?|$)" && req.url !~ "[?&]wait=") {
         return (pass);
     }
 }
 
 sub vcl_backend_response {
-    # No answer is older than its Cache-Control allows.
+    # No response is served for longer than its Cache-Control allows.
     set beresp.grace = 0s;
 }

@@ -6,15 +6,15 @@ import SampleFeed
 struct MadeUpAgency {
     var name: String
     var seconds: Double
-    /// The root mean square of the distance.
+    /// The root mean square of the distance from the true epicentre.
     var kilometres: Double
     var magnitudes: Double
     /// The magnitude at which the agency detects half of the earthquakes.
     var half: Double
-    /// The standard deviation of its depths, in km. A deeper solution has a later origin time, by a second for each 8 km.
+    /// The standard deviation of its depths, in km. A solution that is 8 km deeper has an origin time that is a second later.
     var depth = 0.0
 
-    /// The four agencies of the design's first test (facts, B7).
+    /// Four agencies, from one that reports every true event exactly to one that misses many small events.
     static let four = [
         MadeUpAgency(name: "a", seconds: 0, kilometres: 0, magnitudes: 0, half: -9),
         MadeUpAgency(name: "b", seconds: 1.2, kilometres: 8, magnitudes: 0.2, half: 2.45),

@@ -58,14 +58,14 @@ struct Quality {
             for index in deep.indices { deep[index].depth = [0, 5, 10, 15][index] }
             let withDepths = MadeUpCatalogue(ridgecrest, deep, seed: seed)
             line(
-                "depths scatter by 0/5/10/15 km, trading", Rivals.association(withDepths.rows, parameters),
+                "depths scatter by 0/5/10/15 km", Rivals.association(withDepths.rows, parameters),
                 withDepths)
             nullTest(seed, parameters)
             print()
         }
     }
 
-    /// Fits the scatter as if the rows of a tenth of the earthquakes had hard links, and so were known to belong together.
+    /// Fits the scatter to a tenth of the earthquakes, as if hard links showed which of their rows belong together.
     private func fitted(_ catalogue: MadeUpCatalogue, _ parameters: Parameters, seed: UInt64) -> ScatterTable
     {
         var random = SplitMix64(seed: seed + 1000)
@@ -95,14 +95,15 @@ struct Quality {
         }
         for (name, range) in [
             ("no other within 60 s", 0...0), ("one other", 1...1), ("two others", 2...2),
-            ("three and more", 3...99),
+            ("three or more", 3...99),
         ] {
             let score = Score(groups, catalogue) { range.contains(density[$0]) }
             print(pad("  \(name): \(score.events)", 44) + score.text)
         }
     }
 
-    /// Shifts one agency by an hour, so that all of its matches are wrong, and prints the part of its rows that is matched.
+    /// Shifts the times of one agency by an hour, so that all of its matches are wrong, and prints the share of its rows that are
+    /// matched.
     private func nullTest(_ seed: UInt64, _ parameters: Parameters) {
         for (name, events) in [("Ridgecrest", ridgecrest), ("quiet month", quiet)] {
             var texts: [String] = []

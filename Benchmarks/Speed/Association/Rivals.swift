@@ -11,7 +11,8 @@ enum Rivals {
     }
 
     /// Groups like ComCat: when a row arrives, it joins the nearest event within 16 s and 100 km that its agency has not
-    /// reported. The distance is measured to the event's preferred solution, which is that of the first agency by name here.
+    /// reported. The distance is measured to the event's preferred solution. Here, that is the solution of the agency whose name
+    /// comes first.
     static func comcat(_ rows: [Solution]) -> [String: Int] {
         struct Event {
             var head: Solution

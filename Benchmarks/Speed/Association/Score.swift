@@ -26,7 +26,7 @@ struct Score {
             for (event, members) in events where isCounted(event) {
                 right += members.count * (members.count - 1) / 2
             }
-            // Pairs of two rows of the same event that is not counted do not count.
+            // Pairs whose two rows report the same uncounted event are left out.
             if members.contains(where: { isCounted(catalogue.truth[$0]!) }) {
                 for (event, members) in events where !isCounted(event) {
                     found -= members.count * (members.count - 1) / 2

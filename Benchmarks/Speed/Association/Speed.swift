@@ -66,7 +66,8 @@ enum Speed {
                 rows, groups, seconds, seconds / Double(max(rows, 1)) * 1e6, peakMegabytes(), base, largest))
     }
 
-    /// Measures 10,000 events of each of four agencies within a minute: from all in one place to all over the world.
+    /// Measures the grouping of 10,000 events of each of four agencies within a minute, first all in one place and then ever
+    /// farther apart.
     static func crowd() {
         let count = CommandLine.arguments.count > 2 ? Int(CommandLine.arguments[2]) ?? 10_000 : 10_000
         for (name, width) in [
@@ -114,8 +115,8 @@ enum Speed {
         }
     }
 
-    /// Measures the Ridgecrest sequence as if the catalogue had all magnitudes from 1: the sizes of components, and the time to
-    /// group the largest.
+    /// Measures the Ridgecrest sequence with many invented small earthquakes, as if the catalogue had all magnitudes from 1 on:
+    /// the sizes of components, and the time to group the largest one.
     static func dense(_ folder: String) throws {
         let events = try earthquakes(ofFeed: "\(folder)/2019-07-19_2.5_month.geojson")
         for copies in [1, 3, 10] {
@@ -152,7 +153,7 @@ enum Speed {
             print(
                 String(
                     format:
-                        "%d times as dense: %d rows; a component of the middle row has %d, the largest %d (%.0f ms to group); %@; like ComCat %@",
+                        "%d times as dense: %d rows; the median component has %d, the largest %d (%.0f ms to group); scores %@; like ComCat %@",
                     copies, catalogue.rows.count, sizes[sizes.count / 2], sizes[sizes.count - 1],
                     seconds * 1000,
                     score.text, comcat.text))

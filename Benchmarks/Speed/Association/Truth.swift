@@ -1,7 +1,7 @@
 import Foundation
 import SampleFeed
 
-/// A real earthquake, which the invented agencies report.
+/// A real earthquake that the invented agencies report.
 struct TrueEvent {
     var time: Int64
     var latitude: Double
@@ -39,8 +39,8 @@ func earthquakes(ofFeed path: String) throws -> [TrueEvent] {
 }
 
 extension [TrueEvent] {
-    /// The events without those within 2 s and 20 km of an earlier one: ComCat has some earthquakes twice, such as ci38459127 and
-    /// ci38459135, which are 0.11 s and 1.6 km apart.
+    /// Leaves out events within 2 s and 20 km of an earlier event, because ComCat has some earthquakes twice, such as ci38459127
+    /// and ci38459135, which are 0.11 s and 1.6 km apart.
     fileprivate var withoutDoubles: [TrueEvent] {
         var kept: [TrueEvent] = []
         for event in self {

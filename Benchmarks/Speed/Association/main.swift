@@ -15,6 +15,6 @@ case "speed": Speed.report()
 case "crowd": Speed.crowd()
 case "dense": try Speed.dense(feeds)
 case let other:
-    print("no such benchmark: \(other)")
+    print("unknown benchmark: \(other)")
     exit(64)
 }

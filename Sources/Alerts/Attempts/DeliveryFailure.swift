@@ -7,7 +7,8 @@ public struct DeliveryFailure: Error, Sendable, Equatable, CustomStringConvertib
     public var retryAfter: Duration?
     /// Whether further attempts of this message are useless.
     public var isFinal = false
-    /// Whether the receiver accepts no further messages (HTTP status 410). Do not send it any until a person has checked it.
+    /// Whether the receiver accepts no further messages (HTTP status 410). Send this receiver nothing more until a person has
+    /// checked it.
     public var isGone = false
 
     public init(_ reason: String, retryAfter: Duration? = nil, isFinal: Bool = false, isGone: Bool = false) {

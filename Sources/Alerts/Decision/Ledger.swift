@@ -1,24 +1,25 @@
 import Feed
 
-/// The messages that each receiver got and those that wait: the state that the rules need between two commits.
+/// The messages that each receiver got, and the messages that wait. This is the state that the rules need between two commits.
 ///
 /// Store it in the transaction that stores the messages and the position. Then a restart neither repeats nor skips a message. The
-/// ledger keeps entries for 30 days. Older entries can be deleted: a forgotten earthquake leads to a message only if a revision
-/// makes it match a rule, and its age is within the rule's `maxAge`.
+/// ledger keeps entries for 30 days. If an earthquake without an entry is revised, there is a message only if the revision makes
+/// it match a rule, and its age is within the rule's `maxAge`. So older entries can be deleted.
 public struct Ledger: Sendable, Equatable {
-    /// When changes were last decided; nil before the first start. There are no messages about earthquakes that exist at the
-    /// first start.
+    /// When `Rules.decide` was last called; nil before the first start. The first start sends no messages about the earthquakes
+    /// that exist then.
     public internal(set) var decidedAt: Instant?
-    /// By earthquake key, then by receiver.
+    /// The standings by the earthquake's key, then by the receiver's name.
     public private(set) var standings: [String: [String: Standing]]
     /// The message rate of each receiver, by its name.
     public internal(set) var paces: [String: Pace]
-    /// The earthquakes whose standings have changed since they were last stored. Empty the set after storing them.
+    /// The keys of the earthquakes whose standings have changed since they were last stored. Empty the set after storing the
+    /// standings.
     public var touched: Set<String> = []
-    /// The earthquakes with a message that waits.
+    /// The keys of the earthquakes with a waiting message.
     private(set) var waiting: Set<String>
 
-    /// - Parameters: the stored state; none for the first start.
+    /// - Parameters: the stored state. Pass no arguments at the first start.
     public init(
         decidedAt: Instant? = nil, standings: [String: [String: Standing]] = [:], paces: [String: Pace] = [:]
     ) {
@@ -29,7 +30,8 @@ public struct Ledger: Sendable, Equatable {
     /// How long the ledger keeps an entry.
     public static let memory = Duration.seconds(30 * 86_400)
 
-    /// When the next waiting message is due; nil if none waits. Call `Rules.decide` at that time, with the changes up to then.
+    /// When the next waiting message is due; nil if no message waits. Call `Rules.decide` at that time, with the changes up to
+    /// then.
     public var nextDue: Instant? {
         waiting.lazy.flatMap { standings[$0, default: [:]].values }.compactMap(\.waiting?.due).min()
     }
@@ -55,7 +57,7 @@ public struct Ledger: Sendable, Equatable {
         note(new)
     }
 
-    /// Forgets standings older than `memory`.
+    /// Deletes the standings that are older than `memory` and have no waiting message.
     mutating func forget(at now: Instant) {
         let limit = now - Self.memory
         for (earthquake, receivers) in standings {
@@ -77,11 +79,11 @@ public struct Ledger: Sendable, Equatable {
     }
 }
 
-/// One receiver's messages about one earthquake: the last one that was sent, and the one that waits.
+/// One receiver's messages about one earthquake: the last message that was sent, and the message that waits.
 public struct Standing: Sendable, Equatable, Codable {
-    /// The last message; nil if there was none.
+    /// The last message that was sent; nil if there was none.
     public var told: Told?
-    /// The message that waits; nil if none does.
+    /// The waiting message; nil if there is none.
     public var waiting: Waiting?
 
     public init(told: Told? = nil, waiting: Waiting? = nil) {
@@ -93,20 +95,20 @@ public struct Standing: Sendable, Equatable, Codable {
         public var event: AlertEvent
         public var kind: Kind
         public var at: Instant
-        /// How many messages about the earthquake the receiver has got, including this one.
+        /// The number of messages that the receiver has got about the earthquake, including this one.
         public var count: Int
         /// The id of the first message, to which later messages refer.
         public var thread: String
 
-        /// Whether, according to the last message, the earthquake exists and matches the rule.
+        /// Whether the last message said that the earthquake exists and matches the rule.
         public var stands: Bool { kind != .noLonger && kind != .withdrawn }
     }
 
     public struct Waiting: Sendable, Equatable, Codable {
-        /// The earthquake's current version, or the version of the last message if the earthquake was deleted.
+        /// The earthquake's current version. If the earthquake was deleted, the version in the last message.
         public var event: AlertEvent
         public var kind: Kind
-        /// The version before the magnitude rose, or the version of the last message.
+        /// The version before the magnitude rose, or the version in the last message.
         public var earlier: AlertEvent?
         /// The names of the rules that ask for the message.
         public var rules: [String]
@@ -117,7 +119,7 @@ public struct Standing: Sendable, Equatable, Codable {
 
     public enum Cause: String, Sendable, Codable {
         case quiet, swarm
-        /// The change was committed while alerts were not running.
+        /// The change was committed while `quakes notify` was not running.
         case outage
     }
 }

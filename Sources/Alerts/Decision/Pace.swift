@@ -1,10 +1,10 @@
 import Feed
 
-/// Limits the message rate of one receiver. A swarm begins after 5 messages within 10 minutes: from then on, the receiver gets a
-/// digest every 5 minutes, until 5 minutes have passed without news. An earthquake is reported at once if it is larger by at
-/// least one unit of magnitude than all those reported in the swarm.
+/// Limits the message rate of one receiver. A swarm begins after 5 messages within 10 minutes. From then on, the receiver gets a
+/// digest every 5 minutes, until 5 minutes have passed without news. During the swarm, an earthquake is reported at once if its
+/// magnitude is at least 1 above all magnitudes that were reported in the swarm.
 public struct Pace: Sendable, Equatable, Codable {
-    /// When the last messages were sent, each with its largest magnitude.
+    /// The last messages: when each was sent, and the largest magnitude in it.
     private(set) var recent: [Sent] = []
     /// When the next digest is due; nil while there is no swarm.
     public private(set) var digestDue: Instant?
@@ -25,8 +25,8 @@ public struct Pace: Sendable, Equatable, Codable {
     public static let window = Duration.seconds(600)
     public static let interval = Duration.seconds(300)
 
-    /// When a message may be sent; nil for at once. A time in the past means that a digest is due, which will include this
-    /// message.
+    /// When a message may be sent; nil if it may be sent at once. If the time is in the past, a digest is due, and it will
+    /// include this message.
     mutating func hold(magnitude: Double?, at now: Instant) -> Instant? {
         settle(at: now)
         if digestDue == nil, recent.count >= Self.limit {
@@ -45,13 +45,13 @@ public struct Pace: Sendable, Equatable, Codable {
         recent = recent.suffix(Self.limit)
         if let magnitude, digestDue != nil { largest = max(largest ?? magnitude, magnitude) }
         if let due = digestDue, now >= due {
-            // A single message instead of a digest means that nothing else happened for 5 minutes, so the swarm is over.
+            // If the message has only one earthquake, nothing else happened for 5 minutes, so the swarm is over.
             (digestDue, largest) = isDigest ? (now + Self.interval, largest) : (nil, nil)
         }
     }
 
-    /// Forgets messages and swarms that are over. Also forgets times in the future, which remain if the clock was ahead and was
-    /// set back.
+    /// Removes messages that are older than the window, and a swarm that is over. Also removes times in the future, which are
+    /// left if the clock was ahead and was then set back.
     private mutating func settle(at now: Instant) {
         recent.removeAll { $0.at > now || now - $0.at >= Self.window }
         if let due = digestDue, now >= due + Self.interval || due - now > Self.interval {

@@ -1,14 +1,15 @@
 import Feed
 
 extension Rule {
-    /// Whether the rule asks for an earthquake of this size, place and agency, at any age.
+    /// Whether the earthquake's magnitude, place and agencies match the rule. Its age does not matter. A test or an exercise
+    /// never matches.
     func covers(_ event: AlertEvent) -> Bool {
         isReached(by: event) && accepts(event.agencies) && !event.isExercise
     }
 
     /// Whether the earthquake is large enough for the rule at its location.
     func isReached(by event: AlertEvent) -> Bool {
-        // Most earthquakes of a large commit are too small for any step. This comparison skips them cheaply.
+        // Most earthquakes of a large commit are too small for every step. This comparison skips them cheaply.
         guard let magnitude = event.magnitude, magnitude.isFinite,
             intensity != nil || ladder.contains(where: { magnitude >= $0.magnitude })
         else { return false }
@@ -20,8 +21,8 @@ extension Rule {
         agencies.isEmpty || names.contains { agencies.contains($0.lowercased()) }
     }
 
-    /// Whether a first message about the earthquake may be sent: at `moment`, it is not too old and not in the future, and an
-    /// event that no person has reviewed has enough stations.
+    /// Whether the rule allows a first message about the earthquake. At `moment`, the earthquake must be neither too old nor in
+    /// the future. It must also have enough stations, unless a person has reviewed it.
     func admits(_ event: AlertEvent, at moment: Instant) -> Bool {
         let age = moment - event.time
         guard age + Self.futureTolerance >= .zero, age <= maxAge else { return false }
@@ -29,7 +30,8 @@ extension Rule {
         return event.stations ?? 0 >= stations
     }
 
-    /// How far an origin time may be in the future, because clocks differ. An origin further ahead is an error.
+    /// How far an origin time may be in the future, because clocks differ. An origin time that is further ahead is taken for an
+    /// error.
     static let futureTolerance = Duration.seconds(300)
 
     /// Why the rule matches the earthquake, such as `M 4 or more within 100 km of home`; nil if it does not match.

@@ -1,14 +1,14 @@
 import Feed
 
 extension Rules {
-    /// Decides which messages to send now: about these changes, and about earlier ones that have waited long enough.
+    /// Decides which messages to send now, about these changes and about earlier changes whose messages have waited long enough.
     ///
-    /// It is a pure function of its arguments. Store the ledger, the messages and the position of the last change in one
-    /// transaction. The first call sends nothing: the earthquakes that exist then are not news.
+    /// The result depends only on the arguments. Store the ledger, the messages and the position of the last change in one
+    /// transaction. The first call returns no messages, because the earthquakes that exist then are not news.
     ///
     /// - Parameters:
-    ///   - changes: in the order of their commits. Several changes of one earthquake count as one.
-    ///   - now: the time of the database's clock, which also stamps the commits.
+    ///   - changes: the changes in the order of their commits. Several changes of one earthquake are merged into one.
+    ///   - now: the time by the database's clock. The commit times are from the same clock.
     /// - Returns: at most one message for each earthquake and receiver. The messages to one receiver are in the order in which
     ///   they should arrive.
     public func decide(_ changes: [EventChange], _ ledger: inout Ledger, now: Instant) -> [Message] {
@@ -17,11 +17,11 @@ extension Rules {
             return []
         }
         var decision = Decision(rules: self, ledger: ledger, decidedAt: decidedAt, now: now)
-        // This drops the second reference to the dictionaries. Otherwise each change would copy them.
+        // This drops the second reference to the ledger's dictionaries. With two references, each change would copy them.
         ledger = Ledger()
         for change in merged(changes) { decision.take(change) }
         decision.tellDue()
-        // Going over the whole ledger is slow, and forgetting up to an hour late does no harm.
+        // Searching the whole ledger for old entries is slow, so it is done once an hour. Old entries do no harm.
         if (now - decidedAt) >= .seconds(3600) || CivilTime(now).hour != CivilTime(decidedAt).hour {
             decision.ledger.forget(at: now)
         }
@@ -30,14 +30,14 @@ extension Rules {
         return decision.messages
     }
 
-    /// Merges the changes of each earthquake into one. The largest earthquake comes first.
+    /// Merges the changes of each earthquake into one, and sorts them by magnitude, the largest first.
     private func merged(_ changes: [EventChange]) -> [EventChange] {
         var merged: [String: EventChange] = [:]
         for change in changes {
             guard let key = (change.after ?? change.before)?.key else { continue }
             var whole = change
             if let after = change.after {
-                // Other programs can write NaN and infinity to the table. Without coordinates, there is nothing to decide.
+                // Other programs can write NaN and infinity to the table. A row without finite coordinates is ignored.
                 guard after.latitude.isFinite, after.longitude.isFinite else { continue }
                 whole.after?.magnitude = after.magnitude.flatMap { $0.isFinite ? $0 : nil }
                 whole.after?.depth = after.depth.flatMap { $0.isFinite ? $0 : nil }
@@ -80,7 +80,7 @@ private struct Decision {
     mutating func take(_ change: EventChange) {
         guard let event = change.after ?? change.before else { return }
         if change.after == nil, let other = change.supersededBy, other != event.key {
-            // The earthquake continues under another code. The row with that code is a change as well.
+            // The earthquake continues under another code. The row with the other code is a separate change.
             ledger.move(event.key, to: other)
             return
         }
@@ -90,7 +90,7 @@ private struct Decision {
         }
         let known = ledger.standings[event.key] ?? [:]
         var receivers = Set(known.keys)
-        // Skips matching for earthquakes that are too old for all rules: a backfill brings thousands of them.
+        // Earthquakes that are too old for all rules are not matched, because a backfill imports thousands of them.
         if let after = change.after, (change.committedAt ?? now) - after.time < now - oldest {
             for rule in rules.rules where rule.covers(after) { receivers.formUnion(rule.receivers) }
         }
@@ -126,11 +126,11 @@ private struct Decision {
         ledger[key, receiver] = standing == Standing() ? nil : standing
     }
 
-    // MARK: When
+    // MARK: Timing
 
     /// A change that was committed longer ago than this counts as missed. A digest reports all missed changes.
     private static let outage = Duration.seconds(3600)
-    /// How long a digest of missed changes waits for further missed changes.
+    /// How long a digest of missed changes is delayed, to include further missed changes.
     private static let gathering = Duration.seconds(60)
 
     private enum Timing {
@@ -147,7 +147,7 @@ private struct Decision {
         return held.map { .later($0, .swarm) } ?? .now
     }
 
-    /// When missed changes are reported: in the digest that is already waiting, or else in a new digest.
+    /// When the receiver's digest of missed changes is due. If no such digest waits, a new one begins.
     private mutating func outageDue(_ receiver: String) -> Instant {
         if let due = outageDues[receiver] { return due }
         let others = ledger.waiting.lazy.compactMap { [ledger] in ledger[$0, receiver]?.waiting }
@@ -156,7 +156,8 @@ private struct Decision {
         return due
     }
 
-    /// When quiet hours allow this message; nil if it may be sent now, because one of its rules has no quiet hours at this time.
+    /// How quiet hours affect the message: it is sent later, or never. The result is nil if it may be sent now, because one of
+    /// its rules has no quiet hours at this time.
     private func quiet(_ verdict: Verdict) -> Timing? {
         var due: Instant?
         for rule in verdict.rules {
@@ -166,9 +167,9 @@ private struct Decision {
         return due.map { .later($0, .quiet) } ?? .never
     }
 
-    // MARK: Telling
+    // MARK: Sending
 
-    /// Adds one message for each receiver, about all earthquakes that have waited long enough.
+    /// Adds one message for each receiver, about all of its earthquakes whose messages are due.
     mutating func tellDue() {
         var due: [String: [Verdict]] = [:]
         for key in ledger.waiting.sorted() {
@@ -224,7 +225,7 @@ extension Verdict {
     /// The magnitude that counts for the receiver's pace.
     fileprivate var magnitude: Double? { event.magnitude }
 
-    /// Judges a waiting report by the current rules; nil if none of them wants it any more.
+    /// Checks a waiting report against the current rules; nil if none of them asks for it any more.
     fileprivate init?(_ waiting: Standing.Waiting, rules: [Rule]) {
         let decisive =
             waiting.kind.isNews || waiting.kind == .corrected

@@ -6,7 +6,7 @@ public struct RulePreview: Sendable, Equatable {
     /// A digest counts as one message.
     public internal(set) var messages = 0
     public internal(set) var kinds: [Kind: Int] = [:]
-    /// The titles of the last few messages, each with its time, the oldest first.
+    /// The times and titles of the last few messages, the oldest first.
     public internal(set) var latest: [(at: Instant, title: String)] = []
 
     static let shown = 3
@@ -18,10 +18,10 @@ public struct RulePreview: Sendable, Equatable {
 }
 
 extension Rules {
-    /// The messages that each rule would have sent if it had been the only one, with one receiver.
+    /// The messages that each rule would have sent if it had been the only rule, with one receiver.
     ///
     /// - Parameters:
-    ///   - changes: in the order of their commits, and with the commit times.
+    ///   - changes: the changes in the order of their commits, with the commit times.
     ///   - start: the start of the period, before the first change.
     public func preview(of changes: [EventChange], from start: Instant, to end: Instant) -> [RulePreview] {
         rules.map { rule in
@@ -49,7 +49,8 @@ extension Rules {
         func wait(until now: Instant) {
             while let due = ledger.nextDue, due <= now {
                 take(decide([], &ledger, now: due))
-                // Every due message was sent or now waits longer, so `nextDue` has moved. This guard prevents an endless loop.
+                // Each due message was sent or has got a later time, so `nextDue` must be later now. If it is not, this guard
+                // prevents an endless loop.
                 guard ledger.nextDue.map({ $0 > due }) ?? true else { return }
             }
         }
@@ -58,7 +59,7 @@ extension Rules {
             let now = first.committedAt ?? end
             let commit = rest.prefix { $0.committedAt == first.committedAt }
             rest = rest.dropFirst(commit.count)
-            // Most changes are about earthquakes that never matched the rule.
+            // Most changes concern earthquakes that never matched the rule, so they are skipped.
             let relevant = commit.filter { change in
                 [change.before, change.after].contains { event in
                     event.map { ledger.standings[$0.key] != nil || rule.covers($0) } ?? false

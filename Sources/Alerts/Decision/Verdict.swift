@@ -1,10 +1,10 @@
 import Feed
 
-/// The message for one receiver about one earthquake, before quiet hours and swarms are considered.
+/// The message for one receiver about one earthquake. Quiet hours and swarms are considered later.
 struct Verdict: Equatable {
     let kind: Kind
     let event: AlertEvent
-    /// The version before the magnitude rose, or the version of the last message.
+    /// The version before the magnitude rose, or the version in the last message.
     var earlier: AlertEvent?
     /// The rules that ask for the message.
     let rules: [Rule]
@@ -12,8 +12,8 @@ struct Verdict: Equatable {
     /// - Parameters:
     ///   - rules: the rules that name the receiver.
     ///   - change: all changes of the earthquake in this pass, merged into one.
-    ///   - decidedAt: when changes were last decided.
-    /// - Returns: nil if there is nothing to report. A waiting message is then dropped.
+    ///   - decidedAt: when `Rules.decide` was last called.
+    /// - Returns: nil if there is nothing to report. The caller then drops a waiting message.
     init?(
         _ change: EventChange, _ standing: Standing?, rules: [Rule], decidedAt: Instant, now: Instant
     ) {
@@ -32,12 +32,12 @@ struct Verdict: Equatable {
             guard after.differsNotably(from: told.event) else { return nil }
             self.init(.corrected, after, earlier: told.event, covering)
         case (true, true):
-            // An unknown magnitude does not mean that the earthquake is smaller. A rule that does not cover the version in the
-            // last message has been edited since, and does not count.
+            // If the magnitude is unknown now, the earthquake may still be as large as before, so there is no message. Rules that
+            // do not cover the version in the last message are ignored, because they have been edited since.
             guard after.magnitude != nil || after.isExercise else { return nil }
             self.init(.noLonger, after, earlier: told.event, rules.filter { $0.covers(told.event) })
         case (false, false):
-            // Prevents a message each time that the magnitude crosses the threshold by a little.
+            // This prevents a message each time the magnitude crosses the threshold by a little.
             guard told.kind == .withdrawn || after.differsNotably(from: told.event) else { return nil }
             self.init(.risen, after, earlier: told.event, covering)
         case (false, true): return nil
@@ -55,21 +55,22 @@ struct Verdict: Equatable {
             self.init(waiting.kind, after, earlier: waiting.earlier, covering)
             return
         }
-        // If the commit's time is unknown, the age counts up to the last decision, or is 0 if the event happened later.
+        // If the commit's time is unknown, the earthquake's age is measured at the time of the last decision. It is 0 if the
+        // earthquake happened later.
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
         let admitting = covering.filter { rule in
             guard rule.admits(after, at: moment) else { return false }
             guard let before = change.before else { return true }
             // If the previous version already matched the rule, the event is not news: it existed before the first start or
-            // before the rule did, or quiet hours dropped its message. The match is checked as of the last decision, which sent
-            // no message about an origin time in the future.
+            // before the rule, or quiet hours dropped its message. The match is checked for the time of the last decision. If the
+            // origin time was in the future then, no message was sent, so the event is still news.
             return !(rule.covers(before) && rule.admits(before, at: min(moment, decidedAt)))
         }
         let rose = change.before.map { before in !admitting.contains { $0.isReached(by: before) } } ?? false
         self.init(rose ? .risen : .new, after, earlier: rose ? change.before : nil, admitting)
     }
 
-    /// nil if no rule asks for this kind of message.
+    /// The result is nil if no rule asks for this kind of message.
     private init?(_ kind: Kind, _ event: AlertEvent, earlier: AlertEvent?, _ rules: [Rule]) {
         let wanting = rules.filter { $0.kinds.contains(kind) }
         guard !wanting.isEmpty else { return nil }

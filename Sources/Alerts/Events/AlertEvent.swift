@@ -1,15 +1,15 @@
 import Feed
 
-/// An earthquake as alerts see it: the columns of the table `quake` that rules and messages use.
+/// An earthquake with the columns of the table `quake` that rules and messages use.
 ///
-/// If rows of several agencies are associated, they make one event: `key` is the group's key, the values come from the preferred
-/// solution and magnitude, and `agencies` names the agencies of all members.
+/// If rows of several agencies describe one earthquake, they make one event: `key` is the group's key, the values come from the
+/// preferred solution and magnitude, and `agencies` names the agencies of all members.
 public struct AlertEvent: Sendable, Equatable, Codable {
     /// The earthquake's identity in the ledger. Without associations, it equals `code`.
     public var key: String
     /// The code of the preferred row.
     public var code: String
-    /// All codes that the event has had. The ledger may still know it by one of them.
+    /// All codes that the event has had. The event's key in the ledger may be one of them.
     public var ids: [String] = []
     /// The networks or agencies that report the event (`net`).
     public var agencies: [String] = []
@@ -24,11 +24,11 @@ public struct AlertEvent: Sendable, Equatable, Codable {
     public var depth: Double?
     /// `automatic`, `reviewed` or another word of the agency.
     public var status: String?
-    /// What kind of event it is, such as `earthquake` or `quarry blast`; nil counts as an earthquake.
+    /// The type of the event, such as `earthquake` or `quarry blast`; nil counts as an earthquake.
     public var type: String?
-    /// The types of the products that exist for the event.
+    /// The types of the event's products.
     public var types: [String] = []
-    /// How many stations the location is based on.
+    /// The number of stations that the location is based on.
     public var stations: Int?
     public var url: String?
 
@@ -49,8 +49,8 @@ public struct AlertEvent: Sendable, Equatable, Codable {
         ["reviewed", "confirmed", "final", "manual"].contains(status?.lowercased())
     }
 
-    /// Whether the event is a test, an exercise or a scenario. The USGS marks scenarios by their products. Other marks are a word
-    /// such as `test` in the type or the status, or as the first word of the place. (Later in the place, `Test` can be part of a
+    /// Whether the event is a test, an exercise or a scenario. The USGS marks scenarios by their products. Another mark is a word
+    /// such as `test`: in the type, in the status, or at the beginning of the place. (Later in the place, `Test` can be part of a
     /// name.)
     public var isExercise: Bool {
         let marks: Set = ["scenario", "exercise", "training", "test", "drill"]
@@ -62,7 +62,7 @@ public struct AlertEvent: Sendable, Equatable, Codable {
     }
 }
 
-/// An event before and after a commit, a pass of commits, or a fresh snapshot.
+/// The state of an event before and after a commit, a pass of several commits, or a fresh snapshot.
 public struct EventChange: Sendable, Equatable {
     /// nil if the event did not exist before.
     public var before: AlertEvent?

@@ -3,7 +3,7 @@ import Foundation
 /// The expected macroseismic intensity (MMI) at a distance from an earthquake.
 ///
 /// The relation is by Allen, Wald & Worden (2012), J. Seismology 16, 409–433, for active shallow crust, with the hypocentral
-/// distance. It is valid for magnitudes from 5 to 7.9 and distances up to 300 km; beyond these it is an extrapolation. Its
+/// distance. It is valid for magnitudes from 5 to 7.9 and distances up to 300 km. Outside these limits, it is extrapolated. Its
 /// standard deviation is about 1, so messages give a whole number and a word, never a decimal.
 public struct ShakingIntensity: Sendable, Equatable {
     /// From 1 to 10, not rounded.
@@ -30,7 +30,7 @@ public struct ShakingIntensity: Sendable, Equatable {
     /// The intensity as a whole number, for messages.
     public var degree: Int { Int(value.rounded()) }
 
-    /// The USGS ShakeMap's word for the shaking, such as `light`; nil if people hardly feel it.
+    /// The USGS ShakeMap's word for the shaking, such as `light`; nil if people hardly feel the shaking.
     public var word: String? {
         switch degree {
         case ..<2: nil

@@ -2,10 +2,10 @@ import Feed
 
 /// A message to one receiver, as text and as values. Commands and webhooks receive it as JSON.
 ///
-/// All delivery attempts send the same text, which is written when the message is decided.
+/// The text is written when the message is decided, so all delivery attempts send the same text.
 public struct Message: Sendable, Equatable, Codable {
-    /// All attempts have the same id. It also stays the same if the message is decided again after a database restore. It
-    /// consists of letters, digits, `_`, `-`, `:` and `%`.
+    /// The same id for all attempts. If the message is decided again after a restore of the database, it gets the same id again.
+    /// The id consists of letters, digits, `_`, `-`, `:` and `%`.
     public let id: String
     /// The receiver's name.
     public let receiver: String
@@ -16,18 +16,18 @@ public struct Message: Sendable, Equatable, Codable {
     public let title: String
     /// Several lines, without the title.
     public let text: String
-    /// From 1 to 5, as ntfy counts: 3 is usual, 5 is for strong shaking.
+    /// The priority on ntfy's scale from 1 to 5: 3 is usual, 5 is for strong shaking.
     public let priority: Int
     /// The agency's page about the earthquake; nil for a digest.
     public let url: String?
     /// The id of the first message about the earthquake. In the first message it equals `id`.
     public let thread: String
-    /// The earthquakes: one, or several in a digest, the largest first.
+    /// The earthquake of the message. A digest has several, the largest first.
     public let earthquakes: [Report]
-    /// How many of a digest's earthquakes are not listed.
+    /// The number of the digest's earthquakes that are not in `earthquakes`.
     public let omitted: Int
 
-    /// How many earthquakes a digest lists at most, so that it stays below 64 kB.
+    /// The largest number of earthquakes in a digest. It keeps the digest below 64 kB.
     public static let listed = 50
 
     private enum CodingKeys: String, CodingKey {
@@ -75,7 +75,7 @@ public struct Report: Sendable, Equatable, Codable {
     /// The id stays the same in all attempts, so a receiver can recognise a report that it gets both alone and in a digest.
     public let id: String
     public let kind: Kind
-    /// How many reports about the earthquake the receiver has got, including this one.
+    /// The number of reports that the receiver has got about the earthquake, including this one.
     public let count: Int
     /// The earthquake's key, which stays the same when another agency's row is preferred.
     public let earthquake: String
@@ -92,17 +92,17 @@ public struct Report: Sendable, Equatable, Codable {
     public let depth: Double?
     public let status: String?
     public let isReviewed: Bool
-    /// Whether it is marked as a test, an exercise or a scenario. Receivers get messages about such an event only if they got one
-    /// before it was marked.
+    /// Whether the earthquake is marked as a test, an exercise or a scenario. Receivers get messages about such an event only if
+    /// they got one before it was marked.
     public let isExercise: Bool
     public let url: String?
-    /// The values of the receiver's previous message, or those of the row before the magnitude rose.
+    /// The values in the receiver's previous message, or the values of the row before its magnitude rose.
     public let earlier: Earlier?
     /// The rules' places that are nearest to the epicentre, at most five, the nearest first.
     public let near: [Near]
     /// The names of the rules that matched.
     public let rules: [String]
-    /// For each rule, why it matched.
+    /// The reason why each rule matched, in the order of `rules`.
     public let why: [String]
 
     public struct Earlier: Sendable, Equatable, Codable {
@@ -115,11 +115,11 @@ public struct Report: Sendable, Equatable, Codable {
         public let place: String
         /// Whole kilometres.
         public let distance: Int
-        /// Where the epicentre lies as seen from the place, such as `SW`.
+        /// The direction from the place to the epicentre, such as `SW`.
         public let direction: String
-        /// The estimated intensity there (MMI), a whole number.
+        /// The estimated intensity at the place (MMI), a whole number.
         public let intensity: Int?
-        /// The word for the shaking, such as `light`; nil if people will hardly feel it.
+        /// The word for the shaking, such as `light`; nil if people will hardly feel the shaking.
         public let shaking: String?
 
         private enum CodingKeys: String, CodingKey {
@@ -153,7 +153,7 @@ public struct Report: Sendable, Equatable, Codable {
         }
         near = Self.near(event, verdict.rules.flatMap(\.places))
         rules = verdict.rules.map(\.name)
-        // If the earthquake no longer matches, its earlier values decide: the receiver got the first message because of them.
+        // If the earthquake no longer matches, the reasons are those for its earlier values, which led to the first message.
         let decisive = verdict.kind == .noLonger ? verdict.earlier ?? event : event
         why = verdict.rules.compactMap { $0.reason(decisive) }
     }
@@ -182,7 +182,7 @@ public struct Report: Sendable, Equatable, Codable {
     }
 }
 
-/// Text as part of an id: each byte other than letters, digits, `_`, `-` and `:` becomes `%` and two hexadecimal digits.
+/// Escapes a text for an id: each byte other than letters, digits, `_`, `-` and `:` becomes `%` and two hexadecimal digits.
 func escaped(_ text: String) -> String {
     var escaped: [UInt8] = []
     escaped.append(escaped: text.utf8, by: "%", keeping: "_-:")

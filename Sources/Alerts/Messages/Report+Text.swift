@@ -1,7 +1,7 @@
 import Feed
 
-// The text of a message: what happened, where and when, how far it was from the rules' places, how strong the shaking may have
-// been there, why the receiver gets the message, and whether a person has reviewed the event.
+// The text of a message says what happened, where and when, how far away the rules' places are, how strong the shaking may have
+// been there, whether a person has reviewed the event, and why the receiver gets the message.
 
 extension Report {
     /// Such as `M 5.2 earthquake 45 km SW of home`.
@@ -17,7 +17,7 @@ extension Report {
         }
     }
 
-    /// - Parameter at: when the message is decided.
+    /// - Parameter at: the time at which the message is decided.
     func text(zone: Zone, at: Instant) -> String {
         var lines = [summary, moment(zone) + (depth.map { ", \(Int($0.rounded())) km deep" } ?? "") + "."]
         if kind.isNews, at - time > .seconds(6 * 3600) {
@@ -64,12 +64,12 @@ extension Report {
         let was = earlier?.magnitude.map { rounded($0, 1) } ?? "unknown"
         return switch kind {
         case .new: "\(what.capitalizedFirst) of \(now), \(named)."
-        case .risen: "\(what.capitalizedFirst) of \(now), first \(was), \(named)."
+        case .risen: "\(what.capitalizedFirst) of \(now), previously \(was), \(named)."
         case .corrected: "Now \(now), reported before as \(was): \(named)\(moved)."
         case .noLonger where isExercise:
             "The \(what) of \(now), \(named), is now marked as a test or an exercise."
         case .noLonger:
-            "Now \(now), reported before as \(was): \(named)\(moved). It no longer reaches your rule."
+            "Now \(now), reported before as \(was): \(named)\(moved). It no longer matches your rule."
         case .withdrawn: "The \(what) of \(now), \(named), is no longer in the catalogue."
         }
     }

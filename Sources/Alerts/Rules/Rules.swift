@@ -15,18 +15,19 @@ public struct Rules: Sendable, Equatable {
 /// A rule selects earthquakes, and names the receivers of the messages about them.
 public struct Rule: Sendable, Equatable {
     public var name: String
-    /// The places from which the ladder's distances are measured, and for which the intensity is estimated.
+    /// The ladder's distances are measured from these places, and the intensity is estimated for them.
     public var places: [Place] = []
+    /// An earthquake matches the rule if it matches one of these steps.
     public var ladder: [Step] = []
-    /// An earthquake also matches the rule, without a step of the ladder, if the estimated intensity (MMI) at one of the places
-    /// is at least this.
+    /// The smallest estimated intensity (MMI) at one of the places. An earthquake that reaches it matches the rule, even if it
+    /// matches no step of the ladder.
     public var intensity: Double?
     /// The agencies' names in lower case; empty for all agencies.
     public var agencies: Set<String> = []
     public var kinds: Set<Kind> = Set(Kind.allCases)
-    /// The largest age of an earthquake for the first message about it.
+    /// The maximum age of an earthquake for the first message about it.
     public var maxAge: Duration = .seconds(6 * 3600)
-    /// How many stations an event needs if no person has reviewed it; nil for any number.
+    /// The minimum number of stations for an event that no person has reviewed; nil for no minimum.
     public var stations: Int?
     public var quiet: QuietHours?
     /// The receivers' names.
@@ -36,7 +37,7 @@ public struct Rule: Sendable, Equatable {
         self.name = name
     }
 
-    /// One step of the ladder: a magnitude, and the distance up to which it counts.
+    /// One step of the ladder: a minimum magnitude, and the maximum distance from one of the places.
     public struct Step: Sendable, Equatable {
         public var magnitude: Double
         /// The distance in km; nil for any distance.
@@ -57,7 +58,7 @@ public struct Rule: Sendable, Equatable {
     }
 }
 
-/// The reason for a message.
+/// What a message reports about an earthquake.
 public enum Kind: String, Sendable, Codable, CaseIterable {
     /// The earthquake is new in the catalogue, or it now meets the rule's conditions on age and stations.
     case new
@@ -73,8 +74,8 @@ public enum Kind: String, Sendable, Codable, CaseIterable {
     /// The word for the kind in a rules file.
     public var word: String { self == .noLonger ? "no longer" : rawValue }
 
-    /// Whether the message is news: the receiver has got no message about the earthquake, or the last one took it back. Messages
-    /// of the other kinds correct an earlier message.
+    /// Whether the message is news. It is news if the receiver has got no message about the earthquake, or if the last message
+    /// said that the earthquake no longer matches or was withdrawn. Messages of the other kinds correct an earlier message.
     public var isNews: Bool { self == .new || self == .risen }
 }
 
@@ -135,7 +136,7 @@ public enum Setting: Sendable, Hashable {
 }
 
 extension Setting: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Where the secret is kept. A plain value is not shown, because the URL of a webhook often works like a password.
+    /// The place where the secret is kept. A plain value is not shown, because the URL of a webhook often works like a password.
     public var description: String {
         switch self {
         case .plain: "(given)"

@@ -1,9 +1,9 @@
 /// All problems of a rules file, in the order of the file.
 public struct RulesError: Error, Equatable, CustomStringConvertible {
     public struct Problem: Sendable, Equatable {
-        /// Counted from 1; nil for a problem of the whole file.
+        /// The line, counted from 1; nil for a problem of the whole file.
         public let line: Int?
-        /// Counted from 1, in characters.
+        /// The column in characters, counted from 1.
         public let column: Int?
         public let text: String
     }

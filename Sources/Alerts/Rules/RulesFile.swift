@@ -6,7 +6,7 @@ extension Rules {
     ///
     /// - Parameters:
     ///   - file: the file's name, for error messages.
-    ///   - town: finds a town by its name. If it cannot, it throws an error whose description gives the reason.
+    ///   - town: finds a town by its name. If there is no such town, it throws an error whose description gives the reason.
     ///   - zone: finds a time zone by its name.
     /// - Throws: `RulesError`, with all problems of the file.
     public init(
@@ -77,7 +77,7 @@ struct RulesReader {
         let hint = closestSpelling(of: name, among: Zone.names()).map { "; did you mean \(quoted($0))?" }
         yaml.note(
             node.mark,
-            "the system has no time zone \(quoted(name))\(hint ?? "; zones are named as in Europe/Berlin")")
+            "the system has no time zone \(quoted(name))\(hint ?? "; an example of a name is Europe/Berlin")")
         return nil
     }
 

@@ -24,7 +24,7 @@ extension RulesReader {
         ]
         for entry in entries
         where entry.key != type.key && !options[type.key, default: []].contains(entry.key) {
-            yaml.note(entry.mark, "\(quoted(entry.key)) does not belong to \(type.key)")
+            yaml.note(entry.mark, "\(quoted(entry.key)) is not an option of \(type.key)")
         }
         func value(_ key: String) -> Node? { entries.first { $0.key == key }?.value }
         let address: Receiver.Address?
@@ -44,14 +44,15 @@ extension RulesReader {
             if let given = duration(text), (.seconds(1)...Duration.seconds(600)).contains(given) {
                 limit = given
             } else {
-                yaml.note(timeout.mark, "timeout is a time from 1s to 10m")
+                yaml.note(timeout.mark, "timeout must be a time from 1s to 10m")
             }
         }
         guard let program = words.first else { return nil }
         guard program.hasPrefix("/") else {
             yaml.note(
                 node.mark,
-                "a command begins with the whole path of a program; write [/bin/sh, -c, \"…\"] for a shell")
+                "a command must begin with the full path of a program; for a shell, write [/bin/sh, -c, \"…\"]"
+            )
             return nil
         }
         return .command(words, limit: limit)
@@ -96,7 +97,7 @@ extension RulesReader {
 
     private mutating func readEmail(_ node: Node, hasMail: Bool) -> Receiver.Address? {
         guard let address = readMailAddress(node, "the address") else { return nil }
-        if !hasMail { yaml.note(node.mark, "e-mail needs the section mail, which names the server") }
+        if !hasMail { yaml.note(node.mark, "e-mail needs a mail server; add the section mail") }
         return mail.map { .email(address, via: $0) }
     }
 
@@ -116,7 +117,7 @@ extension RulesReader {
             default:
                 guard let text = yaml.text(entry.value, "encryption") else { continue }
                 if text != "required", text != "none" {
-                    yaml.note(entry.value.mark, "encryption is required or none, not \(quoted(text))")
+                    yaml.note(entry.value.mark, "encryption must be required or none, not \(quoted(text))")
                 }
                 isEncrypted = text != "none"
             }
@@ -126,10 +127,10 @@ extension RulesReader {
         }
         let given = Set(entries.map(\.key))
         if given.contains("user") != given.contains("password") {
-            yaml.note(node.mark, "a user and a password belong together")
+            yaml.note(node.mark, "mail needs both a user and a password, or neither")
         }
         if !isEncrypted, given.contains("password") {
-            yaml.note(node.mark, "without encryption, everyone on the way could read the password")
+            yaml.note(node.mark, "a password needs encryption; without it, others could read the password")
         }
         guard let server, let from else { return nil }
         return MailServer(url: server, from: from, user: user, password: password, isEncrypted: isEncrypted)
@@ -151,13 +152,13 @@ extension RulesReader {
 
     // MARK: Secrets
 
-    /// Reads where a secret is kept. The secret itself may not be in the file, which people show, mail and keep under version
-    /// control.
+    /// Reads the place where a secret is kept. The secret itself must not be in the rules file, because people show it to others,
+    /// mail it and keep it under version control.
     private mutating func readSecret(_ node: Node, _ what: String) -> Secret? {
         guard case .mapping = node else {
             yaml.note(
                 node.mark,
-                "\(what) does not stand in the file; name where it is: {file: /etc/quakes/NAME} or {environment: NAME}"
+                "\(what) must not be in this file; write where it is kept: {file: /etc/quakes/NAME} or {environment: NAME}"
             )
             return nil
         }
@@ -168,7 +169,7 @@ extension RulesReader {
         }
         guard let text = yaml.text(entry.value, entry.key) else { return nil }
         if entry.key == "environment" { return .environment(text) }
-        if !text.hasPrefix("/") { yaml.note(entry.value.mark, "the file of a secret needs its whole path") }
+        if !text.hasPrefix("/") { yaml.note(entry.value.mark, "the file of a secret must be a full path") }
         return .file(text)
     }
 
@@ -177,7 +178,7 @@ extension RulesReader {
         return yaml.text(node, what).map { .plain($0) }
     }
 
-    /// The notes never quote the value, because it may contain a secret.
+    /// The problems never quote the URL, because it may contain a secret.
     private mutating func checkURL(_ text: String, _ mark: Mark?, schemes: [String]) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let isURL =
@@ -186,9 +187,10 @@ extension RulesReader {
         if !isURL {
             yaml.note(
                 mark,
-                "a URL is needed that begins with \(schemes.map { "\($0)://" }.joined(separator: " or "))")
+                "the value must be a URL that begins with \(schemes.map { "\($0)://" }.joined(separator: " or "))"
+            )
         } else if parts[2].contains("@") {
-            yaml.note(mark, "a URL with a user and a password does not stand in the file")
+            yaml.note(mark, "a URL must not contain a user or a password")
         }
     }
 }

@@ -32,7 +32,7 @@ extension RulesReader {
 
     private mutating func check(_ rule: Rule, _ entry: YAMLReader.Entry, given: Set<String>) {
         let name = "rule \(quoted(rule.name))"
-        if !given.contains("to") { yaml.note(entry.mark, "\(name) goes to no receiver; name one in \"to\"") }
+        if !given.contains("to") { yaml.note(entry.mark, "\(name) has no receiver; name one in \"to\"") }
         if given.isDisjoint(with: ["magnitude", "intensity"]) {
             yaml.note(entry.mark, "\(name) needs a magnitude or an intensity")
         }
@@ -50,7 +50,7 @@ extension RulesReader {
         return nil
     }
 
-    /// Each entry is a name from `places`, or a place written as in `places`.
+    /// Reads the entries of `near`. Each entry is a name from `places`, or a place written as in `places`.
     private mutating func readNear(_ node: Node) -> [Rule.Place] {
         yaml.list(node, "near").compactMap { node in
             guard let text = yaml.text(node, "a place") else { return nil }
@@ -78,11 +78,11 @@ extension RulesReader {
             if !(-3...12).contains(step.magnitude) {
                 yaml.note(node.mark, "a magnitude is between -3 and 12")
             } else if let within = step.within, !(0.1...20_016).contains(within) {
-                yaml.note(node.mark, "a distance is between 0.1 and 20016 km; beyond that, write anywhere")
+                yaml.note(node.mark, "a distance must be from 0.1 to 20016 km; or write anywhere")
             } else if let other = steps.first(where: { Self.covers($0, step) || Self.covers(step, $0) }) {
                 let idle = Self.covers(other, step) ? step : other
                 yaml.note(
-                    node.mark, "the step M \(shortest(idle.magnitude)) never decides: another one includes it"
+                    node.mark, "the step M \(shortest(idle.magnitude)) has no effect: another one includes it"
                 )
             } else {
                 steps.append(step)
@@ -122,7 +122,7 @@ extension RulesReader {
             }
         }
         if !kinds.isEmpty, !kinds.contains(where: \.isNews) {
-            yaml.note(node.mark, "without new or risen, nothing is told that could be corrected or withdrawn")
+            yaml.note(node.mark, "tell must include new or risen: the other kinds need an earlier message")
         }
         return kinds
     }
@@ -130,7 +130,7 @@ extension RulesReader {
     private mutating func readAge(_ node: Node) -> Duration? {
         guard let text = yaml.text(node, "max_age") else { return nil }
         if let age = duration(text), (.seconds(60)...Ledger.memory).contains(age) { return age }
-        yaml.note(node.mark, "max_age is a time from 1m to 30d, such as 45m, 6h or 7d")
+        yaml.note(node.mark, "max_age must be a time from 1m to 30d, such as 45m, 6h or 7d")
         return nil
     }
 
@@ -158,7 +158,7 @@ extension RulesReader {
                 if let known = QuietHours.Action(rawValue: text) {
                     action = known
                 } else {
-                    yaml.note(entry.value.mark, "then is defer or drop, not \(quoted(text))")
+                    yaml.note(entry.value.mark, "then must be defer or drop, not \(quoted(text))")
                 }
             }
         }
@@ -172,7 +172,7 @@ extension RulesReader {
         return QuietHours(from: from, to: to, zone: zone, action: action)
     }
 
-    /// Minutes after midnight.
+    /// Reads a time of day, and returns it in minutes after midnight.
     private mutating func timeOfDay(_ node: Node, upTo limit: Int) -> Int? {
         guard let text = yaml.text(node, "a time of day") else { return nil }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)

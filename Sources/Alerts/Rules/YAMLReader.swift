@@ -2,16 +2,16 @@ import Feed
 import Yams
 
 /// Reads YAML without its implicit types: every scalar is the text as written, and the caller decides what the text means. So
-/// `no` is a word and not a boolean, `22:00` is a time of day and `1e3` is not a number. Anchors and aliases are refused.
+/// `no` is a word and not a boolean, and `22:00` is not a number. Anchors and aliases are refused.
 ///
 /// The reader collects problems and continues, so that people see all of them at once.
 struct YAMLReader {
     private(set) var problems: [RulesError.Problem] = []
 
-    /// In bytes. A file with hundreds of rules has a few dozen kilobytes.
+    /// The maximum size of a file in bytes. A file with hundreds of rules has a few dozen kilobytes.
     static let sizeLimit = 1 << 20
 
-    /// The document; nil if it is not YAML, which is noted as a problem.
+    /// The root node of the document. If the document is not valid, notes the problem and returns nil.
     mutating func root(_ bytes: [UInt8]) -> Node? {
         guard bytes.count <= Self.sizeLimit else {
             note(nil, "the file has more than \(Self.sizeLimit >> 20) MiB")
@@ -23,7 +23,7 @@ struct YAMLReader {
             return nil
         }
         do {
-            // The nodes hold their anchors weakly, and only the parser keeps them alive.
+            // The nodes hold their anchors weakly, so the anchors live only as long as the parser.
             let parser = try Parser(yaml: text, encoding: .utf8)
             return try withExtendedLifetime(parser) {
                 let node = try parser.singleRoot()
@@ -46,11 +46,11 @@ struct YAMLReader {
 
     // MARK: Values
 
-    /// The entries of a mapping, in the file's order. A key that is not in `known` is noted as a problem, with the closest known
+    /// The entries of a mapping, in the file's order. Notes each key that is not in `known` as a problem, with the closest known
     /// key.
     mutating func entries(_ node: Node, of what: String, known: [String]? = nil) -> [Entry] {
         guard case .mapping(let mapping) = node else {
-            note(node.mark, "\(what) must be keys with values")
+            note(node.mark, "\(what) must consist of keys with values")
             return []
         }
         var entries: [Entry] = []
@@ -76,7 +76,7 @@ struct YAMLReader {
         let value: Node
     }
 
-    /// The scalar's text, which must not be empty.
+    /// The scalar's text. An empty text is noted as a problem.
     mutating func text(_ node: Node, _ what: String) -> String? {
         guard case .scalar(let scalar) = node else {
             note(node.mark, "\(what) must be a single value")
@@ -98,7 +98,8 @@ struct YAMLReader {
 
     // MARK: Problems
 
-    /// `; did you mean "magnitude"?`, or else the known words if they are few, or else nothing.
+    /// A suggestion for an unknown word, such as `; did you mean "magnitude"?`. If no known word is similar, a list of the known
+    /// words, unless there are many.
     func hint(_ word: String, _ known: some Collection<String>) -> String {
         if let closest = closestSpelling(of: word, among: Array(known)) {
             return "; did you mean \(quoted(closest))?"
@@ -109,22 +110,22 @@ struct YAMLReader {
     private mutating func note(_ error: any Error, _ yaml: String) {
         guard let error = error as? YamlError else { return note(nil, "the file can't be read as YAML") }
         switch error {
-        // The errors' own descriptions quote the line, which may contain a secret.
+        // The errors' descriptions are not used, because they quote the line, which may contain a secret.
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
             let line = yaml.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(mark.line - 1)
                 .first
             let hasTab = line?.prefix { $0 == " " || $0 == "\t" }.contains("\t") ?? false
-            note(mark, hasTab ? "a tab indents the line; YAML takes only spaces" : "not YAML: \(problem)")
+            note(mark, hasTab ? "YAML lines are indented with spaces, not tabs" : "not YAML: \(problem)")
         case .duplicatedKeysInMapping(let duplicates, let context):
-            note(context.mark, "the key \(duplicates.map(quoted).joined(separator: ", ")) stands twice")
+            note(context.mark, "the key \(duplicates.map(quoted).joined(separator: ", ")) occurs twice")
         case .reader(let problem, _, _, _): note(nil, "not YAML: \(problem)")
         default: note(nil, "the file can't be read as YAML")
         }
     }
 
     private static func firstAnchored(in node: Node) -> Node? {
-        // An alias comes after its anchor, so the search stops before it follows an alias.
+        // An alias comes after its anchor, so the search finds the anchor first and never follows an alias.
         if node.anchor != nil { return node }
         switch node {
         case .sequence(let nodes): return nodes.lazy.compactMap(firstAnchored).first
@@ -140,7 +141,7 @@ struct YAMLReader {
     }
 }
 
-/// A value as quoted in a problem: at most 60 characters, without control characters.
+/// Quotes a value for a problem's text: at most 60 characters, without control characters.
 func quoted(_ text: String) -> String {
     let visible = text.unicodeScalars.filter { $0.properties.generalCategory != .control }
     return "\"\(String(String.UnicodeScalarView(visible)).prefix(60))\""

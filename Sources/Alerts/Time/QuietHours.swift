@@ -2,11 +2,11 @@ import Feed
 
 /// A part of each day in which a rule sends no messages, such as from 22:00 to 07:00.
 ///
-/// Quiet hours begin and end when a clock in the zone first shows the time. If clocks are put forward past that time, the moment
-/// of the change counts; if the time occurs twice, the first one counts. So two nights a year are an hour shorter or longer, and
-/// no night begins or ends twice.
+/// Quiet hours begin and end when a clock in the zone first shows the given time. If clocks are put forward past that time, the
+/// quiet hours begin or end at the moment of the change. If the time occurs twice, they begin or end at the first occurrence. So
+/// two nights a year are an hour shorter or longer, but no night begins or ends twice.
 public struct QuietHours: Sendable, Equatable {
-    /// What happens to news within the quiet hours.
+    /// What happens to a message that is news during quiet hours.
     public enum Action: String, Sendable, CaseIterable {
         /// The message is sent when the quiet hours end.
         case `defer`
@@ -25,7 +25,7 @@ public struct QuietHours: Sendable, Equatable {
         (self.from, self.to, self.zone, self.action) = (from, to, zone, action)
     }
 
-    /// When the current quiet hours end; nil if the moment is not within quiet hours.
+    /// When the quiet hours around `moment` end; nil if `moment` is not within quiet hours.
     public func end(at moment: Instant) -> Instant? {
         let now = zone.civilTime(at: moment)
         let today = CivilDate(unchecked: now.year, now.month, now.day).daysSince1970

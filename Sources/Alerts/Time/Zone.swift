@@ -4,7 +4,7 @@ import Foundation
 /// A time zone of the system's database, such as `Europe/Berlin`.
 ///
 /// The files under `/usr/share/zoneinfo` are read directly (TZif, RFC 9636). Foundation's zones come from the ICU data that is
-/// built into the program, so they miss all zone rules that were changed after the build.
+/// built into the program, so they do not have zone rules that changed after the build.
 public struct Zone: Sendable, Equatable {
     public let name: String
     /// The changes of the offset in ascending order: the moment in seconds since 1970, and the index in `types` of the local time
@@ -33,7 +33,7 @@ public struct Zone: Sendable, Equatable {
             && left.changes.elementsEqual(right.changes) { $0 == $1 }
     }
 
-    // MARK: What a clock shows
+    // MARK: Local time
 
     func localType(at moment: Instant) -> LocalType {
         let seconds = moment.milliseconds.divided(by: 1000).whole

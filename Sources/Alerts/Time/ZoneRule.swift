@@ -1,7 +1,7 @@
 import Feed
 
-/// The local time of a zone after its last listed change: a POSIX TZ string with the extensions of RFC 9636, section 3.3.1, such
-/// as `CET-1CEST,M3.5.0,M10.5.0/3`.
+/// The rule for the local time of a zone after its last listed change: a POSIX TZ string with the extensions of RFC 9636, section
+/// 3.3.1, such as `CET-1CEST,M3.5.0,M10.5.0/3`.
 struct ZoneRule: Sendable, Equatable {
     private let standard: Zone.LocalType
     private let daylight: (type: Zone.LocalType, start: YearDay, end: YearDay)?
@@ -94,7 +94,7 @@ private struct Reader {
         return true
     }
 
-    /// An abbreviation: letters, or any characters in angle brackets.
+    /// Reads an abbreviation: letters, or any characters in angle brackets.
     mutating func name() -> String? {
         let isQuoted = take("<")
         let name = rest.prefix {
@@ -113,7 +113,7 @@ private struct Reader {
         return digits.count > 4 ? nil : Int(Substring(digits))
     }
 
-    /// `1`, `-3:30` or `5:53:28`, in seconds.
+    /// Reads a time such as `1`, `-3:30` or `5:53:28`, and returns it in seconds.
     mutating func time() -> Int? {
         let isNegative = take("-")
         if !isNegative { _ = take("+") }

@@ -63,7 +63,7 @@ private struct Ties {
         let count = builder.rows.solutions.count
         inside = Array(repeating: nil, count: count)
         outside = Array(repeating: nil, count: count)
-        // Hard links and pairs are both sorted by strength.
+        // Hard links and pairs are both sorted by strength, so the first tie of a row is its strongest tie.
         for link in hard.links where sets.leader(of: link.a) == sets.leader(of: link.b) {
             tie(link.a, link.b, link.rule)
         }

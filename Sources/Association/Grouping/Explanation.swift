@@ -9,7 +9,7 @@ public struct Explanation: Sendable, Equatable {
         public var outcome: Outcome
     }
 
-    /// What happened with a link.
+    /// The outcome of a link: whether it joined two groups, and if not, why.
     public enum Outcome: Sendable, Equatable {
         case joined
         case alreadyTogether
@@ -32,8 +32,8 @@ public struct Explanation: Sendable, Equatable {
 extension Association {
     /// - Parameters:
     ///   - code: the row to explain.
-    ///   - component: all rows of its component, such as the `rows` of a `Neighbourhood` whose only change leaves the row as it
-    ///     is.
+    ///   - component: all rows of its component. A `Neighbourhood` finds them as its `rows`, if its only change has this row both
+    ///     as `before` and as `after`.
     /// - Returns: nil if the row is not in the component.
     public func explain(_ code: String, in component: [Solution]) -> Explanation? {
         let rows = ComponentRows(component, parameters)

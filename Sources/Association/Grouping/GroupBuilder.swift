@@ -9,8 +9,8 @@ struct GroupBuilder {
     private let overrides: OverrideTable
     private let comparison: Comparison
     private(set) var sets: DisjointSets
-    /// For each row, the leader of the rows that hard links join with it. The distance to such a cluster is the distance to its
-    /// nearest row.
+    /// For each row, the leader of its cluster: the row itself, and the rows that hard links have joined with it. The distance to
+    /// a cluster is the distance to its nearest row.
     private var clusters: [Int32] = []
     private var hasClusters = false
     /// Called for each link, in order.

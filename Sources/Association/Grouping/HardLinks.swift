@@ -32,7 +32,7 @@ struct HardLinks {
         }
     }
 
-    /// Whether `row`, which lists the code of `other` among its ids, is linked to it: both must be of the same catalogue, and at
+    /// Whether `row` is linked to `other`, whose code is among the ids of `row`. Both rows must be of the same catalogue, and at
     /// most five minutes apart. The same limit decides whether an event continues under another id (design, section 4).
     static func lists(_ row: Solution, _ other: Solution) -> Bool {
         row.agency == other.agency

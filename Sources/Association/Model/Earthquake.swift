@@ -6,7 +6,7 @@ public struct Earthquake: Sendable, Equatable {
     public var preferred: String
     /// The member whose magnitude to show, which may differ from `preferred`; nil if no member has a magnitude.
     public var magnitudeFrom: String?
-    /// How many agencies report it.
+    /// The number of agencies that report the earthquake.
     public var agencies: Int
     /// Ordered by code.
     public var members: [Member]
@@ -19,16 +19,17 @@ public struct Earthquake: Sendable, Equatable {
     }
 }
 
-/// A row of an earthquake, and why it belongs to it.
+/// A row of an earthquake, and the reason why the row belongs to the earthquake.
 public struct Member: Sendable, Equatable {
     public var code: String
-    /// The member that this one is linked to most closely: by the strongest rule, then by the lowest cost. nil if it is alone.
+    /// The member with the strongest link to this one, or with the lowest cost if several links have the same rule. nil if the
+    /// earthquake has no other member.
     public var partner: String?
     /// How the row differs from its partner.
     public var difference: Difference?
     public var rule: Rule?
-    /// Whether another earthquake is nearly as close: the cheapest pair with it costs less than 1.5 times the pair with the
-    /// partner.
+    /// Whether the row would fit another earthquake nearly as well: its cheapest pair with a row of another earthquake costs less
+    /// than `Parameters.doubtful` times the pair with its partner.
     public var isDoubtful = false
 
     public init(
@@ -42,7 +43,7 @@ public struct Member: Sendable, Equatable {
 
 /// Why two rows belong to the same earthquake, the strongest rule first.
 public enum Rule: String, Sendable, Comparable, CaseIterable {
-    /// A person's override says so.
+    /// A person's override says that the rows are the same earthquake.
     case same
     /// ComCat lists one row's id in the `ids` of the other.
     case ids
@@ -78,7 +79,7 @@ public struct Difference: Sendable, Equatable {
     }
 }
 
-/// Something that a person should look at.
+/// A problem that a person should check.
 public enum Finding: Sendable, Hashable {
     /// An override that joins two rows contradicts an override that keeps two rows apart, and was ignored.
     case contradiction(same: [String], different: [String])

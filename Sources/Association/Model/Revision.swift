@@ -1,4 +1,4 @@
-/// The changes to write after earthquakes were grouped again, each with its reason, as the history keeps it.
+/// The changes to write after rows were grouped again. Each change has a reason, which the history keeps.
 ///
 /// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. There are only a few
 /// different reasons, because all changes with the same reason are written in one statement.
@@ -6,8 +6,9 @@ public struct Revision: Sendable, Equatable {
     /// A group of several rows that does not exist any more.
     public struct Removal: Sendable, Equatable {
         public var code: String
-        /// The earthquake that continues it: the one with the row that gave it its code, or else the one with most of its
-        /// remaining members. nil if none of its members exists, or if the row with its code is an earthquake by itself.
+        /// The earthquake that continues the removed one. It is the earthquake that now has the row with the removed earthquake's
+        /// code. If that row was deleted, it is the earthquake with most of the remaining members. nil if no member is left, or
+        /// if the row with the code is now an earthquake by itself.
         public var successor: String?
         public var reason: String
     }
@@ -15,7 +16,7 @@ public struct Revision: Sendable, Equatable {
     /// A group of several rows that is new or has changed.
     public struct Update: Sendable, Equatable {
         public var earthquake: Earthquake
-        /// The members that are new in the group, or differ from what was written before.
+        /// The members that are new in the group, or differ from the stored members.
         public var members: [Member]
         public var reason: String
     }
@@ -34,7 +35,7 @@ public struct Revision: Sendable, Equatable {
     public var departures: [Departure] = []
 
     /// - Parameters:
-    ///   - old: all written earthquakes with a member among the rows that were grouped again or deleted.
+    ///   - old: all stored earthquakes with a member among the rows that were grouped again or deleted.
     ///   - new: the earthquakes of the rows that were grouped again, including those with only one row.
     public init(from old: [Earthquake], to new: [Earthquake]) {
         let oldByCode = Dictionary(uniqueKeysWithValues: old.map { ($0.code, $0) })

@@ -5,7 +5,7 @@ public struct Solution: Sendable, Equatable {
     /// The catalogue that the row belongs to, as `report.agency(net)` returns it: `usgs` for all networks of ComCat. A catalogue
     /// distinguishes its own events, so only a hard link puts two of its rows into one group.
     public var agency: String
-    /// The row's `net`, the key for the scatter, the region and the rank.
+    /// The row's `net`, which determines the scatter, the region and the rank.
     public var network: String
     /// The agency whose solution the row copies, as the row names it (EMSC's `auth`).
     public var author: String?
@@ -24,7 +24,7 @@ public struct Solution: Sendable, Equatable {
     public var magnitude: Double?
     public var magnitudeType: String?
     public var review = Review.unknown
-    /// Stations used (`nst`).
+    /// The number of stations used (`nst`).
     public var stations: Int?
     /// The azimuthal gap, in degrees.
     public var gap: Double?
@@ -75,6 +75,6 @@ public struct Solution: Sendable, Equatable {
 }
 
 extension String {
-    /// Whether this text comes first in the order of bytes, as in PostgreSQL's collation "C".
+    /// Whether this text is before `other` in the order of bytes, as in PostgreSQL's collation "C".
     func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 }

@@ -1,9 +1,9 @@
 /// Takes rows in the order of their times, and returns components as soon as they are complete. Only open components are in
 /// memory, so a table of any size can be grouped.
 ///
-/// **A component stays open** until a row comes that is more than five minutes later than its last row. If an override says that
-/// one of its rows is the same as a row that has not come yet, the component stays open until that row comes or the stream ends.
-/// In a dense sequence a component may span hours.
+/// **A component stays open** until a row is added that is more than five minutes later than the component's last row. If an
+/// override links one of its rows to a row that has not been added yet, the component stays open until that row is added or the
+/// stream ends. In a dense sequence, a component may span hours.
 ///
 ///     var stream = ComponentStream(association)
 ///     for row in rows {
@@ -19,7 +19,7 @@ public struct ComponentStream {
 
     /// Adds a row, which must not be earlier than the previous one.
     ///
-    /// - Returns: the components that no later row can belong to.
+    /// - Returns: the components that are complete: no later row can belong to them.
     public mutating func add(_ row: Solution) -> [[Solution]] {
         let closed = links.closed(before: row.time.minus(Parameters.reach))
         links.add(row, isPast: false)

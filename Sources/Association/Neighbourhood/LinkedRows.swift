@@ -1,13 +1,13 @@
 /// Groups rows, which arrive in time order, into components of linked rows.
 ///
-/// Past versions of rows can be added, too: they link other rows as they did when they were current, but they are not in the rows
-/// of a component. So a component that a row has left is found as well.
+/// Past versions of rows can be added, too. They link other rows as they did when they were current, but they are not in the rows
+/// of a component. So the component to which a changed row belonged before is found, too.
 struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []
         /// The codes of the component's past versions.
         fileprivate(set) var past: [String] = []
-        /// The overrides that wait for their second row, by number.
+        /// The numbers of the overrides that wait for their second row.
         fileprivate var waits: [Int] = []
         fileprivate var size: Int { rows.count + past.count }
     }
@@ -31,9 +31,9 @@ struct LinkedRows {
     /// Components by the number of their latest node. A component that has only closed nodes, but still waits for a row, has a
     /// negative key.
     private var components: [Int: Component] = [:]
-    /// The open nodes by code: the row, and past versions of it.
+    /// The numbers of the open nodes by code: the row's node, and the nodes of its past versions.
     private var numbers: [String: [Int]] = [:]
-    /// The open nodes by the ids that they list.
+    /// The numbers of the open nodes, by each id that they list.
     private var listing: [String: [Int]] = [:]
     /// For each code that has not been added yet, the numbers of the overrides that wait for it. `waiters` has the component of
     /// each override.
@@ -147,7 +147,7 @@ struct LinkedRows {
         return number
     }
 
-    /// Joins the components with these two keys, at least one of which is open.
+    /// Joins the components with these two keys. At least one of the components is open.
     private mutating func join(_ a: Int, _ b: Int) {
         guard a != b, var large = components.removeValue(forKey: a),
             var small = components.removeValue(forKey: b)

@@ -1,5 +1,5 @@
-/// Finds all rows whose groups may change after some changes of rows: the components that contain a changed row, or contained one
-/// before.
+/// Finds all rows whose groups may change after some rows have changed. They are the rows of all components that contain a
+/// changed row, or contained one before.
 ///
 /// **Only these rows must be grouped again.** A component is a set of linked rows, and a link depends only on its two rows. So a
 /// component without a changed row stays the same. If an unchanged row was in a component with a changed row, a chain of links
@@ -14,8 +14,8 @@
 ///     }
 ///     let grouping = association.group(neighbourhood.rows)
 ///
-/// Read all rows in one snapshot, the one in which `after` was read. The new groups are those of `neighbourhood.rows`. Compare
-/// them with the old groups that have one of `neighbourhood.codes` as a member.
+/// Read all rows in the snapshot in which the `after` of each change was read. The new groups are those of `neighbourhood.rows`.
+/// Compare them with the old groups that have one of `neighbourhood.codes` as a member.
 public struct Neighbourhood {
     /// A request for rows.
     public enum Request: Sendable, Equatable {
@@ -55,7 +55,7 @@ public struct Neighbourhood {
     /// The codes of `rows`, of deleted rows and of changed overrides. Groups with any of these members are written again.
     public var codes: Set<String> { changed.union(rows.map(\.code)) }
 
-    /// Adds the requested rows. Rows that are known already may be among them.
+    /// Adds the requested rows. Some of these rows may be known already.
     public mutating func add(_ rows: [Solution], for request: Request) {
         for row in rows where !answered.contains(row.code) || known[row.code] != nil { known[row.code] = row }
         answered.formUnion(rows.map(\.code))
@@ -115,8 +115,8 @@ public struct Neighbourhood {
         return .times(wider.ranges)
     }
 
-    /// How much more than needed is read before and after each gap, in milliseconds. Most components are shorter, so one request
-    /// finds all of their rows.
+    /// The additional time that is read before and after each gap, in milliseconds. Most components are shorter than this, so one
+    /// request finds all of their rows.
     private static let margin: Int64 = 60_000
 
     private static func reach(of row: Solution) -> ClosedRange<Int64> {

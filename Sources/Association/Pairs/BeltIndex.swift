@@ -34,8 +34,8 @@ struct BeltIndex {
             }
         }
 
-        /// The index before a run of rows of one component. Stores the step, so that the next visit skips the run at once: a
-        /// component never loses rows.
+        /// Returns the index before a run of rows of one component. The step is stored, so that the next visit skips the run at
+        /// once. A stored step stays valid, because a component never loses rows.
         private mutating func stepOver(_ found: Int, from place: Int, _ component: (Int) -> Int) -> Int {
             var next = place - entries[place].step
             while next >= first, component(entries[next].row) == found { next -= entries[next].step }

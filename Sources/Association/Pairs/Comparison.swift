@@ -39,7 +39,7 @@ struct Comparison: Sendable {
         _ a: Located, _ b: Located, seconds: Double, chord2: Double, magnitudes: Double
     ) -> Double {
         let kilometres = 2 * Located.radius * asin(min(1, chord2.squareRoot() / 2))
-        // If a magnitude is unknown, the term gets its average of 1.
+        // If a magnitude is unknown, the term of the magnitudes is 1, which is its average.
         let size =
             magnitudes.isNaN ? 1 : magnitudes * magnitudes / (a.magnitudes2 + b.magnitudes2)
         return seconds * seconds / (a.seconds2 + b.seconds2)
@@ -49,7 +49,7 @@ struct Comparison: Sendable {
     /// The part of the time between two origins that their depths do not explain, in seconds, never negative. A deeper solution
     /// has a later origin time, by up to a second for each 8 km.
     ///
-    /// Any difference up to that counts as explained, because the effect of the depth on the origin time depends on the stations.
+    /// Any time up to this limit counts as explained, because the effect of the depth on the origin time depends on the stations.
     func correctedSeconds(_ a: Located, _ b: Located) -> Double {
         let seconds = (Double(a.time) - Double(b.time)) / 1000
         let depth = a.depth - b.depth

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A solution in the form in which it is compared, computed once.
+/// The values of a solution that comparisons need, computed once.
 struct Located: Sendable {
     let time: Int64
     /// The epicentre as a point on the unit sphere, so that the poles and the antimeridian need no special treatment.

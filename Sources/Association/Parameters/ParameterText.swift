@@ -75,7 +75,7 @@ extension Parameters {
         else {
             throw Unreadable(
                 text:
-                    "scatter takes an agency, a magnitude or -, seconds, kilometres, magnitudes and the pairs"
+                    "scatter takes an agency, a magnitude or -, seconds, kilometres, magnitudes and the number of pairs"
             )
         }
         let scatter = Scatter(seconds: numbers[1], kilometres: numbers[2], magnitudes: numbers[3])

@@ -1,4 +1,4 @@
-/// The numbers that association uses. After a change of one of them, the groups must be rebuilt.
+/// The numbers that association uses. If one of them is changed, the groups must be rebuilt.
 public struct Parameters: Sendable, Equatable {
     /// Stored with the groups, so that a change is detected.
     public var version: String
@@ -22,7 +22,8 @@ public struct Parameters: Sendable, Equatable {
     public var fixedDepths = [0.0, 5, 10, 33, 35]
     /// The rank of each network or agency. The solution with the lower rank is preferred, if nothing more important decides.
     public var ranks: [String: Int] = [:]
-    /// The network that an author in EMSC's `auth` means, by the author's name in lower case, if the two names differ.
+    /// The networks of the authors in EMSC's `auth`, by the author's name in lower case. An author whose name is that of the
+    /// network is not listed.
     public var authors: [String: String] = [:]
     /// The scatter of the agencies' solutions.
     public var scatter = ScatterTable()
@@ -31,14 +32,14 @@ public struct Parameters: Sendable, Equatable {
         self.version = version
     }
 
-    /// The largest time between two linked rows, in milliseconds, unless a person's override links them. It is the five minutes
-    /// within which ComCat's `ids` count (design, section 4), which is longer than for any pair.
+    /// The largest time between two linked rows, in milliseconds, unless a person's override links them. ComCat's `ids` link rows
+    /// within the same five minutes (design, section 4). The rows of a pair are always closer.
     public static let reach: Int64 = 300_000
 
     /// The largest time between the rows of a pair, in milliseconds.
     var pairReach: Int64 { min(Int64(((seconds + depthSeconds) * 1000).rounded(.up)) + 1, Self.reach) }
 
-    /// The network that an author in EMSC's `auth` means.
+    /// The network of an author in EMSC's `auth`.
     func network(ofAuthor author: String) -> String {
         let name = author.lowercased()
         return authors[name] ?? name
@@ -80,8 +81,8 @@ public struct ScatterTable: Sendable, Equatable {
 
     public init() {}
 
-    /// The scatter for a row, by its magnitude: that of the author whose solution it copies, or else of its network, of its
-    /// agency, or of all others. Events without a magnitude count as the smallest.
+    /// The scatter for a solution, by its magnitude. The values are those of the author whose solution it copies, or else of its
+    /// network, of its agency, or of all other agencies. Events without a magnitude count as the smallest.
     func scatter(of solution: Solution, author: String?) -> Scatter {
         let rows =
             author.flatMap { self.rows[$0] } ?? self.rows[solution.network] ?? self.rows[solution.agency]

@@ -130,7 +130,7 @@ public struct ScatterFit {
     // MARK: The fit
 
     private mutating func fit(_ differences: [[Class]: Differences]) {
-        // Sums in a fixed order, so that the result is the same to the last digit in every run.
+        // The sums are made in a fixed order, so that the result is the same to the last digit in every run.
         let keys = differences.keys.sorted { Self.order($0, $1) }
         var deviations: [Class: [Double]] = [:]
         for quantity in Quantity.allCases {
@@ -157,8 +157,8 @@ public struct ScatterFit {
     }
 
     private static func variance(of differences: Differences, _ quantity: Quantity) -> (Double, Int) {
-        // The median of |x| for normally distributed x, in units of σ; and the median of the distance in the plane, in units of
-        // its root mean square.
+        // The constants are the median of |x| for normally distributed x, in units of σ, and the median of the distance in the
+        // plane, in units of its root mean square.
         let (values, median) =
             switch quantity {
             case .seconds: (differences.seconds, 0.674_489_75)

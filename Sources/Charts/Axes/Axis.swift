@@ -32,7 +32,7 @@ struct Axis {
     /// An axis with ticks at multiples of 1, 2 or 5 times a power of ten. Its range is extended to the next ticks.
     ///
     /// - Parameters:
-    ///   - isTight: whether the range is not extended.
+    ///   - isTight: whether the range stays as it is, and is not extended.
     ///   - isDownward: whether the lower end of the range is at the top.
     static func linear(
         _ title: String, _ values: ClosedRange<Double>, isTight: Bool = false, isDownward: Bool = false
@@ -61,7 +61,7 @@ struct Axis {
         return axis
     }
 
-    /// An axis with ticks at powers of ten, from the one below the values to the one above.
+    /// An axis with ticks at powers of ten, from the power below the values to the power above them.
     ///
     /// - Parameter room: the lower end of the axis, as a fraction of the lowest power of ten.
     static func logarithmic(_ title: String, _ values: ClosedRange<Double>, room: Double = 1) -> Axis {

@@ -59,8 +59,8 @@ enum TimeStep {
         case .days(let count):
             for day in first.daysSince1970...last.daysSince1970 {
                 let date = CivilDate(daysSince1970: day)
-                // Days are counted from the start of each month. Ticks near its end are left out, because their labels would
-                // touch the next one.
+                // Days are counted from the start of each month. Ticks near the end of a month are left out, because their labels
+                // would touch the next label.
                 if (date.day - 1) % count == 0, count < 5 || date.day < 30 { add(date.start) }
             }
         case .months(let count):

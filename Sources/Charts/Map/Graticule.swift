@@ -17,7 +17,7 @@ struct Graticule {
     private var meridians: [Double] {
         let region = projection.region
         let all = multiples(from: region.west, through: region.west + region.width)
-        // The globe's edge is drawn as the outline of the map.
+        // The meridian at the globe's edge is left out, because it is drawn as the outline of the map.
         return projection.isWorld ? all.filter { abs(projection.offset($0)) < 179 } : all
     }
 
@@ -58,7 +58,8 @@ struct Graticule {
         }
     }
 
-    /// The degrees from the middle meridian. They are not wrapped, because both edges of the map may be the same meridian.
+    /// The degrees from the middle meridian. They are not wrapped to −180…180, because both edges of the map may be the same
+    /// meridian.
     private func offset(_ longitude: Double) -> Double {
         longitude - projection.centre
     }

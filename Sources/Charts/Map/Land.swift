@@ -19,8 +19,8 @@ public enum Land {
     /// continues beyond 180°. Antarctica's ring goes past the South Pole.
     static let rings: [[Point]] = text.split(separator: UInt8(ascii: "\n")).map(decode)
 
-    /// The islands that are too small for a map of the world: those of Natural Earth at 1:10 million of at least about 5 square
-    /// kilometres (`scripts/mapdata`).
+    /// The islands that only maps of a region show, because they are too small for a map of the world: islands of Natural Earth
+    /// at 1:10 million with at least about 5 square kilometres (`scripts/mapdata`).
     static let islands: [[Point]] = EmbeddedFiles.file("map/islands.txt")
         .split(separator: UInt8(ascii: "\n")).map(decode)
 

@@ -1,4 +1,4 @@
-/// A map of earthquakes. The size of a symbol shows the magnitude, its colour the depth.
+/// A map of earthquakes. The size of a symbol shows the magnitude, and its colour shows the depth.
 public enum QuakeMap {
     /// - Parameter region: the region to show, including margins.
     public static func svg(_ events: [ChartEvent], region: Region, caption: Caption) -> String {

@@ -7,13 +7,13 @@ struct Beachball {
     let isFilled: Bool
     let outlines: [[SVG.Point]]
 
-    /// Smaller moments are rounding errors.
+    /// A moment that is smaller than this is a rounding error.
     private static let noise = 1e-9
 
     /// The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each cone is
     /// cut off at the rim of the lower half.
     ///
-    /// - Parameter steps: how many straight lines make a cone.
+    /// - Parameter steps: the number of straight lines that approximate the outline of a cone.
     init(_ tensor: MomentTensor, steps: Int) {
         let axes = tensor.axes
         guard axes[2].moment < -Self.noise, axes[0].moment > Self.noise else {
@@ -42,7 +42,7 @@ struct Beachball {
     }
 
     /// The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on
-    /// the rim, as those of a horizontal plane, count as downward.
+    /// the rim, such as those of a horizontal plane, count as downward.
     private static func cutOff(
         _ cone: [MomentTensor.Direction], around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {
@@ -72,8 +72,8 @@ struct Beachball {
         return .init(point.x / length, point.y / length, 0)
     }
 
-    /// Points on the rim between two others. They follow the shorter arc. Between opposite points, they follow the arc on the
-    /// side of the axis.
+    /// Points on the rim between two others. They follow the shorter arc. But if it spans more than 90°, they follow the arc on
+    /// the side of the axis.
     private static func along(
         from a: MomentTensor.Direction, to b: MomentTensor.Direction, around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {

@@ -3,7 +3,7 @@ import Glibc
 /// The moment tensor of an earthquake, scaled so that it does not show the earthquake's size. It says how the rock moved in each
 /// direction from the source.
 public struct MomentTensor: Sendable, Equatable {
-    /// North, east and down.
+    /// The components are north, east and down.
     typealias Direction = SIMD3<Double>
 
     /// The rows of the symmetric matrix. Its largest element is 1 or -1.
@@ -16,8 +16,8 @@ public struct MomentTensor: Sendable, Equatable {
         self.init([Direction(tt, -tp, rt), Direction(-tp, pp, -rp), Direction(rt, -rp, rr)])
     }
 
-    /// The double couple of a plane, in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter 4). A real mechanism
-    /// may also have a part that is not a double couple, which planes cannot express.
+    /// The double couple of a fault plane with these angles in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter
+    /// 4). A real mechanism may also have a part that is not a double couple, which planes cannot express.
     ///
     /// nil if one angle is not finite.
     public init?(strike: Double, dip: Double, rake: Double) {
@@ -49,7 +49,7 @@ public struct MomentTensor: Sendable, Equatable {
         var moment: Double
     }
 
-    /// The principal axes T, B and P, the largest moment first, by Jacobi's method.
+    /// The principal axes T, B and P, with the largest moment first, computed by Jacobi's method.
     var axes: [Axis] {
         var axes = [Direction(1, 0, 0), Direction(0, 1, 0), Direction(0, 0, 1)]
         for _ in 0..<10 {

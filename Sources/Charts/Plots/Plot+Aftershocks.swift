@@ -41,7 +41,7 @@ extension AftershockRate {
         if let omori {
             svg.line(from: .init(x: x + 240, y: y - 4), to: .init(x: x + 264, y: y - 4), class: "fit")
             svg.text(
-                "Omori’s law: p = \(Axis.decimal(omori.p, 2)) ± \(Axis.decimal(omori.standardError, 2)), \(Axis.decimal(omori.k, 1)) a day after one day",
+                "Omori’s law: p = \(Axis.decimal(omori.p, 2)) ± \(Axis.decimal(omori.standardError, 2)), \(Axis.decimal(omori.k, 1)) per day after one day",
                 at: .init(x: x + 270, y: y))
         }
         return 28

@@ -12,7 +12,7 @@ extension Plot {
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
-        // A stretch with the smallest threshold is not a gap: if the same threshold applies to the whole range, the counts are
+        // A stretch with the smallest threshold is not a gap, because the counts in a range with only one threshold are
         // comparable.
         let least = stretches.map(\.magnitude).min() ?? -.infinity
         let gaps = stretches.filter { $0.magnitude > least || $0.magnitude == .infinity }
@@ -30,8 +30,8 @@ extension Plot {
         }
     }
 
-    /// The events of each stretch without a gap. If a feed, which may be incomplete, has events within a gap, these make a line,
-    /// too.
+    /// The events of each stretch without a gap. A gap may contain events from an incomplete feed. These events make a line as
+    /// well.
     private func lines(
         of events: [ChartEvent], _ stretches: [Coverage.Stretch]
     ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {

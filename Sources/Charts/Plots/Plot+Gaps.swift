@@ -13,7 +13,7 @@ extension Plot {
         }
     }
 
-    /// Draws the legend of the shade, if there is any. Returns its height.
+    /// Draws the legend of the shade if any stretch is a gap. Returns the legend's height.
     static func drawGapLegend(
         _ words: String, of stretches: [Coverage.Stretch], at origin: SVG.Point, in svg: inout SVG
     ) -> Double {

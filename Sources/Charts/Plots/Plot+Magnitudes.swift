@@ -2,7 +2,7 @@ import Glibc
 
 extension Plot {
     /// The number of earthquakes of each magnitude, with the Gutenberg–Richter relation, as an SVG document. A line that fits
-    /// poorly is drawn in another style, together with a second line from the magnitude from which the fit is good.
+    /// poorly is drawn in another style, together with a second line that begins at the magnitude from which the fit is good.
     public static func magnitudes(_ relation: GutenbergRichter, caption: Caption) -> String {
         let bins = relation.counts.keys.sorted()
         let range =
@@ -71,7 +71,7 @@ extension GutenbergRichter {
         }
         guard fit != nil else { return 28 }
         let meaning =
-            "good: the line explains at least 90 % of the numbers, and no point lies more than 3 σ of chance from it"
+            "good: the line explains at least 90 % of the numbers, and no point lies more than 3 σ from it"
         svg.text(meaning, at: .init(x: origin.x, y: y + 18))
         return 68
     }

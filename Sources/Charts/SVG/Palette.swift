@@ -1,8 +1,8 @@
 /// The colours and line styles. Pictures can be read in black and white, too: colours of depth differ in lightness as well as in
 /// hue, from light (shallow) to dark (deep), and every symbol has an outline.
 enum Palette {
-    /// Colours from matplotlib's perceptually uniform map plasma, the shallowest first, and white for an unknown depth. In a
-    /// beachball, whose other half is white, an unknown depth is grey.
+    /// Colours from matplotlib's perceptually uniform colour map `plasma`, for the shallowest depths first, and white for an
+    /// unknown depth. In a beachball, whose other half is white, an unknown depth is grey.
     static let depths = ["#fcdc4c", "#f9983e", "#e0605f", "#b02991", "#6a00a8", "#1a0a6b", "#fff"]
 
     static let style: String = {

@@ -1,6 +1,6 @@
-/// Draws events as circles: the radius shows the magnitude, the colour the depth. To keep the picture small, only one symbol of
-/// the same size and colour is drawn per pixel, and the smallest symbols are dots of a dozen bytes each. A picture of 100,000
-/// events has 1 to 3 MB. A beachball takes about a kilobyte.
+/// Draws events as circles. The radius shows the magnitude, and the colour shows the depth. To keep the picture small, only one
+/// symbol of the same size and colour is drawn per pixel, and the smallest symbols are dots of a dozen bytes each. A picture of
+/// 100,000 events has 1 to 3 MB. A beachball takes about a kilobyte.
 struct Symbols {
     private let largestMagnitude: Double
     private let largestRadius: Double
@@ -24,8 +24,8 @@ struct Symbols {
     /// The radius in pixels, rounded to a tenth.
     func radius(_ magnitude: Double?) -> Double {
         guard let magnitude else { return Self.smallestDot }
-        // With each unit of magnitude, a circle is half as wide again. Faults are about three times as long per unit, but at that
-        // scale small events would be invisible.
+        // With each unit of magnitude, a circle becomes about 1.5 times as wide. Faults become about three times as long per
+        // unit, but at that scale small events would be invisible.
         var radius = largestRadius
         var rest = largestMagnitude - magnitude
         while rest >= 1, radius > 0.1 { (radius, rest) = (radius / 1.52, rest - 1) }
@@ -86,8 +86,8 @@ struct Symbols {
         }
     }
 
-    /// The magnitudes in the legend: whole numbers; halves if there are fewer than three of those; or else the smallest and the
-    /// largest magnitude.
+    /// The magnitudes in the legend: whole numbers if the range contains at least three; or else multiples of 0.5 if it contains
+    /// at least three of them; or else the smallest and the largest magnitude.
     private func sizes(of events: [ChartEvent]) -> [(magnitude: Double, label: String)] {
         let all = events.lazy.compactMap(\.magnitude)
         guard let smallest = all.min(), let largest = all.max() else { return [] }

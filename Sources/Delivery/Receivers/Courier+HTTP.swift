@@ -30,11 +30,11 @@ extension Courier {
         case 200..<300: return
         case 300..<400:
             throw DeliveryFailure(
-                "\(host): HTTP status \(outcome.status): it redirects, which is not followed; give the URL where it leads"
+                "\(host): HTTP status \(outcome.status): redirects are not followed; use the URL to which it redirects"
             )
         case 410:
             throw DeliveryFailure(
-                "\(host): HTTP status 410: it wants no more messages", isFinal: true, isGone: true)
+                "\(host): HTTP status 410: it accepts no more messages", isFinal: true, isGone: true)
         default:
             throw DeliveryFailure(
                 "\(host): HTTP status \(outcome.status)",
@@ -42,9 +42,10 @@ extension Courier {
         }
     }
 
-    /// - Throws: `DeliveryFailure` without the URL, which may be a secret itself.
+    /// - Throws: `DeliveryFailure`. Its text does not contain the URL, because the URL may be a secret.
     private func httpHost(of url: String) throws(DeliveryFailure) -> String {
-        let bad = DeliveryFailure("the URL is not an http or https URL of a host", isFinal: false)
+        let bad = DeliveryFailure(
+            "the URL must begin with http or https, and have a host but no user or password", isFinal: false)
         guard let handle = curl_url() else { throw bad }
         defer { curl_url_cleanup(handle) }
         guard curl_url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK else { throw bad }
@@ -59,7 +60,7 @@ extension Courier {
         return host
     }
 
-    /// The certificates to trust; nil for only the system's.
+    /// The certificates to trust; nil if only the system's certificates are trusted.
     func certificates(for url: String) throws -> [UInt8]? {
         guard let path = options.authorities, !url.lowercased().hasPrefix("http:") else { return nil }
         guard let trusted = trustedAuthorities(inFile: path) else {
@@ -82,14 +83,14 @@ extension Courier {
             failure(
                 outcome.trust <= 1
                     ? "its TLS certificate is for another host"
-                    : "its TLS certificate is not trusted; an authority of your own is named by --ca-file")
+                    : "its TLS certificate is not trusted; to trust your own authority, use --ca-file")
         case CURLE_USE_SSL_FAILED: failure("it offers no encryption (STARTTLS)")
         case CURLE_LOGIN_DENIED: failure("it refuses the user or the password")
         case CURLE_SSL_CONNECT_ERROR: failure("the TLS handshake failed")
         case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE:
             failure("the connection ended before the answer")
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
-            failure("its answer is not of the protocol")
+            failure("its answer violates the protocol")
         default: failure(String(cString: curl_easy_strerror(outcome.result)))
         }
     }

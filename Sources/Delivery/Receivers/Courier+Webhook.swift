@@ -43,7 +43,7 @@ extension Courier {
         return Array(try encoder.encode(value))
     }
 
-    /// The bytes of a secret such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw`.
+    /// Decodes the bytes of a secret such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw`.
     func webhookKey(_ secret: String) throws(DeliveryFailure) -> [UInt8] {
         let prefix = "whsec_"
         guard secret.hasPrefix(prefix), let key = Data(base64Encoded: String(secret.dropFirst(prefix.count))),

@@ -9,21 +9,21 @@ public struct Agency: Sendable, Equatable {
     public var terms: String?
     /// The URL of its event service. An event whose `url` has the same host comes from this service.
     public let service: String
-    /// The URL of an event's page without the id at its end. The host is that of the service.
+    /// The URL of an event's page without the id at its end. The page has the same host as the service.
     public var page: String?
     /// The beginnings of its events' public ids, after `smi:` or `quakeml:`, in lower case.
     public var authorities: [String] = []
     /// The prefixes of its ids in the form of SeisComP, a prefix followed by a year and letters: `gfz2026texh`.
     public var prefixes: [String] = []
-    /// The agency's network, if ComCat uses the ids of this network unchanged. For `usgs`, which has all of these networks, it is
-    /// empty.
+    /// The agency's network, if ComCat uses the ids of this network unchanged. It is empty for `usgs`, to which all networks of
+    /// ComCat belong.
     public var network: String?
 
-    /// Whether it withdraws an event by writing zeros for its place and its magnitude.
+    /// Whether the agency marks a withdrawn event by zeros for the coordinates and the magnitude.
     public var withdrawsByZeros = false
     /// The abilities that its event service lacks; nil if `quakes import` does not accept the service by name.
     var serviceLacks: Set<EventService.Ability>?
-    /// The format to request if the service does not have GeoJSON in the USGS's form.
+    /// The format to request if the service does not offer GeoJSON in the USGS's form.
     var format = "text"
     /// The shortest time from one sweep of the service to the next.
     var pace: Duration = .seconds(300)
@@ -37,8 +37,8 @@ public struct Agency: Sendable, Equatable {
 
     var address: String { page ?? "\(service)query?eventid=" }
 
-    /// The values of `net` that its events have: its name, or for a contributor to ComCat its network. For `usgs`, its name and
-    /// all networks of ComCat. In SQL, `report.agency` finds the agency of a network.
+    /// The values of `net` that its events have: its name; for a contributor to ComCat, its network; for `usgs`, its name and all
+    /// networks of ComCat. In SQL, `report.agency` finds the agency of a network.
     public var networks: [String] {
         switch network {
         case nil: [name]
@@ -53,8 +53,8 @@ public struct Agency: Sendable, Equatable {
         networksOfComCat.contains(network) ? usgs.name : network
     }
 
-    /// Whether an event is the agency's, by its `net` or by the host of its `url`. An event may belong to two agencies: networks
-    /// that contribute to ComCat publish their events both there and through their own services.
+    /// Whether an event belongs to the agency, according to the event's `net` or the host of its `url`. An event may belong to
+    /// two agencies: networks that contribute to ComCat publish their events both there and through their own services.
     public func hasEvent(of net: String, at host: String?) -> Bool {
         host == self.host || net == name
             || (network == "" ? Self.networksOfComCat.contains(net) : net == network)
@@ -169,7 +169,7 @@ extension Agency {
             name: "isc", title: "International Seismological Centre, On-line Bulletin",
             terms: "doi:10.31905/D808B830", service: "https://www.isc.ac.uk/fdsnws/event/1/",
             authorities: ["isc", "www.isc.ac.uk"],
-            // The ISC adds to its bulletin for months.
+            // The ISC keeps adding to its bulletin for months after an earthquake.
             serviceLacks: lackingInSeisComP, pace: .seconds(86_400), days: 240),
         Agency(
             name: "nrcan", title: "Natural Resources Canada, Earthquakes Canada",

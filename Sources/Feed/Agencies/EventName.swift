@@ -3,7 +3,7 @@ struct EventName: Equatable {
     var code: String
     var net: String
     var netCode: String
-    /// The event's page or address at its agency; nil if the document does not say which agency the event is from.
+    /// The event's page, or its address at the agency's service; nil if the document does not say which agency the event is from.
     var url: String?
 
     /// Whether the event is withdrawn: its coordinates and its magnitude (`values`) are all zero, and its agency marks withdrawn
@@ -26,14 +26,14 @@ struct StatedName {
 ///
 /// An id belongs to an agency only if the document says so. Contributors and authors only worked on an event: IRIS, for example,
 /// lists events of `us` and of the `ISC` under numbers that IRIS gave. If such a number were taken for a code of `us` or the
-/// `ISC`, it could overwrite another event, or their service could delete it. The first of these that applies names the agency
-/// (docs/agencies.md explains the rules to users):
+/// `ISC`, the event could overwrite another one, or the service of `us` or the `ISC` could delete it. The first of these rules
+/// that applies determines the agency (docs/agencies.md explains the rules to users):
 ///
 /// 1. The event service that the document comes from, if it is the service of a known agency.
 /// 2. The authority of a public id (`smi:ch.ethz.sed/…`), unless it is SeisComP's default authority; or the host in the id, if
 ///    the id is the address of an event at a service (`smi:HOST/fdsnws/event/1/query?eventid=…`).
-/// 3. The form of the id: that of Quakes (`gfz:gfz2026texh`), EMSC, NRCan, GeoNet or ComCat, or that of SeisComP, in which the id
-///    begins with the agency (`knmi2026thbl`).
+/// 3. The form of the id. The known forms are those of Quakes (`gfz:gfz2026texh`), EMSC, NRCan, GeoNet, ComCat and SeisComP. An
+///    id of SeisComP begins with the agency (`knmi2026thbl`).
 /// 4. The host of any other event service that the document comes from.
 /// 5. Any other authority of a public id. The event then has no URL.
 /// 6. Otherwise `unknown`, and no URL. The code then contains the day, because several agencies may use the same number.
@@ -79,9 +79,9 @@ struct EventNaming {
     var note: String? {
         guard unknown.count > 0 else { return nil }
         let events =
-            unknown.count == 1 ? "id 1 of its events has" : "ids \(unknown.count) of its events have"
+            unknown.count == 1 ? "the id of 1 event" : "the ids of \(unknown.count) events"
         return
-            "the document does not say whose \(events); their codes have the day instead (\(unknown.first)), and no service deletes them; an import from the agency's own event service gives them the agency's codes"
+            "the document does not say which agency gave \(events); such events get codes that contain the day (\(unknown.first)), and no service deletes them; an import from the agency's own event service gives them the agency's codes"
     }
 
     // MARK: Names

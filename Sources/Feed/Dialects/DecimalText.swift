@@ -45,7 +45,7 @@ struct DecimalText {
                 exponent: exponent))
     }
 
-    /// The number in kilometres, if it is in metres.
+    /// The number converted from metres to kilometres.
     var inKilometres: DecimalText {
         DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent - 3)
     }

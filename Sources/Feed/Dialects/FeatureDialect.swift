@@ -1,5 +1,5 @@
-/// Translates GeoJSON of other agencies. The members of a feature tell which form it has: `unid` is EMSC's, `publicID` is
-/// GeoNet's. The id tells which agency the event is from, as in text and QuakeML.
+/// Translates GeoJSON of other agencies. A member of the feature shows its form: `unid` is EMSC's, `publicID` is GeoNet's. The
+/// agency follows from the id by the same rules as in text and QuakeML.
 struct FeatureDialect {
     private(set) var naming: EventNaming
     private var writer = FeatureWriter()
@@ -10,8 +10,8 @@ struct FeatureDialect {
 
     /// Translates a feature into the USGS's form. Returns nil if the feature is broken, or is not in the form of another agency.
     ///
-    /// - Parameter body: gets the translated feature; or only its id, with the reason for a rejection or with the event's
-    ///   deletion.
+    /// - Parameter body: gets the translated feature. If the event was rejected or withdrawn, it gets a feature with only the id,
+    ///   and the rejection or the deletion.
     mutating func translate<Result>(
         _ feature: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>, Rejection?, StatedDeletion?) throws -> Result
@@ -31,7 +31,7 @@ struct FeatureDialect {
     }
 
     private mutating func write(_ feature: some Translatable, _ id: String) -> Rejection? {
-        // A time that can't be read leads to a rejection below.
+        // A time that can't be read is rejected below.
         let time = try? feature.members.time("time")
         let name = naming.name(StatedName(id: id, time: time))
         do throws(Rejection) {
@@ -94,7 +94,8 @@ private struct GeoNetFeature: Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
-        // A list has no revision time, so the event gets its origin time, because a revision cannot be earlier.
+        // GeoNet's lists of events have no revision times. The origin time replaces a missing one, because a revision cannot be
+        // earlier.
         writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("magnitude"))
         writer.append("magType", (members.text("magnitudeType") ?? "").utf8)

@@ -34,7 +34,7 @@ struct FeatureMembers {
         }
     }
 
-    /// nil if the property is missing or null.
+    /// The range of a property's value; nil if the property is missing or null.
     func value(_ name: StaticString) -> Range<Int>? {
         guard let found = properties.first(where: { $0.name.equals(name, in: bytes) })?.value,
             !bytes.extracting(found).elementsEqual("null".utf8)
@@ -42,7 +42,7 @@ struct FeatureMembers {
         return found
     }
 
-    /// nil if the value is not a text.
+    /// The text of a property; nil if the value is not a text.
     func text(_ name: StaticString) -> String? {
         guard let value = value(name), bytes[value.lowerBound] == UInt8(ascii: "\"") else { return nil }
         var cursor = JSONCursor(bytes.extracting(value))

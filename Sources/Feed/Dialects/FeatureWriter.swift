@@ -1,8 +1,8 @@
-/// Writes an event of another format as a feature in the USGS's format. So all events take the same path: the decoder, the batch
-/// that keeps the bytes, and the search for the event that the server refuses.
+/// Writes an event of another format as a feature in the USGS's format. So events of all formats are processed by the same code:
+/// the decoder, the batch that keeps the bytes, and the search for the event that the server refuses.
 struct FeatureWriter {
     private(set) var bytes: [UInt8] = []
-    /// Set instead of a feature if the event was withdrawn.
+    /// The deletion, if the event was withdrawn. In that case, `bytes` has only the event's id.
     private(set) var deletion: StatedDeletion?
 
     mutating func begin(_ name: EventName) {
@@ -84,7 +84,8 @@ extension [UInt8] {
         append(text: "\":")
     }
 
-    /// Appends a comma, unless the object has just begun. The last byte shows that, because no value ends with an opening brace.
+    /// Appends a comma, unless the object has just begun. In that case, the last byte is an opening brace, with which no value
+    /// ends.
     fileprivate mutating func appendCommaBehindMember() {
         if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
     }

@@ -6,7 +6,7 @@ public struct DocumentScanner {
     private let naming: EventNaming
     /// Whether an empty document is accepted as a document without events.
     private let mayBeEmpty: Bool
-    /// The first bytes after any whitespace, until the format is known.
+    /// The document's first bytes after any whitespace, kept until the format is known.
     private var held: [UInt8] = []
     /// The number of bytes before `held`.
     private var skipped = 0
@@ -30,20 +30,20 @@ public struct DocumentScanner {
     }
 
     public var metadata: FeedMetadata { scanner?.metadata ?? FeedMetadata() }
-    /// Whether it is already known if the document is a summary feed, and which one. Only GeoJSON of the USGS can be a summary
-    /// feed, so this is true at once for other formats.
+    /// Whether `metadata` already shows if the document is a summary feed, and which one. Only GeoJSON of the USGS can be a
+    /// summary feed, so the value is true at once for other formats.
     public var sawMetadata: Bool { scanner?.sawMetadata ?? false }
     public var count: Int { scanner?.count ?? 0 }
-    /// Whether the document may lack events: it is empty, it ended within a line, or it contains a line that is neither an event
-    /// nor a comment, such as an error message of the service.
+    /// Whether events may be missing from the document, because it is empty, ended within a line, or contains text that is
+    /// neither an event nor a comment, such as an error message of the service.
     public var isIncomplete: Bool { scanner?.isIncomplete ?? true }
     /// The error of a document whose last line is not a row, for example because the document broke off. All events before that
     /// line are still handed over.
     public var breach: FeedError? { scanner?.breach }
     public var notes: [String] { scanner?.notes ?? [] }
 
-    /// Scans the next bytes of the document, until the chunk ends or `body` returns false: see `FeatureScanner.scan`. Only
-    /// features of GeoJSON are measured.
+    /// Scans the next bytes of the document, until the chunk ends or `body` returns false: see `FeatureScanner.scan`. `measure`
+    /// is called only for features of GeoJSON.
     public mutating func scan(
         _ chunk: UnsafeBufferPointer<UInt8>, from start: Int = 0,
         measure: (UnsafeBufferPointer<UInt8>) -> Int? = { _ in nil }, _ body: (RawFeature) throws -> Bool

@@ -1,7 +1,7 @@
 /// Recognises the format of a document by its first bytes.
 enum DocumentStart {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    /// The greatest number of bytes that are read of the first line.
+    /// The greatest number of bytes of the first line that are read.
     static let lineLimit = 1 << 10
 
     static let inUTF16 = "UTF-16, not UTF-8; \"iconv -f UTF-16 -t UTF-8\" converts it"
@@ -18,8 +18,8 @@ enum DocumentStart {
 
     /// - Parameter bytes: the document's first bytes after any whitespace.
     static func kind(of bytes: [UInt8], isLast: Bool) -> Kind {
-        // A byte order mark of UTF-16, or a zero byte of UTF-16 or UTF-32. Only XML may have such an encoding, because it
-        // declares it.
+        // A byte order mark of UTF-16, or a zero byte of UTF-16 or UTF-32. Only XML may have such an encoding, because an XML
+        // document declares its encoding.
         if bytes.prefix(2).contains(where: { [0xFF, 0xFE, 0x00].contains($0) }) {
             guard isLast || bytes.count >= 8 else { return .unknown }
             let letters = bytes.filter { ![0xFF, 0xFE, 0x00].contains($0) && !$0.isJSONWhitespace }
@@ -75,7 +75,7 @@ enum DocumentStart {
             return "CSV, not FDSN text\(formats)"
         }
         if text.prefixMatch(of: /[A-Z_$][\w$.]*\s*\(\s*\{/) != nil {
-            return "JSONP, a call with GeoJSON in it; ask for it without callback"
+            return "JSONP, a function call around GeoJSON; request it without the parameter callback"
         }
         if text.contains("|") {
             return "not FDSN text: no line names the columns, #EventID|Time|…"

@@ -19,7 +19,7 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             return (try feature.checked(bytes, table), cursor.position)
         } catch {
-            // The error may only mean that bytes are missing. `decode` finds the reason once all bytes have arrived.
+            // The error may only mean that bytes are missing. `decode` reports the reason once all bytes have arrived.
             return nil
         }
     }
@@ -35,8 +35,8 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
-            // If the feature is not valid JSON, that is the reason for the rejection, even if the JSON is broken after this
-            // error.
+            // If the feature is not valid JSON, the reason for the rejection is the broken JSON, even if the JSON breaks only
+            // after this error.
             if error.isRefusal, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }

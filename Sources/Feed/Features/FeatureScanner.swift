@@ -1,8 +1,8 @@
 /// Finds the features of a GeoJSON FeatureCollection that arrives in chunks.
 ///
-/// It passes features on one at a time, as bytes, in the document's order; the decoder checks their content. The rest of the
-/// document is checked strictly (RFC 8259, RFC 7946). `features` has to be a member of the top-level object, at any position. It
-/// never holds more than two features and one other member in memory, each of at most 1 MiB.
+/// The scanner passes features on one at a time, as bytes, in the document's order; the decoder checks their content. The rest of
+/// the document is checked strictly (RFC 8259, RFC 7946). `features` has to be a member of the top-level object, at any position.
+/// The scanner never holds more than two features and one other member in memory, each of at most 1 MiB.
 public struct FeatureScanner {
     /// The size limit of a feature, and of any other top-level member, in bytes.
     public static let sizeLimit = 1 << 20
@@ -241,7 +241,7 @@ public struct FeatureScanner {
             let type = try bytes.first == UInt8(ascii: "\"") ? readString(bytes) : nil
             if let type, type.equals("Feature", in: bytes) {
                 throw broken(
-                    "a single Feature, not a FeatureCollection; a service that is asked for one event gives it with format=quakeml, too",
+                    "a single Feature, not a FeatureCollection; to get a single event from a service, request format=quakeml",
                     at: valueOffset)
             }
             guard let type, type.equals("FeatureCollection", in: bytes) else {

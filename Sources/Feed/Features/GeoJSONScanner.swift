@@ -5,7 +5,7 @@ struct GeoJSONScanner: EventScanner {
 
     /// - Parameters:
     ///   - chunk: where the next chunk to scan begins in the document.
-    ///   - first: the document's bytes from `offset` on, as far as they have been read. No feature ends in them.
+    ///   - first: the document's bytes from `offset` on, as far as they have been read. No feature ends within these bytes.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) throws {
         scanner = FeatureScanner(at: offset)
         dialect = FeatureDialect(naming)

@@ -1,8 +1,9 @@
 import Glibc
 
-/// The declared properties in a form for decoding. It finds a property by the bytes of its name, and knows which are required.
+/// The declared properties, prepared for decoding. The table finds a property by the bytes of its name, and lists the required
+/// properties and the limits of numbers.
 struct PropertyTable {
-    /// In the order of `geometry.coordinates`.
+    /// The properties in `geometry.coordinates`, in the order of its elements.
     let coordinates: [Property]
     /// The required properties that can't be derived from others.
     let requiredBits: UInt64

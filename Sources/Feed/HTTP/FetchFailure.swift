@@ -26,7 +26,7 @@ struct FetchFailure: Error {
         let text = handle.failure
         switch result {
         case _ where handle[CURLINFO_HTTP_CONNECTCODE] == 407:
-            self.init("it asks for a user and a password, which belong into the proxy's URL")
+            self.init("it asks for a user and a password; add them to the proxy's URL")
         case _ where handle[CURLINFO_HTTP_CONNECTCODE] >= 300:
             self.init("it refuses to connect to the feed's server", isPassing: true)
         case CURLE_COULDNT_RESOLVE_HOST: self.init("host \(exchange.target.host) not found", isPassing: true)
@@ -34,7 +34,7 @@ struct FetchFailure: Error {
         case CURLE_COULDNT_CONNECT:
             let error = handle[CURLINFO_OS_ERRNO]
             self.init(error == 0 ? text : String(cString: strerror(Int32(error))), isPassing: true)
-        // The only time that libcurl limits is the time to connect.
+        // libcurl limits only the time to connect.
         case CURLE_OPERATION_TIMEDOUT:
             self.init("no connection within \(exchange.options.connectTimeout.inWords)", isPassing: true)
         case CURLE_PEER_FAILED_VERIFICATION:
@@ -45,7 +45,7 @@ struct FetchFailure: Error {
         case CURLE_SSL_CACERT_BADFILE:
             self.init("the certificates in \(exchange.options.authorities ?? "the system") can't be read")
         case CURLE_SSL_CONNECT_ERROR:
-            // The text of a violation of the protocol contains OpenSSL's number of the error. If the connection just ended, the
+            // If the server violated the protocol, the text contains OpenSSL's error number. If the connection only ended, the
             // text has no such number.
             let isPassing = !text.contains("error:") || text.contains("unexpected eof")
             self.init("the TLS handshake failed: \(text)", isPassing: isPassing)
@@ -59,10 +59,10 @@ struct FetchFailure: Error {
     }
 
     static let noURL = "not a valid URL"
-    static let isName = "a name whose secret parts are left out; give the whole URL"
+    static let isName = "this is a source's name, without the secret parts of its URL; give the whole URL"
     private static let untrusted = """
-        its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); an authority of your \
-        own is named by --ca-file or SSL_CERT_FILE
+        its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); to trust \
+        your own authority, use --ca-file or SSL_CERT_FILE
         """
 }
 

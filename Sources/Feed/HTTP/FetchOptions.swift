@@ -23,11 +23,11 @@ public struct FetchOptions: Sendable {
     public var proxies = ProxySettings(environment: ProcessInfo.processInfo.environment)
     /// The project's version, for the User-Agent.
     public var version: String?
-    /// An address or a URL for a service's operators, in the User-Agent.
+    /// An address or a URL at which a service's operators can reach the user, for the User-Agent.
     public var contact: String?
 
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-    /// The clock of the time limits.
+    /// The clock that measures the time limits.
     package var now: @Sendable () -> ContinuousClock.Instant = { .now }
     /// A random number from 0 up to, but not including, 1.
     package var random: @Sendable () -> Double = { .random(in: 0..<1) }
@@ -53,7 +53,7 @@ public struct Arrival: Sendable, Equatable {
 /// The values with which a server identifies the state of a feed that it has sent (RFC 9110, section 8.8). Both values are
 /// opaque, weak ETags included: they are sent back unchanged.
 ///
-/// They belong to the requested URL, even if it redirects.
+/// They belong to the requested URL, even if the server redirects the request.
 public struct Validators: Sendable, Equatable {
     public var etag: String?
     public var lastModified: String?

@@ -14,7 +14,7 @@ struct HTTPFetch {
         self.options = options
     }
 
-    /// There is no further attempt once a byte has been handed over.
+    /// Once a byte has been handed over, a failed attempt is not repeated.
     ///
     /// - Throws: `FeedError`; what `body` throws.
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
@@ -96,7 +96,7 @@ struct HTTPFetch {
 
     private static func trusting(_ path: String) throws -> [UInt8] {
         guard let trusted = trustedAuthorities(inFile: path) else {
-            throw FeedError.noInput(path: path, reason: "no file of PEM certificates that can be read")
+            throw FeedError.noInput(path: path, reason: "not a readable file of PEM certificates")
         }
         return trusted
     }

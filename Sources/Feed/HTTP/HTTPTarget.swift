@@ -10,7 +10,7 @@ struct HTTPTarget: Hashable {
     /// nil if the text is neither an http or https URL nor a URL relative to `base`.
     init?(_ text: String, relativeTo base: String? = nil) {
         let text = text.withoutUserInfo
-        // libcurl takes http:///x for http://x.
+        // libcurl would read http:///x as http://x.
         guard !["http:///", "https:///"].contains(where: text.lowercased().hasPrefix), let handle = curl_url()
         else { return nil }
         defer { curl_url_cleanup(handle) }

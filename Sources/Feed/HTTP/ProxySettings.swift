@@ -77,7 +77,7 @@ struct Proxy: Sendable, Equatable, CustomStringConvertible {
     var description: String { target.authority }
 }
 
-/// An IPv6 address as a number, or an IPv4 address as the number of ::ffff:127.0.0.1; nil for a name.
+/// An IPv6 address as a number; an IPv4 address as the number of its IPv6 form, such as ::ffff:127.0.0.1; nil for a name.
 private func ipAddress(_ text: String) -> UInt128? {
     var bits = UInt128()
     // Only a text with a dot gets the prefix ::ffff:. If every text got it, a host `cafe` would be taken for an address.

@@ -40,7 +40,7 @@ actor Transfer {
     func chunk() async throws -> [UInt8]? {
         try await work(
             atMost: exchange.options.readTimeout,
-            else: "nothing came for \(exchange.options.readTimeout.inWords)"
+            else: "no bytes arrived for \(exchange.options.readTimeout.inWords)"
         ) { !handle.bytes.isEmpty }
         defer { handle.bytes = [] }
         return handle.bytes.isEmpty ? nil : handle.bytes

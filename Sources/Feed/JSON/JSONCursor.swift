@@ -154,7 +154,7 @@ struct JSONCursor {
         position += count
     }
 
-    /// Reads a string. The position must be that of its opening quote.
+    /// Reads a string. The position must be at the opening quote.
     @inline(__always)
     mutating func readString() throws(JSONError) -> JSONText {
         let start = position + 1

@@ -8,7 +8,7 @@ struct JSONNumber {
     let mantissa: UInt64
     /// The power of ten to multiply by.
     let exponent: Int
-    /// Whether the mantissa holds all digits.
+    /// Whether the mantissa is exact: no digit except 0 was dropped.
     let isWhole: Bool
 
     /// The nearest double; nil when the number overflows, or is not zero and underflows to zero.
@@ -124,7 +124,8 @@ extension JSONCursor {
         return position - first
     }
 
-    /// Reads the exponent, clamped to ±10⁹. No type accepts a number with such an exponent, even after a mebibyte of digits.
+    /// Reads the exponent, clamped to ±10⁹. No type accepts a number with such an exponent, even if a mebibyte of digits comes
+    /// before it.
     private mutating func readExponent(_ start: Int) throws(JSONError) -> Int {
         guard next | 0x20 == UInt8(ascii: "e") else { return 0 }
         position += 1

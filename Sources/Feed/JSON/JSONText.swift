@@ -23,7 +23,7 @@ public struct JSONText: Sendable, Equatable {
     /// An upper bound for the number of UTF-8 bytes; exact when nothing is escaped.
     var rawCount: Int { end - start }
 
-    /// Whether the string's characters, escaped or not, are those of `word`, which must be ASCII.
+    /// Whether the string, after unescaping, is equal to `word`, which must be ASCII.
     @inline(__always)
     func equals(_ word: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         if isEscaped { return string(from: bytes) == word.description }

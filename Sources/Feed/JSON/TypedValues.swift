@@ -1,4 +1,4 @@
-/// Reads a value in the type that its column needs, and refuses any other JSON type.
+/// Reads a value as the type that its column needs, and refuses any other JSON type.
 extension JSONCursor {
     @inline(__always)
     mutating func readValue(of kind: Property.Kind) throws(JSONError) -> QuakeRecord.Value {
@@ -54,7 +54,7 @@ extension JSONCursor {
         return value
     }
 
-    /// Milliseconds since 1970.
+    /// Reads a time in milliseconds since 1970.
     @inline(__always)
     private mutating func readTimestamp() throws(JSONError) -> Int64 {
         let number = try readExpectedNumber()
@@ -65,7 +65,7 @@ extension JSONCursor {
         return value
     }
 
-    /// 0 or 1.
+    /// Reads a flag, which feeds write as 0 or 1.
     @inline(__always)
     private mutating func readFlag() throws(JSONError) -> Bool {
         switch try readExpectedNumber().integer {

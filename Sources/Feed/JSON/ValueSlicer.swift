@@ -38,7 +38,7 @@ struct ValueSlicer {
                 guard closers.count < Self.nestingLimit else {
                     throw JSONError(reason: .syntax, text: JSONError.tooDeep, offset: index - 1)
                 }
-                // In ASCII, the code of a closing bracket or brace is that of the opening one plus 2.
+                // In ASCII, the code of a closing bracket or brace is 2 more than the code of the opening one.
                 closers.append(byte + 2)
             } else {
                 guard closers.popLast() == byte else {

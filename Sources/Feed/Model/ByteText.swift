@@ -50,11 +50,11 @@ extension [UInt8] {
         if !self[start...].contains(UInt8(ascii: ".")) { append(text: ".0") }
     }
 
-    /// Appends a number with at most seven decimals, as nearly all numbers of a feed are. If a whole number divided by a power of
-    /// ten is equal to the number, the whole number has the right digits: dividing two exact numbers rounds in the same way as
-    /// reading the decimal.
+    /// Appends a number if it has at most seven decimals, as nearly all numbers of a feed do. If a whole number divided by a
+    /// power of ten is equal to the number, the whole number has the right digits: dividing two exact numbers rounds in the same
+    /// way as reading the decimal.
     ///
-    /// - Returns: false if the number has another form; nothing is appended then.
+    /// - Returns: false if the number has more decimals; then nothing is appended.
     private mutating func append(plain number: Double) -> Bool {
         var power = 1.0
         for decimals in 0...7 {

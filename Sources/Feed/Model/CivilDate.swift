@@ -1,6 +1,6 @@
 /// A date in the proleptic Gregorian calendar.
 public struct CivilDate: Sendable, Equatable {
-    /// 0 is 1 BC.
+    /// Year 0 is 1 BC.
     public let year: Int
     public let month: Int
     public let day: Int
@@ -14,7 +14,7 @@ public struct CivilDate: Sendable, Equatable {
         guard counted.month == month, counted.day == day else { return nil }
     }
 
-    /// For a day that is known to exist.
+    /// Does not check the date: the day must exist.
     package init(unchecked year: Int, _ month: Int, _ day: Int) {
         (self.year, self.month, self.day) = (year, month, day)
     }
@@ -49,10 +49,10 @@ extension CivilDate {
     /// 1 for the first of January.
     package var dayOfYear: Int { Int(daysSince1970 - CivilDate(unchecked: year, 1, 1).daysSince1970) + 1 }
 
-    /// Midnight in UTC.
+    /// The start of the day: midnight in UTC.
     public var start: Instant { Instant(milliseconds: daysSince1970 * 86_400_000) }
 
-    /// The same day of the month, this many months later; or the last day of that month if it is shorter.
+    /// The same day of the month, this many months later; or the last day of the later month if that month is too short.
     public func adding(months: Int) -> CivilDate {
         let (later, index) = (year * 12 + month - 1 + months).divided(by: 12)
         let first = CivilDate(unchecked: later, index + 1, 1)

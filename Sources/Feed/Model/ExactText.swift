@@ -1,7 +1,7 @@
 /// A text that is compared by its bytes, as in a database with the collation C.
 ///
-/// String treats é and an e followed by an accent as equal, because they are canonically equivalent. In the table they are two
-/// texts, and may be two codes.
+/// String treats é and an e followed by an accent as equal, because they are canonically equivalent. In the table, they are
+/// different texts, and may be the codes of different events.
 package struct ExactText: Hashable, Comparable, Sendable {
     package let text: String
 
@@ -24,7 +24,7 @@ package struct ExactText: Hashable, Comparable, Sendable {
 }
 
 extension String {
-    /// The parts between the characters `separator`, empty ones included.
+    /// The parts of the text between the separators, including empty parts.
     ///
     /// The separator is a scalar, not a Character: a combining mark after it would make it another Character.
     package func split(at separator: Unicode.Scalar) -> [String] {

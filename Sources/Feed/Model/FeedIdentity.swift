@@ -1,7 +1,7 @@
 /// The feed that a document belongs to and the time when it was generated, as the document itself says. A file's name proves
 /// nothing, because the file may be a copy.
 public struct FeedIdentity: Sendable, Equatable {
-    /// Its host in lower case, without the port.
+    /// The host of the feed's URL, in lower case and without the port.
     public let service: String
     /// Such as `all_day`.
     public let name: String

@@ -31,7 +31,7 @@ public struct FeedMetadata: Sendable, Equatable {
 }
 
 extension JSONCursor {
-    /// nil for a string that contains U+0000, which PostgreSQL's text does not allow.
+    /// Reads a string; nil if it contains U+0000, which PostgreSQL's text does not allow.
     fileprivate mutating func readStringWithoutNUL() throws(JSONError) -> String? {
         sawNUL = false
         let text = try readString()

@@ -12,6 +12,6 @@ public func greatCircleKilometres(
     let south = sin(radians(otherLatitude - latitude) / 2)
     let east = sin(radians(otherLongitude - longitude) / 2)
     let haversine = south * south + cos(radians(otherLatitude)) * cos(radians(latitude)) * east * east
-    // Rounding can push the antipodes beyond 1, where the arc sine has no value.
+    // For antipodes, rounding can make the square root larger than 1, for which the arc sine is not defined.
     return 2 * 6371 * asin(min(1, haversine.squareRoot()))
 }

@@ -47,8 +47,8 @@ extension Instant: CustomStringConvertible {
         self = instant
     }
 
-    /// Reads the same texts, and also the microseconds within the millisecond. They are nil if the text has at most three
-    /// decimals.
+    /// Reads the same texts as `init(_:)`, and also the microseconds within the millisecond. The microseconds are nil if the text
+    /// has at most three decimals.
     public static func exactly(_ text: String) -> (instant: Instant, microseconds: Int?)? {
         var reader = DigitReader(rest: text.utf8[...])
         let isNegative = reader.take("-")
@@ -108,9 +108,10 @@ struct DigitReader<Bytes: Collection<UInt8>> where Bytes.SubSequence == Bytes {
         return (milliseconds, microseconds)
     }
 
-    /// Reads `Z`, `+02:00`, `+0200` or nothing, and returns the offset in milliseconds; nil if a number is wrong.
+    /// Reads `Z`, `+02:00`, `+0200` or nothing, and returns the offset in milliseconds; nil if the hours or the minutes are
+    /// invalid.
     ///
-    /// - Parameter mayLackMinutes: whether `+02` is an offset, too.
+    /// - Parameter mayLackMinutes: whether an offset without minutes, such as `+02`, is accepted, too.
     mutating func offset(mayLackMinutes: Bool = false) -> Int? {
         if take("Z") { return 0 }
         let sign = take("-") ? -1 : take("+") ? 1 : 0

@@ -54,7 +54,7 @@ extension Array: JSONConvertible where Element: JSONConvertible {
 }
 
 extension [UInt8] {
-    /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, for the decoder to reject.
+    /// Appends a text as a JSON string. Invalid UTF-8 stays as it is, so that the decoder rejects it.
     mutating func append(json text: some Collection<UInt8>) {
         if text.withContiguousStorageIfAvailable({ append(json: UnsafeRawBufferPointer($0)) }) == nil {
             Array(text).withUnsafeBytes { append(json: $0) }

@@ -94,7 +94,7 @@ public enum Property: Int, CaseIterable, Sendable {
 
     public static let count = allCases.count
 
-    /// The most bytes that a text may have, in UTF-8. Lists and undeclared properties may be longer.
+    /// The greatest number of bytes that a text may have, in UTF-8. Lists and undeclared properties may be longer.
     public static let textLimit = 8 << 10
 
     var declaration: Declaration { Self.declarations[rawValue] }

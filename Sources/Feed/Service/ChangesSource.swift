@@ -9,7 +9,8 @@ public struct ChangesSource: Sendable, Hashable {
 
     public var host: String { FeedIdentity.host(of: url) ?? "" }
 
-    /// The URL of all changes after a position, or of all rows. The answer may wait for the first change.
+    /// The URL of all changes after a position; without a position, the URL of all rows. The server may delay its response until
+    /// the first change, for at most `seconds`.
     public func poll(after position: String?, waiting seconds: Int) -> String {
         "\(url)?\(position.map { "after=\($0)&" } ?? "")wait=\(seconds)s"
     }

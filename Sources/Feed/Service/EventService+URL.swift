@@ -4,11 +4,11 @@ extension EventService {
         public var since: Instant
         /// The end of the origin times, exclusive; nil for now.
         public var until: Instant?
-        /// Only events that were revised, or deleted, after this time.
+        /// Selects only events that were revised, or deleted, after this time.
         public var updatedAfter: Instant?
         public var minimumMagnitude: Double?
-        /// Whether to ask only for deleted events. If it were asked for deleted and other events together, the USGS's service
-        /// would take minutes. Rows of deleted events have no type, so the question must not name a type.
+        /// Whether to ask only for deleted events. For a request that includes deleted and other events, the USGS's service would
+        /// need minutes. Rows of deleted events have no type, so the question must not name a type.
         public var isOfDeletions = false
 
         public init(since: Instant = Self.beginning, until: Instant? = nil, updatedAfter: Instant? = nil) {

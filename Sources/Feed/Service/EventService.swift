@@ -8,7 +8,7 @@ public struct EventService: Sendable, Hashable {
     /// The greatest number of events in a response.
     public var limit = 20_000
     public var abilities = Set(Ability.allCases)
-    /// The format to request if the service does not have GeoJSON in the USGS's form.
+    /// The format to request if the service does not offer GeoJSON in the USGS's form.
     private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)

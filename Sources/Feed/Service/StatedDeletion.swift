@@ -2,8 +2,8 @@
 /// as an event that never existed.
 public struct StatedDeletion: Sendable, Equatable {
     public let code: String
-    /// When it was deleted: `updated` in the row. nil if the row lacks it. The importer then uses a later time, such as that of
-    /// the document.
+    /// The time of the deletion, which is `updated` in a row; nil if a document does not give it. The importer then uses a later
+    /// time, such as the time of the document.
     public let at: Instant?
     /// The host of the event's URL; nil if the row has no URL.
     public let service: String?
@@ -50,8 +50,8 @@ extension FeatureMembers {
         knownText("status").map { $0.lowercased() == "deleted" } ?? (value("mag") == nil)
     }
 
-    /// The event's code. If the row has only a list of ids, the list must have one id: the row does not say which of several was
-    /// the last.
+    /// The event's code. If the row has only a list of ids, the list must have one id: the row does not say which of several ids
+    /// was the last one.
     fileprivate var code: String? {
         if let id = readableCode(of: bytes) { return id }
         if let net = knownText("net"), let code = knownText("code") { return net + code }

@@ -1,5 +1,5 @@
-/// How long to wait before the next attempt. The waits grow, and are random, so that many clients of one server do not
-/// all come back at once.
+/// How long to wait before the next attempt. The waits grow, and are random, so that many clients of one server do not all try
+/// again at the same time.
 public struct Backoff: Sendable {
     private let shortest: Duration
     private let longest: Duration
@@ -16,7 +16,7 @@ public struct Backoff: Sendable {
         next(at: .random(in: 0..<1, using: &random))
     }
 
-    /// The wait at a place between half the limit (0) and the limit (1).
+    /// The wait at a given place between half the limit (place 0) and the limit (place 1).
     public mutating func next(at place: Double = .random(in: 0..<1)) -> Duration {
         defer { limit = min(limit * 2, longest) }
         return limit * (0.5 + place / 2)

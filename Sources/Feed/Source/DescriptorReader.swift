@@ -15,11 +15,11 @@ actor DescriptorReader {
         self.descriptor = descriptor
     }
 
-    /// Waits for the next bytes. An empty result is the end.
+    /// Waits for the next bytes. An empty result means the end of the file.
     func read() throws -> [UInt8] {
         while true {
             try Task.checkCancellation()
-            // Looks for a cancellation four times a second.
+            // Checks for a cancellation four times a second.
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&ready, 1, 250) > 0 else { continue }
             var error: Int32 = 0

@@ -13,7 +13,7 @@ public enum FeedError: Error, Sendable, Equatable {
 }
 
 extension FeedError {
-    /// The HTTP status with which the feed's server refused; nil for everything else, such as `noInput`.
+    /// The HTTP status with which the feed's server refused the request; nil for everything else, such as `noInput`.
     public var status: Int? {
         if case .unavailable(_, _, let status, _) = self { status } else { nil }
     }

@@ -1,8 +1,8 @@
 import Glibc
 
 extension FeedSource {
-    /// Reads the feed from beginning to end and hands over its inflated bytes, chunk by chunk. The source waits while
-    /// `body` works.
+    /// Reads the feed from beginning to end and hands over its inflated bytes, chunk by chunk. No bytes are read while `body`
+    /// runs.
     ///
     /// Over HTTP, nothing is handed over if the server says that the feed has not changed since the validators were
     /// taken. A failed attempt is repeated only while no byte has been handed over. After that, the error is thrown.

@@ -57,7 +57,7 @@ public enum FeedSource: Sendable, Hashable {
     }
 }
 
-/// A URL without its secrets: see `SourceName`.
+/// The source as text. A URL is written without its secrets: see `SourceName`.
 extension FeedSource: CustomStringConvertible {
     public var description: String {
         switch self {

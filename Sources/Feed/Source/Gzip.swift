@@ -80,12 +80,12 @@ struct GzipDecoder: ~Copyable {
     private mutating func beginMember(_ input: [UInt8], _ start: inout Int) throws {
         if isInPadding || input[start] == 0 {
             isInPadding = true
-            guard input[start...].allSatisfy({ $0 == 0 }) else { throw broken("something follows it") }
+            guard input[start...].allSatisfy({ $0 == 0 }) else { throw broken("other data follow it") }
             consumed += input.count - start
             start = input.count
             return
         }
-        guard input[start] == 0x1F else { throw broken("something follows it") }
+        guard input[start] == 0x1F else { throw broken("other data follow it") }
         inflateReset(stream)
         isBetweenMembers = false
     }
@@ -95,8 +95,8 @@ struct GzipDecoder: ~Copyable {
     }
 }
 
-/// Inflates a feed if its first two bytes are those of gzip, regardless of its name and headers. Otherwise passes it
-/// through.
+/// Inflates a feed if its first two bytes are those of gzip, regardless of its name and headers. Otherwise passes the feed
+/// through unchanged.
 struct ContentDecoder: ~Copyable {
     private let limit: Int
     private var gzip: GzipDecoder?

@@ -17,6 +17,6 @@ public struct RepeatedFailure: Sendable {
         return true
     }
 
-    /// Call it after a success: the next failure is new.
+    /// Call it after a success, so that the next failure counts as new.
     public mutating func reset() { said = [:] }
 }

@@ -1,6 +1,6 @@
 /// The line of FDSN text that names the columns (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, "Text format").
 ///
-/// Columns are found by their names, never by their position: services leave some out and add others, write `Depth/Km` or
+/// Columns are found by their names, never by their position: services leave some columns out and add others, write `Depth/Km` or
 /// `MagnitudeType`, put blanks around the bars, or leave out the `#`. Other files have more spellings, such as `Depth (km)`,
 /// which are accepted with a warning. A header line is refused if it is unclear which column has the depth or the magnitude,
 /// because these values would be lost.
@@ -19,8 +19,8 @@ struct TextHeader {
     private(set) var others: [(name: String, index: Int)] = []
     private(set) var isDepthInMetres = false
     private(set) var notes: [String] = []
-    /// The positions of the standard's columns, in the order of `Column`; -1 for a missing column. It is an array because every
-    /// row looks them up.
+    /// The positions of the standard's columns, in the order of `Column`; -1 for a missing column. They are in an array, because
+    /// every row looks them up.
     private var indices = [Int](repeating: -1, count: Column.allCases.count)
 
     struct Fault: Error { let text: String }
@@ -93,12 +93,12 @@ struct TextHeader {
             if let likely = unread.first(where: { column.seemsNamed(names[$0]) }) {
                 throw Fault(
                     text:
-                        "the header line has no column \(column.title), and whether \(written[likely]) is one is unclear; rename it"
+                        "the header line has no column \(column.title), and it is unclear whether \(written[likely]) is that column; rename it"
                 )
             }
             let others = unread.prefix(5).map { written[$0] }.joined(separator: ", ")
             notes.append(
-                "the header line has no column \(column.title), so no event has one; other columns are \(others)"
+                "the header line has no column \(column.title), so no event has this value; other columns are \(others)"
             )
         }
     }

@@ -132,7 +132,7 @@ struct TextRow {
         writer.append("place", field(.place, header))
         writer.append("type", kind)
         writer.append("time", time: time)
-        // FDSN text has no revision time, so the row gets its origin time, because a revision cannot be earlier.
+        // FDSN text has no revision time. The origin time replaces it, because a revision cannot be earlier.
         writer.append("updated", time: time)
         writer.append("author", field(.author, header))
         writer.append("catalog", field(.catalog, header))

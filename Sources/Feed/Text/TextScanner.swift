@@ -153,7 +153,7 @@ struct TextScanner: EventScanner {
             breach
             ?? .brokenDocument(
                 reason:
-                    "FDSN text that ends in something else than rows, from line \(lineNumber) on",
+                    "FDSN text that ends in other text than rows, from line \(lineNumber) on",
                 offset: lineOffset)
     }
 }

@@ -19,7 +19,7 @@ struct EventExcerpt {
         start += count
     }
 
-    /// Begins an event while the parser is in its start tag. The tag begins at the last `<` before the position, because it
+    /// Begins an event while the parser is in its start tag. The tag begins at the last `<` before the position, because a tag
     /// contains no other `<`.
     mutating func begin(at position: Int) {
         var index = min(max(0, position - start), recent.count)

@@ -23,7 +23,7 @@ struct QuakeMLEvent {
     private var isInPart = false
     private var openText: Int?
 
-    /// - Parameter network: an attribute of ComCat, and so is `code`. Both are empty in any other document.
+    /// - Parameter network: the attribute of ComCat for the event's network. Like `code`, it is empty in any other document.
     mutating func begin(
         id: UnsafeBufferPointer<UInt8>, network: UnsafeBufferPointer<UInt8>, code: UnsafeBufferPointer<UInt8>
     ) {

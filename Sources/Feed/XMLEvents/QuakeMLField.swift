@@ -118,7 +118,7 @@ struct QuakeMLTree {
     /// The node of an element below another node; nil if the element is skipped.
     func child(_ name: UnsafePointer<UInt8>, of node: Int) -> Int? {
         nodes[node].children.first { child in
-            // The name ends with a zero, where the comparison stops.
+            // The parser's name ends with a zero byte, at which the comparison stops.
             child.name.indices.allSatisfy { name[$0] == child.name[$0] } && name[child.name.count] == 0
         }?.node
     }

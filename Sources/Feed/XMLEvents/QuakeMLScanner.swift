@@ -52,7 +52,8 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
-        // A full block is parsed only once more bytes follow. So all events are handed over before a chunk is finished.
+        // A full block is parsed only when more bytes follow. So every parsed event has been handed over when a chunk is
+        // finished.
         while index < chunk.count {
             if block.count >= Self.blockSize { try parse(isLast: false) }
             guard try handOver(body) else { return index }

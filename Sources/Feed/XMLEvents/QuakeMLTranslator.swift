@@ -17,7 +17,7 @@ struct QuakeMLTranslator {
                 choice.isInKilometres = units.areKilometres(texts, choice.origin)
                 name = isOwn ? Self.ownName(texts) ?? naming.name(texts, choice) : naming.name(texts, choice)
                 guard !texts.event.isOversized else {
-                    throw Rejection(.size, "what is read of the event is more than 1 MiB")
+                    throw Rejection(.size, "the texts of the event that are read have more than 1 MiB")
                 }
                 guard !name.netCode.isEmpty else { throw Rejection(.missing, "publicID is missing") }
                 if !isOwn, try isGone(name, texts, choice) {
@@ -50,7 +50,7 @@ struct QuakeMLTranslator {
         }
         if let status = status(texts, choice) { writer.append("status", status.utf8) }
         writer.append("time", time: time)
-        // An event without a revision time gets its origin time, because a revision cannot be earlier.
+        // The origin time replaces a missing revision time, because a revision cannot be earlier.
         writer.append("updated", time: try updated(texts, choice) ?? time)
         writer.append("nst", try texts.number(.originStations, choice.origin))
         writer.append("rms", try texts.number(.originResidual, choice.origin))
@@ -159,7 +159,7 @@ extension QuakeMLTranslator {
         var place: UnsafeBufferPointer<UInt8>?
         /// Whether lengths and distances are in kilometres.
         var isInKilometres = false
-        /// The event's type in a document that Quakes wrote, if QuakeML does not have this type.
+        /// The event's type as in the table, for a document that Quakes wrote; nil if QuakeML has the same type.
         var ownType: [UInt8]?
 
         /// Chooses the preferred origin, magnitude and mechanism. Without a preference, it chooses the first origin, the first

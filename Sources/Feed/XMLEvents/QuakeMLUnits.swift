@@ -12,9 +12,9 @@ struct QuakeMLUnits {
     /// Whether an event's lengths and distances are in kilometres.
     ///
     /// QuakeML 1.0 has kilometres. Later versions have metres for lengths and degrees for distances. Two agencies did not follow
-    /// this: EMSC wrote metres and degrees as 1.0 (neries_events.xml of ObsPy), and IRIS's first service wrote kilometres as 1.2
-    /// (iris_events.xml of ObsPy, https://ds.iris.edu/pipermail/webservices/2013-March/000355.html). A depth below all
-    /// earthquakes can only be in metres.
+    /// this rule: EMSC wrote metres and degrees in version 1.0 (neries_events.xml of ObsPy), and IRIS's first service wrote
+    /// kilometres in version 1.2 (iris_events.xml of ObsPy, https://ds.iris.edu/pipermail/webservices/2013-March/000355.html). A
+    /// depth below all earthquakes can only be in metres.
     mutating func areKilometres(_ texts: QuakeMLEvent.Texts, _ origin: QuakeMLEvent.Part?) -> Bool {
         let identifier = EventIdentifier(texts.string(texts.text(texts.event.publicID)))
         let isOfIRIS = identifier.authority.hasPrefix("www.iris.edu/ws/")
@@ -29,6 +29,6 @@ struct QuakeMLUnits {
     var note: String? {
         guard tooDeep > 0 else { return nil }
         return
-            "the document should have depths in kilometres, and so they are read; but \(tooDeep) can only be metres, and are read as metres: check the others"
+            "the depths are read as kilometres, as the document's version or author requires; but \(tooDeep) can only be metres, and are read as metres: check the others"
     }
 }

@@ -16,7 +16,7 @@ final class XMLReader: @unchecked Sendable {
     unowned(unsafe) var handler: QuakeMLScanner?
     private(set) var failure: String?
     private(set) var depth = 0
-    /// The position at which the parser was stopped. It is kept here, because libxml2 forgets it when it stops.
+    /// The position at which the parser was stopped. It is kept here, because libxml2 does not keep it after the stop.
     private var lastPosition = 0
 
     private var parser: UnsafeMutablePointer<xmlParserCtxt>?
@@ -41,7 +41,7 @@ final class XMLReader: @unchecked Sendable {
             XMLReader.at(reader)?.stop(
                 isHTML
                     ? "an HTML page, not an earthquake document"
-                    : "it declares a document type, which quakes does not read: it could declare entities")
+                    : "it declares a document type, which quakes refuses because it can declare entities")
         }
         parser = xmlCreatePushParserCtxt(&callbacks, Unmanaged.passUnretained(self).toOpaque(), nil, 0, nil)
         _ = xmlCtxtUseOptions(parser, Int32(XML_PARSE_NONET.rawValue))
@@ -60,7 +60,7 @@ final class XMLReader: @unchecked Sendable {
     func read(_ piece: UnsafeBufferPointer<UInt8>, isLast: Bool) {
         guard failure == nil else { return }
         guard let parser else {
-            failure = "there is no memory for it"
+            failure = "out of memory"
             return
         }
         piece.withMemoryRebound(to: CChar.self) {
@@ -146,7 +146,7 @@ final class XMLReader: @unchecked Sendable {
 
 extension UnsafePointer<UInt8> {
     func begins(with word: StaticString) -> Bool {
-        // The text ends with a zero, where the comparison stops.
+        // The text ends with a zero byte, at which the comparison stops.
         word.withUTF8Buffer { word in word.indices.allSatisfy { self[$0] == word[$0] } }
     }
 

@@ -33,8 +33,9 @@ extension Connection {
         var limit = Duration.zero
     }
 
-    /// One error with the messages of all failures, each once. It is thrown only if no server accepted the connection: a standby
-    /// that is behind may not know a new login or database yet, so such a refusal does not stop the search.
+    /// Combines all failures into one error that contains each message once. The error is thrown only if no server accepted the
+    /// connection. A refused login or database does not stop the search, because a standby that is behind may not have a new
+    /// login or database yet.
     private static func summary(of failures: [PostgresError], _ operation: String) -> PostgresError {
         let known = failures.first { !$0.isOutage } ?? failures.first { $0.sqlState != nil }
         guard var error = known ?? failures.first else {
@@ -102,7 +103,7 @@ extension Connection {
         }
     }
 
-    /// A hot standby does not support SERIALIZABLE: if that is the default isolation level, it refuses every statement
+    /// A hot standby does not support SERIALIZABLE. If that is the default isolation level, the standby refuses every statement
     /// (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CAVEATS).
     private func leaveSerializable(_ handle: OpaquePointer) throws {
         guard isStandby(handle) == true else { return }
@@ -122,7 +123,7 @@ extension Connection {
             where pg_catalog.pg_backend_pid() operator(pg_catalog.=) \(Int(PQbackendPID(handle)))::pg_catalog.int4
               and exists (select from pg_catalog.unnest(pg_catalog.current_schemas(false)) as path (name)
                           where pg_catalog.has_schema_privilege('public', path.name::pg_catalog.text, 'create'))
-            """, to: "leave open schemas")
+            """, to: "set the search path")
     }
 
     /// Whether the server was a hot standby when it last reported its state; nil behind a pooler that does not report the state

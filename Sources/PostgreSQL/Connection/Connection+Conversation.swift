@@ -58,8 +58,8 @@ extension Connection {
         try flush(operation, handle)
     }
 
-    /// Hands each result of the running statement to `body`, and reads the conversation to its end even when
-    /// the server or `body` fails, so that the connection is ready for the next statement.
+    /// Hands each result of the running statement to `body`. Reads all results even when the server or `body` fails, so that the
+    /// connection is ready for the next statement.
     func readResults(
         _ operation: String, _ handle: OpaquePointer, _ body: (QueryResult) throws -> Void
     ) throws {
@@ -102,8 +102,8 @@ extension Connection {
     func nextResult(_ operation: String, _ handle: OpaquePointer) throws -> QueryResult? {
         while PQisBusy(handle) == 1 {
             try waitForServer(operation, handle)
-            // The limit counts only while the answer is missing. An answer that has arrived is taken, even if this process was
-            // suspended for longer than the limit.
+            // The time limit matters only while the answer is missing. An answer that has arrived is accepted, even if this
+            // process was suspended for longer than the limit.
             if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
         let result = PQgetResult(handle).map(QueryResult.init)
@@ -121,7 +121,7 @@ extension Connection {
             switch PQflush(handle) {
             case 0: return
             case 1:
-                // Read input, too: a server that cannot send its notices stops reading.
+                // Also reads input, because a server that cannot send its notices stops reading.
                 try waitForServer(operation, handle, for: POLLOUT | POLLIN)
                 try watchWaitLimit(operation, handle)
             default: throw failureOfLibpq(operation, handle)
@@ -131,7 +131,8 @@ extension Connection {
 
     // MARK: WaitLimit
 
-    /// Asks the server to cancel once the task is cancelled, and gives up the connection when a time limit has passed.
+    /// Asks the server to cancel the statement once the task is cancelled, and closes the connection when a time limit has
+    /// passed.
     func watchWaitLimit(_ operation: String, _ handle: OpaquePointer) throws {
         switch waitLimit {
         case .untilCancelled:
@@ -151,8 +152,8 @@ extension Connection {
         }
     }
 
-    /// Called before each row of a stream. Otherwise, a cancellation is noticed only while the connection waits, and if rows
-    /// arrive fast, it never waits.
+    /// Throws if the task is cancelled. It is called before each row of a stream: other checks run only while the connection
+    /// waits, and it never waits if rows arrive fast.
     func checkCancellation() throws {
         if case .cleanup = waitLimit { return }
         try Task.checkCancellation()
@@ -176,8 +177,9 @@ extension Connection {
         close(because: reason)
     }
 
-    /// Asks the server to cancel the running statement. libpq opens a second connection for that, which can hang as well, so it
-    /// runs in the background. It has its own queue, because all threads of the global queue may be busy.
+    /// Asks the server to cancel the running statement. libpq opens a second connection for the request. This connection can hang
+    /// as well, so the request is sent in the background. It has its own queue, because all threads of the global queue may be
+    /// busy.
     func cancelStatement(_ handle: OpaquePointer) {
         switch waitLimit {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)
@@ -224,8 +226,8 @@ extension Connection {
         if error.sqlState == "25006", let isStandby = isStandby(handle) {
             error.remedy =
                 isStandby
-                ? "a hot standby can only be read; to write, name the primary"
-                : "see default_transaction_read_only, which the database and the login may set"
+                ? "a hot standby is read-only; to write, connect to the primary"
+                : "see default_transaction_read_only, which may be set for the database or the login"
         }
         return error
     }

@@ -65,7 +65,7 @@ extension Connection {
         let handle = try open(operation)
         let end = ContinuousClock.now + limit
         while true {
-            // Read before the first wait, too: the TLS layer may hold data that polling the socket no longer reports.
+            // Reads before the first wait, too: the TLS layer may hold data that polling the socket no longer reports.
             guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
             if let pointer = PQnotifies(handle) {
                 defer { PQfreemem(pointer) }
@@ -81,7 +81,7 @@ extension Connection {
     }
 }
 
-/// Ends the wait for a socket from any thread, so that a long wait needs no polling.
+/// Lets any thread end the wait for a socket, so that a long wait needs no polling.
 final class Alarm: Sendable {
     private let descriptor: Int32
 

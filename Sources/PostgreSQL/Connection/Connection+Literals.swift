@@ -43,7 +43,8 @@ extension Connection {
         return "array[\(items.joined(separator: ", "))]::\(element.name)[]"
     }
 
-    /// Written without fractions, because PostgreSQL would read a fraction of a second as a floating-point number.
+    /// A `timestamptz` as SQL. It contains no fraction of a second, because PostgreSQL would read a fraction as a floating-point
+    /// number.
     private static func time(_ microseconds: Int64) -> String {
         let (hours, rest) = microseconds.quotientAndRemainder(dividingBy: 3_600_000_000)
         let parts = "\(hours) hours \(rest / 1000) milliseconds \(rest % 1000) microseconds"

@@ -1,16 +1,16 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Runs a query that the server parses only once for this connection, and after some runs no longer plans again. Hands over
+    /// Runs a query that the server parses only once for this connection, and no longer plans again after some runs. Hands over
     /// each row as it arrives, in binary form and in constant memory.
     ///
     /// Use it for small queries that are run many times. For many rows, `copy(rowsOf:)` is faster. The connection needs its own
-    /// session (`requireSession`), because a pooler in transaction mode may run the query next time in a session that has not
-    /// prepared it.
+    /// session (`requireSession`), because a pooler in transaction mode may run the query the next time in another session, in
+    /// which it is not prepared.
     ///
     /// - Parameter query: its values may differ from run to run. The 64 most recently used texts stay prepared.
-    /// - Throws: `PostgresError`; it has `hasChangedShape` when the result's columns are not those of the first run any more. The
-    ///   next run prepares the query again.
+    /// - Throws: `PostgresError`; its `hasChangedShape` is true when the result's columns have changed since the query was
+    ///   prepared. The next run prepares the query again.
     public func forEachRow(
         preparing query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
@@ -60,8 +60,8 @@ struct PreparedQueries {
     private static let most = 64
     private var names: [Shape: (name: String, lastUse: Int)] = [:]
     private var uses = 0
-    /// Statements that the session still has but no longer needs. They are deallocated before the next query is prepared and not
-    /// at once, because a failed transaction would refuse that.
+    /// Statements that the session still has but no longer needs. They are not deallocated at once, because the server refuses
+    /// DEALLOCATE in a failed transaction, but before the next query is prepared.
     var dropped: [String] = []
 
     mutating func name(of shape: Shape) -> String? {

@@ -27,8 +27,9 @@ extension Connection {
     public func forEachRow(
         soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
-        // A cursor makes the server plan like this (https://www.postgresql.org/docs/current/runtime-config-query.html, under
-        // cursor_tuple_fraction). Compiling the plan (JIT) would take longer than the first rows.
+        // With a cursor, the server plans the query in this way
+        // (https://www.postgresql.org/docs/current/runtime-config-query.html, under cursor_tuple_fraction). Compiling the plan
+        // (JIT) would take longer than the first rows.
         try execute(script: "set local jit = off", to: operation)
         try execute("declare soon no scroll cursor for \(query)", to: operation)
         var size = 50

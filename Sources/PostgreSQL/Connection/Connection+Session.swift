@@ -1,12 +1,12 @@
 import CPostgreSQL
 
-/// The work needs one session, but a pooler runs each transaction of the connection in a different one.
+/// The operation needs one session, but a pooler may run each transaction of the connection in a different session.
 public struct NoSession: Error, Equatable, CustomStringConvertible {
     public let operation: String
     public let server: String
 
     public var description: String {
-        "cannot \(operation) over \(server): a pooler there gives each transaction another session, and this needs one that stays; connect to the server directly, or set the pooler's pool_mode to session"
+        "cannot \(operation) over \(server): a pooler there may run each transaction in another session, but this operation needs a single session; connect to the server directly, or set the pooler's pool_mode to session"
     }
 }
 
@@ -30,10 +30,10 @@ extension Connection {
         if !hasSession { throw NoSession(operation: operation, server: "\(options)") }
     }
 
-    /// Whether the connection goes directly to the server, without a pooler. The server is asked once.
+    /// Whether the connection leads directly to the server, without a pooler. Only the first call asks the server.
     public func ownsSession() throws -> Bool {
         if let isDirect { return isDirect }
-        // A pooler gives its clients process numbers that it makes up, for cancelling.
+        // A pooler reports invented process numbers to its clients, which use them to cancel statements.
         let isDirect = try sessionProcess() == Int(PQbackendPID(handle))
         self.isDirect = isDirect
         return isDirect

@@ -30,7 +30,7 @@ extension Connection {
     private func watchSilence(_ operation: String) throws {
         switch waitLimit {
         case .untilCancelled, .limited, .cleanup(nil, _): break
-        // These waits have a short time limit themselves.
+        // These waits already have a short time limit.
         case .cancelling, .cleanup: return
         }
         let silence = self.silence ?? Silence()
@@ -48,7 +48,7 @@ extension Connection {
         case false? where .now - ping.start < Self.pingLimit:
             self.silence?.ping = Ping(server, within: Self.pingLimit, since: ping.start)
         case false?:
-            let message = "the server is silent, and takes no new connection within \(Self.pingLimit)"
+            let message = "the server is silent and does not accept a new connection within \(Self.pingLimit)"
             giveUp(message)
             throw PostgresError(operation: operation, message: message, connectionLost: true)
         }

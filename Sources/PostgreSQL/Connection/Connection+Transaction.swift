@@ -12,9 +12,9 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - settings: settings for this transaction only: names and values as SQL text.
-    ///   - table: the name of a table, as SQL text. It is locked in ACCESS SHARE mode first, so that a REPEATABLE READ
-    ///     transaction takes its snapshot after that. In a snapshot older than an ALTER TABLE that rewrites the table, the table
-    ///     is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+    ///   - table: the name of a table, as SQL text. The table is locked in ACCESS SHARE mode first, so that a REPEATABLE READ
+    ///     transaction takes its snapshot after the lock. In a snapshot older than an ALTER TABLE that rewrites the table, the
+    ///     table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
     ///   - limit: how long the server may take to answer the COMMIT; nil for no limit. Give a limit only if the transaction
     ///     writes nothing.
     /// - Throws: any error of `body`, or `PostgresError`; the latter also when a transaction is already open.
@@ -153,7 +153,7 @@ extension Connection {
         switch try PQtransactionStatus(open(operation)) {
         case PQTRANS_INTRANS: break
         case PQTRANS_INERROR:
-            // PostgreSQL answers this COMMIT with a rollback, and reports success.
+            // PostgreSQL would roll back at this COMMIT, and still report success.
             throw PostgresError(operation: operation, message: "a statement failed and its error was ignored")
         default:
             throw PostgresError(operation: operation, message: "the transaction's own body has ended it")

@@ -31,7 +31,7 @@ public actor Connection {
     var silence: Silence?
     var prepared = PreparedQueries()
     var isDirect: Bool?
-    /// Cancellations that have not reached the server. The next statement waits for them, so that they do not cancel it.
+    /// Cancellations that have not reached the server yet. The next statement waits for them, because they could cancel it.
     let cancellations = DispatchGroup()
 
     enum WaitLimit {

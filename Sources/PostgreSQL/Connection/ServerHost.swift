@@ -8,8 +8,8 @@ struct ServerHost: Equatable {
     let address: String
     let port: String
 
-    /// Whether `place`, which libpq reports, is this entry of the list. A part that is empty in the entry is libpq's default and
-    /// matches any value.
+    /// Whether the host that libpq reports, `place`, comes from this entry of the list. A part that is empty in the entry means
+    /// libpq's default, and matches any value.
     fileprivate func isTried(at place: ServerHost) -> Bool {
         let given = name.isEmpty ? address : name
         return (given.isEmpty || given == place.name) && (address.isEmpty || address == place.address)
@@ -44,7 +44,7 @@ extension [ServerHost] {
         return ["host": list(\.name), "hostaddr": list(\.address), "port": list(\.port)]
     }
 
-    /// How long each host may take. A `connect_timeout` of 0, which libpq takes as no limit, selects the default here.
+    /// The time limit for each host. A `connect_timeout` of 0, which means no limit in libpq, selects the default here.
     func connectLimit(_ timeout: String?) -> Duration {
         let given = timeout.flatMap { Int($0) } ?? 0
         return .seconds(given > 0 ? given : count > 1 ? 3 : 10)
@@ -52,7 +52,7 @@ extension [ServerHost] {
 
     /// The list without the host at `place`.
     ///
-    /// - Parameter isSilent: whether the host did not answer. Then the other addresses of its name stay in the list.
+    /// - Parameter isSilent: whether the host did not answer. If so, the other addresses of the host's name stay in the list.
     func leaving(_ place: ServerHost, isSilent: Bool = false) -> [ServerHost] {
         guard let index = firstIndex(where: { $0.isTried(at: place) }) else { return [] }
         var others = self

@@ -52,7 +52,7 @@ public final class AccessLog: Sendable {
         return 0
     }
 
-    /// Waits until all lines are written, a second at most.
+    /// Waits until all lines are written, but at most one second.
     func finish() {
         let isWritten = DispatchSemaphore(value: 0)
         queue.async { isWritten.signal() }

@@ -16,7 +16,7 @@ struct LoggedRequest: Sendable {
     var referrer: String?
     var agent: String?
 
-    /// A target with the values of known parameters only. Other values may be anything, such as keys that were meant for another
+    /// A target with the values of known parameters only. Other values may be secret, such as keys that were meant for another
     /// service.
     static func target(_ path: String, query: String?) -> String {
         guard let query else { return path }

@@ -4,24 +4,25 @@ import QuakeStore
 
 /// An answer that is read from the database.
 struct Answer: Sendable {
-    /// Identifies the request within the ETag: its selection and its format.
+    /// Names the selection and the format of the request. It becomes part of the ETag.
     let key: String
     let contentType: String
     var cacheSeconds = 0
-    /// The token of the past state that the answer shows, if the answer can never change. Its ETag then does not depend on the
-    /// catalogue's current state, and caches may keep it for long.
+    /// The token of the past state that the answer shows, if the answer can never change; otherwise nil. The ETag of such an
+    /// answer does not depend on the catalogue's current state, and caches may keep the answer for long.
     var past: Int?
     /// Whether the body contains URLs of this server.
     var namesServer = false
     var lane = Lane.short
-    /// Anything that the body depends on besides the key and the history's position, such as the time of the feed's document. It
-    /// becomes part of the ETag. If it is nil, `write` gets a state without the settled documents.
+    /// Describes anything else that the body depends on, besides the key and the history's position, such as the time of the
+    /// feed's document. The description becomes part of the ETag. If this closure is nil, `write` gets a state without the
+    /// settled documents.
     var edition: (@Sendable (CatalogueState) -> String)?
-    /// Notes the catalogue's state and then writes the body, both from one statement. If one statement is not enough, it writes
-    /// nothing and returns false. nil for an answer that always needs `write`.
+    /// Reads the catalogue's state and the rows with one statement, notes the state, and then writes the body. If one statement
+    /// is not enough, it writes nothing and returns false. nil for an answer that always needs `write`.
     var writeAtOnce: (@Sendable (isolated Connection, AnswerWriter) throws -> Bool)?
-    /// Writes the body in a REPEATABLE READ, READ ONLY transaction that sees the state passed to it. As long as it has written
-    /// nothing, it may throw a `Refusal`, which becomes the answer. If it fails before it has written anything, it may run again.
+    /// Writes the body in a REPEATABLE READ, READ ONLY transaction that sees the given state. Before anything is written, it may
+    /// throw a `Refusal`, which becomes the answer. If it fails before anything is written, it may be called again.
     let write: @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
 }
 

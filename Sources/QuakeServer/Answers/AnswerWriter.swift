@@ -9,7 +9,7 @@ import Synchronization
 /// A body consists of bytes or of events. The head in front of the events may contain their number, so events are held back until
 /// the head is written.
 final class AnswerWriter: Sendable {
-    /// A little less than a power of two, because buffers grow to powers of two.
+    /// In bytes. Buffers grow to powers of two, so this leaves room in 64 KiB for the event that completes a piece.
     private static let pieceSize = 60 << 10
 
     private let spool: Spool
@@ -44,7 +44,7 @@ final class AnswerWriter: Sendable {
         state = Mutex(State(compressor: isCompressed ? GzipEncoder() : nil))
     }
 
-    /// - Throws: what `Spool.append` throws, such as `CancellationError` when the client has left.
+    /// - Throws: the errors of `Spool.append`, such as `CancellationError` when the client has left.
     func write(_ bytes: [UInt8]) throws {
         guard !bytes.isEmpty else { return }
         let piece = state.withLock { state in
@@ -79,7 +79,7 @@ final class AnswerWriter: Sendable {
 
     /// Appends the event of a row.
     ///
-    /// - Throws: `RowError`; what `Spool.append` throws, such as `CancellationError` when the client has left.
+    /// - Throws: `RowError`; the errors of `Spool.append`, such as `CancellationError` when the client has left.
     func append(_ row: inout Row) throws {
         // The closure of `withLock` cannot capture an `inout` parameter.
         var taken = row
@@ -92,16 +92,17 @@ final class AnswerWriter: Sendable {
         if !piece.isEmpty { try spool.append(piece) }
     }
 
-    /// Notes the catalogue's state that the body shows, as soon as the answer's transaction has begun.
+    /// Notes the catalogue's state that the body shows. Called as soon as the answer's transaction has begun.
     func note(_ catalogue: CatalogueState) { state.withLock { $0.catalogue = catalogue } }
 
     var catalogue: CatalogueState? { state.withLock { $0.catalogue } }
-    /// Whether it is too late to answer with an error.
+    /// Whether a part of the body was written, so that the answer can no longer be an error.
     var hasWritten: Bool { state.withLock { $0.hasWritten } }
     /// How many events were appended so far.
     var rows: Int { state.withLock { $0.rows } }
 
-    /// Passes the rest of the body to the spool, with the end of the events. Call it on the same thread as the other methods.
+    /// Writes the end of the events and passes the rest of the body to the spool. Call it on the same thread as the other
+    /// methods.
     func finish() throws {
         let rest = state.withLock { state in
             state.encoder?.finish(&state.bytes)

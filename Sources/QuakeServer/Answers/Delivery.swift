@@ -25,7 +25,7 @@ struct Delivery: Sendable {
 
     private var settings: ServerSettings { responder.settings }
 
-    /// Delivers a 304, a kept answer, or a new one.
+    /// Delivers a 304, an answer from `RecentAnswers`, or a new answer.
     ///
     /// - Throws: an error that occurred after the head was written, or after the client had left.
     @concurrent
@@ -42,11 +42,11 @@ struct Delivery: Sendable {
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
-    /// A recent answer, if the catalogue has not changed since. The last known state may be some milliseconds old. An answer must
-    /// not be outdated even by that much, so the state is read again. One small query serves all requests that ask at the same
-    /// moment.
+    /// A recent answer, if the catalogue has not changed since. The last known state may be some milliseconds old, and an answer
+    /// must not be outdated even by that much, so this reads the state again. One small query serves all requests that ask at the
+    /// same moment.
     private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
-        // If the state cannot be read, reading the answer fails as well, and that error says why.
+        // If the state cannot be read, the caller reads the answer from the database, which fails as well and reports the reason.
         guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()
         else { return nil }
         return responder.recent.body(key, at: state).map { ($0, state) }
@@ -108,8 +108,8 @@ struct Delivery: Sendable {
             try await output.begin(head(of: state))
             while true {
                 try await output.write(piece)
-                // A write waits while the channel is full, but the channel only knows that it is full once its event loop has
-                // taken the bytes. Without this wait, a loop that is behind would be given the whole answer.
+                // A write waits while the channel is full. But only the bytes that the event loop has already taken count, so
+                // without this wait, the whole answer could queue up in front of a busy event loop.
                 try await channel.eventLoop.submit {}.get()
                 count(piece)
                 guard let next = try await reader.next() else { break }
@@ -123,6 +123,8 @@ struct Delivery: Sendable {
         responder.metrics.count { $0.bytes += bytes.readableBytes }
     }
 
+    /// Whether the client already has the answer from this state, according to its `If-None-Match`.
+    ///
     /// - Parameter isThere: whether the answer is known not to be an error.
     private func isKnown(at state: CatalogueState, isThere: Bool = true) -> Bool {
         EntityTag(answer, state, isCompressed: isCompressed, settings)

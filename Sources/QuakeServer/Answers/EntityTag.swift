@@ -22,8 +22,8 @@ struct EntityTag: Equatable, CustomStringConvertible {
         self.init(beginning, of: text.utf8, isCompressed: isCompressed)
     }
 
-    /// A tag with a hash of these bytes, which determine the answer: the answer itself, or the request and the state that it
-    /// depends on.
+    /// A tag with a hash of these bytes, which are either the answer itself, or everything that the answer depends on: the
+    /// request and the state.
     init(_ beginning: String = "", of bytes: some Sequence<UInt8>, isCompressed: Bool) {
         let hash = String(bytes.hash64, radix: 16)
         description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""

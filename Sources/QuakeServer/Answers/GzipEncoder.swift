@@ -5,11 +5,11 @@ struct GzipEncoder: ~Copyable {
     private let stream: UnsafeMutablePointer<z_stream>
     private static let pieceSize = 64 << 10
 
-    /// - Parameter level: 1 (fastest) to 9 (smallest). The default is the fastest, with which feeds shrink to a fifth.
+    /// - Parameter level: 1 (fastest) to 9 (smallest). The default already shrinks feeds to a fifth.
     init(level: Int32 = 1) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
-        // A window of 15 bits; adding 16 makes it gzip.
+        // 15 is the size of the window, in bits. Adding 16 selects the gzip format.
         deflateInit2_(
             stream, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
             Int32(MemoryLayout<z_stream>.size))
@@ -20,7 +20,7 @@ struct GzipEncoder: ~Copyable {
         stream.deallocate()
     }
 
-    /// Compresses these bytes. Returns the compressed bytes that are ready, which may be none.
+    /// Compresses these bytes, and returns the compressed bytes that are ready. There may be none yet.
     mutating func compress(_ bytes: [UInt8], isLast: Bool = false) -> [UInt8] {
         var result: [UInt8] = []
         bytes.withUnsafeBufferPointer { input in

@@ -6,7 +6,8 @@ import Synchronization
 /// A cache of recent short answers, for repeated requests while the catalogue is unchanged.
 ///
 /// All answers are from the same state; the first answer from a new state drops them. They take 4 MiB at most: beyond that, the
-/// oldest are dropped. All are also dropped after a minute, because a change that the history does not record makes no new state.
+/// oldest answers are dropped. No answer is used for longer than a minute, because a change that the history does not record
+/// creates no new state.
 final class RecentAnswers: Sendable {
     struct Body {
         let bytes: ByteBuffer
@@ -17,7 +18,7 @@ final class RecentAnswers: Sendable {
     private let kept = Mutex(Kept())
 
     private struct Kept {
-        /// The state of all answers, without the settled documents.
+        /// The state that all kept answers show, without the settled documents.
         var state: CatalogueState?
         var since = ContinuousClock.now
         /// Keys are compared byte by byte, because they can contain event codes.

@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// Why a request is refused, as one sentence for people.
 struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The HTTP status. 204 means that nothing was found, and has no body.
+    /// The HTTP status. A 204 means that nothing was found; its response has no body.
     let status: Int
     let sentence: String
 

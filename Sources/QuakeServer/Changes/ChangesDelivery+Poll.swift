@@ -3,12 +3,13 @@ import NIOCore
 import QuakeStore
 
 // Answers one long poll: sends the changes from the client's position up to the newest one, as soon as there are any. The last
-// line is the position to continue from. If nothing came in time, that is the client's own position.
+// line is the position from which the client continues. If no changes came in time, it is the client's own position.
 //
-// Clients that ask from the same position get the same bytes, so a cache in front of the server asks once for all of them. A
-// cached answer stays true, because a later client continues from its end.
+// Clients that poll from the same position get the same bytes, so a cache in front of the server needs one request for all of
+// them. A cached answer stays correct, because a client that gets it later polls again from the position at its end.
 extension ChangesDelivery {
-    /// How long a cache may keep an answer with changes, in seconds. A client that asks later gets more changes at once.
+    /// How long a cache may keep an answer with changes, in seconds. A client that gets a cached answer then polls for newer
+    /// changes.
     private static let keptFor = 60
 
     @concurrent
@@ -34,7 +35,7 @@ extension ChangesDelivery {
             guard let place = place(in: ring) else {
                 if try await sendHistory(to: &output, client, channel) { return }
                 await live.wait(news, nil) { place(in: $0) != nil }
-                // The client's own position is the newest one, although this process does not know that position yet.
+                // The history has nothing after the client's position, even if this process has not reached that position yet.
                 if let position = request.start.position, isOver() {
                     return try await send(position, to: &output)
                 }
@@ -62,10 +63,10 @@ extension ChangesDelivery {
 
     // MARK: Changes from the live passes
 
-    /// Writes live passes. If the client is so slow that one of them is no longer kept, its connection is closed, and it can ask
-    /// again.
+    /// Writes live passes. If the client is so slow that one of the passes is no longer kept, its connection is closed, and the
+    /// client can poll again.
     ///
-    /// - Parameter selected: what the filter selects of each pass; nil without a filter.
+    /// - Parameter selected: for each pass, the changes that the filter selects; nil without a filter.
     @concurrent
     private func write(
         _ selected: [SelectedChanges?], after place: LivePlace, to output: inout Output
@@ -83,7 +84,7 @@ extension ChangesDelivery {
         try await output.finish()
     }
 
-    /// Where the client continues in the live passes; nil if it has to read from the history.
+    /// The place where the client continues in the live passes; nil if it has to read from the history.
     private func place(in ring: LiveRing) -> LivePlace? {
         let place = ring.position(of: request.start)
             .flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
@@ -94,8 +95,8 @@ extension ChangesDelivery {
         return isHere ? place : nil
     }
 
-    /// What the filter selects of each live pass after the client's place. nil if there is no such pass, or if the filter is
-    /// still being applied.
+    /// For each live pass after the client's place, the changes that the filter selects. nil if there are no such passes, or if
+    /// the filter is still being applied.
     private func ready(_ place: LivePlace, _ ring: LiveRing) -> [SelectedChanges?]? {
         guard place.next < ring.next else { return nil }
         var all: [SelectedChanges?] = []
@@ -114,7 +115,7 @@ extension ChangesDelivery {
 
     // MARK: Changes from the database
 
-    /// - Returns: false if the history has nothing new. Nothing was sent then.
+    /// - Returns: false if the history has nothing new. Then nothing was sent.
     @concurrent
     private func sendHistory(
         to output: inout Output, _ client: Client, _ channel: any Channel

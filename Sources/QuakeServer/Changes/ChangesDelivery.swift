@@ -77,7 +77,7 @@ struct ChangesDelivery: Sendable {
             }
             switch end {
             case .gone: throw CancellationError()
-            // The head was written, because each client gets at least a position.
+            // The head has been written by now, because each client gets at least a position.
             case .ended: return try await output.finish()
             case .restart(let reached):
                 (position, signature, epoch) = try await catchUp(
@@ -101,8 +101,8 @@ struct ChangesDelivery: Sendable {
 
     // MARK: Missed passes
 
-    /// Reads one pass from the database and writes it. Once the head is written, the client just waits while the database is
-    /// unreachable.
+    /// Reads one pass from the database and writes it. If the database is unreachable after the head was written, the client
+    /// waits and this tries again.
     @concurrent
     private func catchUp(
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
@@ -115,7 +115,7 @@ struct ChangesDelivery: Sendable {
                 channel.close(promise: nil)
             }
             client.begin { reader.leave() }
-            // While the client waits, it gets heartbeats. The head comes before the first of them.
+            // While the client waits, it gets heartbeats. The head is written before the first heartbeat.
             let interval = TimeAmount(settings.heartbeat / 3)
             let timer = channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
                 reader.poke()
@@ -128,7 +128,7 @@ struct ChangesDelivery: Sendable {
             var hasWritten = false
             do {
                 while let bytes = try await reader.next() {
-                    // The client knows this position already.
+                    // The client already has this position.
                     if output.hasBegun, bytes == known { continue }
                     if bytes.readableBytes > 0 {
                         hasWritten = true

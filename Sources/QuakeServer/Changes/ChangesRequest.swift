@@ -18,10 +18,10 @@ struct ChangesRequest: Sendable {
         case snapshot
         /// Only changes after this moment.
         case now
-        /// The changes since a position of which only the token is known.
+        /// The changes since the position with this token. The rest of that position is unknown.
         case token(Int)
-        /// The changes since a position, or all rows if the table no longer has this signature. nil if the signature is not
-        /// known.
+        /// The changes since a position, or all rows if the table no longer has this signature. The signature is nil if it is
+        /// unknown.
         case position(Position, of: String? = nil)
 
         var position: Position? { if case .position(let position, _) = self { position } else { nil } }
@@ -82,7 +82,7 @@ struct ChangesRequest: Sendable {
     private static func filter(_ pairs: [(name: String, value: String)]) throws -> ChangeFilter {
         let parameters = try EventParameters(pairs)
         for parameter in refused where parameters.has(parameter) {
-            throw Refusal(400, "\(parameter) is not for changes")
+            throw Refusal(400, "\(parameter) cannot be used for changes")
         }
         return ChangeFilter(
             key: ExactText(pairs.map { "\($0.name)=\($0.value)" }.sorted().joined(separator: "\n")),

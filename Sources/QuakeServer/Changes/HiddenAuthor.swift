@@ -1,12 +1,12 @@
 extension [UInt8] {
-    /// Sets the author and the context to null in a change as PostgreSQL wrote it, with its columns in their order:
-    /// `{"token":8,"committed_at":"…","author":"…","context":"…",…}`. Leaves any other line as it is.
+    /// Sets the author and the context of a change to null. The change is a line of JSON from PostgreSQL, with its members in
+    /// this order: `{"token":8,"committed_at":"…","author":"…","context":"…",…}`. Leaves any other line as it is.
     ///
     /// - Parameter start: the index where the line begins. The line ends with the array.
     mutating func hideAuthor(from start: Int) {
         guard self[start...].starts(with: #"{"token":"#.utf8) else { return }
         let (author, context) = (Array(#","author":"#.utf8), Array(#","context":"#.utf8))
-        // Only a number and a time stand before the author, so this finds the member and not a part of a text.
+        // Only a number and a time precede the author, so the first match is the member, not a part of a text.
         guard let begin = self[start...].indices.first(where: { self[$0...].starts(with: author) }) else {
             return
         }

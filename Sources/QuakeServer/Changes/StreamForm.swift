@@ -24,8 +24,8 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// The beginning of the stream. It tells browsers how long to wait before they reconnect. The time is random, so that they do
-    /// not all reconnect at the same moment.
+    /// The beginning of the stream. It tells browsers how long to wait before they reconnect. The time is random, so that not all
+    /// browsers reconnect at the same moment.
     var beginning: [UInt8] {
         switch syntax {
         case .events: Array("retry: \(Int.random(in: 1000...5000))\n\n".utf8)
@@ -40,7 +40,7 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// The message that the database is unreachable. Streams of lines have no such message, so they get a heartbeat.
+    /// The message that the database is unreachable. Streams of lines have no such message and get a heartbeat instead.
     var outage: [UInt8] {
         switch syntax {
         case .events: Array("event: away\ndata: {}\n\n".utf8)
@@ -73,7 +73,7 @@ struct StreamForm: Sendable, Hashable {
 
     /// Appends a line of JSON, which is passed without its line feed.
     ///
-    /// - Parameter selected: the value of a member `selected` to add at the end; nil to add none.
+    /// - Parameter selected: the value of the member `selected`, which is added at the end; nil to add no such member.
     func append(
         _ kind: Kind, _ line: some Collection<UInt8>, selected: Bool? = nil, to bytes: inout [UInt8]
     ) {

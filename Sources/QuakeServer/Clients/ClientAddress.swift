@@ -25,7 +25,7 @@ struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     var isVersion4: Bool { bits & ~0xFFFF_FFFF == Self.version4 }
     /// Whether this is 127.0.0.1 or ::1.
     var isLoopback: Bool { self == .loopback || bits == 1 }
-    /// The address that limits apply to. An IPv6 client has at least a network of 64 bits, so limits apply to the whole network.
+    /// The address whose limits apply. An IPv6 client has at least a network of 64 bits, so limits apply to the whole network.
     var rateLimitKey: ClientAddress { isVersion4 ? self : prefix(64) }
 
     /// The first `count` of the 128 bits, followed by zeros.

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Counts and limits how many connections, streams and costly requests each client address has at once.
 ///
-/// The machine itself and trusted proxies that name no client have no limits, because they act for other clients.
+/// This machine, and a trusted proxy that names no client, have no limits, because they act for other clients.
 final class ClientBounds: Sendable {
     enum Kind: String, CaseIterable {
         case connection, stream, costly
@@ -23,7 +23,7 @@ final class ClientBounds: Sendable {
     }
 
     /// - Parameter address: nil for clients without limits.
-    /// - Throws: `Refusal` 429 if the address already has as many as it may have.
+    /// - Throws: `Refusal` 429 if the address has reached its limit.
     func take(_ kind: Kind, for address: ClientAddress?) throws {
         guard let address else { return }
         try state.withLock { state in
@@ -48,7 +48,7 @@ final class ClientBounds: Sendable {
             switch kind {
             case .connection: "connections are open"
             case .stream: "streams are open"
-            case .costly: "costly questions are under way"
+            case .costly: "costly requests are under way"
             }
         return Refusal(429, "Too many \(what) from this address.")
     }

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The proxies whose `X-Forwarded-For` tells where a request comes from. The field is ignored if any other peer sends it.
+/// The proxies that are trusted to name their clients in `X-Forwarded-For`. The field is ignored if any other peer sends it.
 public struct TrustedProxies: Sendable {
     private let networks: [Network]
 
@@ -29,7 +29,8 @@ public struct TrustedProxies: Sendable {
 
     func contains(_ address: ClientAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// The address that a request comes from: the last address in `X-Forwarded-For` that is not a trusted proxy's.
+    /// The address of the client that sent a request. If the peer is a trusted proxy, this is the last address in
+    /// `X-Forwarded-For` that does not belong to a trusted proxy; otherwise it is the peer.
     ///
     /// - Parameter peer: the other end of the connection.
     func client(behind peer: ClientAddress, _ fields: HTTPFields) -> ClientAddress {
@@ -53,12 +54,12 @@ public struct TrustedProxies: Sendable {
         return client(behind: peer, fields).rateLimitKey
     }
 
-    /// The address in `192.0.2.60`, `192.0.2.60:4711` or `[2001:db8::1]:4711`.
+    /// Reads the address from `192.0.2.60`, `192.0.2.60:4711` or `[2001:db8::1]:4711`.
     private static func address(in text: Substring) -> ClientAddress? {
         var text = text.drop { $0 == " " || $0 == "\t" }
         while text.last == " " || text.last == "\t" { text.removeLast() }
         if text.first == "[" { return ClientAddress(text.dropFirst().prefix { $0 != "]" }) }
-        // An IPv4 address that is followed by a port has one colon.
+        // An IPv4 address with a port contains exactly one colon.
         let isWithPort = text.count { $0 == ":" } == 1
         return ClientAddress(isWithPort ? text.prefix { $0 != ":" } : text)
     }

@@ -32,12 +32,12 @@ extension EventAPI {
         case "catalogs": return .answer(list(target, "Catalog", Networks.preferred))
         case "contributors": return .answer(list(target, "Contributor", Networks.contributing))
         case "": return .reply(Reply(body: Array(usage.utf8)))
-        default: throw Refusal(404, "the service has no method of this name")
+        default: throw Refusal(404, "the service has no method with this name")
         }
     }
 
-    /// Splits a path such as `query.geojson`, as scripts for the USGS's service write it, into method and format. Any other path
-    /// is a method without a format.
+    /// Splits a path such as `query.geojson`, which scripts for the USGS's service use, into its method and its format. Any other
+    /// path is a method without a format.
     private static func methodAndFormat(_ path: String) -> (method: String, format: EventFormat?) {
         for method in ["query", "count"] where path.hasPrefix("\(method).") {
             if let format = EventFormat(name: String(path.dropFirst(method.count + 1))) {

@@ -1,7 +1,7 @@
 import XML
 
 enum EventAPI {
-    /// The version of the FDSN standard, followed by the version of this implementation.
+    /// The version of the FDSN standard (1.2), followed by the version of this implementation.
     static let version = "1.2.0"
 
     /// A machine-readable description of the service (https://www.w3.org/submissions/wadl/), from which ObsPy learns the

@@ -1,14 +1,14 @@
 import QuakeStore
 
 extension QuakeSelection {
-    /// Sets the box and the circle. If both are given, they select the events that are in both, as at the USGS.
+    /// Sets the box and the circle. If both are given, the events inside both are selected, as at the USGS.
     mutating func setArea(_ parameters: EventParameters) throws {
         box = try Self.box(parameters)
         near = try Self.circle(parameters)
     }
 
-    /// A box whose western edge is east of its eastern edge crosses the date line. If only one edge is given, the other one is
-    /// the end of the range that contains the given longitude: −180 to 180, 0 to 360, or −360 to 0.
+    /// A box whose western edge is east of its eastern edge crosses the date line. If only one edge is given, the other edge is
+    /// an end of the range in which the given longitude lies: −180 to 180, 0 to 360, or −360 to 0.
     private static func box(_ parameters: EventParameters) throws -> Box? {
         let latitudes = try parameters.range(.minlatitude, .maxlatitude)
         let (west, east) = (try parameters.number(.minlongitude), try parameters.number(.maxlongitude))
@@ -42,7 +42,8 @@ extension QuakeSelection {
 }
 
 extension QuakeSelection.Circle {
-    /// Radii in kilometres. A radius of 180 degrees covers the whole earth, even if the last digit of a distance is rounded.
+    /// Converts radii to kilometres. 180 degrees become infinity, so that rounding excludes no event on the far side of the
+    /// earth.
     fileprivate static func kilometres(_ degrees: ClosedRange<Double>) -> ClosedRange<Double> {
         let greatest = degrees.upperBound >= 180 ? .infinity : degrees.upperBound * kilometresPerDegree
         return degrees.lowerBound * kilometresPerDegree...greatest

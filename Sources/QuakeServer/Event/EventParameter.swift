@@ -1,5 +1,5 @@
-/// The parameters of the event service: those of fdsnws-event 1.2, those that the USGS adds, and our own: `asof`, `merge` and
-/// `includeearthquake`.
+/// The parameters of the event service: the parameters of fdsnws-event 1.2, the USGS's additions, and our own additions `asof`,
+/// `merge` and `includeearthquake`.
 ///
 /// The service accepts only parameters that are declared here, and lists all of them in its WADL.
 enum EventParameter: String, CaseIterable, Sendable {

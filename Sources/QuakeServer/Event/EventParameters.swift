@@ -32,7 +32,7 @@ struct EventParameters {
         return parts
     }
 
-    /// A decimal number without an exponent.
+    /// The value as a decimal number without an exponent.
     func number(_ parameter: EventParameter) throws -> Double? {
         guard let value = values[parameter] else { return nil }
         let digits = value.utf8.drop { [UInt8(ascii: "-"), UInt8(ascii: "+")].contains($0) }
@@ -44,7 +44,7 @@ struct EventParameters {
         return try within(parameter, number)
     }
 
-    /// A whole number. A minus is accepted where the number can be negative.
+    /// The value as a whole number. A minus sign is accepted if the parameter allows negative numbers.
     func integer(_ parameter: EventParameter) throws -> Int? {
         guard let value = values[parameter] else { return nil }
         guard value.utf8.drop(while: { $0 == UInt8(ascii: "-") }).allSatisfy(\.isDigit),
@@ -77,8 +77,8 @@ struct EventParameters {
         var next: Instant { Instant(milliseconds: floor.milliseconds + 1) }
     }
 
-    /// `YYYY-MM-DD` or `YYYY-MM-DDTHH:MM:SS`, with any fraction of the second; in UTC, unless an offset follows, such as
-    /// `+02:00`. As at the USGS, a space may replace the `T`.
+    /// The value as a time: `YYYY-MM-DD`, or `YYYY-MM-DDTHH:MM:SS` with up to nine decimals. The time is in UTC, unless an offset
+    /// such as `+02:00` follows. As at the USGS, a space may replace the `T`.
     func time(_ parameter: EventParameter) throws -> Time? {
         guard let value = values[parameter] else { return nil }
         let time = Self.withoutBlankSign(value)
@@ -102,8 +102,10 @@ struct EventParameters {
         .map { $0.digits ?? "" }
     }
 
+    /// The range that two parameters describe. An end that is not given is infinite.
+    ///
     /// - Parameters:
-    ///   - low, high: the parameters for a range's ends.
+    ///   - low, high: the parameters for the ends of the range.
     /// - Returns: nil if neither is given.
     func range(_ low: EventParameter, _ high: EventParameter?) throws -> ClosedRange<Double>? {
         guard has(low) || high.map(has) ?? false else { return nil }

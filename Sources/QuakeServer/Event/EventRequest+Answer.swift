@@ -6,18 +6,18 @@ extension EventRequest {
     /// Writes the answer to `query`, in constant memory.
     ///
     /// - Parameters:
-    ///   - connection: in a REPEATABLE READ transaction.
+    ///   - connection: a connection in a REPEATABLE READ transaction.
     ///   - newest: the newest token that the transaction sees, if it is known.
     ///   - url: the requested URL.
-    /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; what `writer` throws.
+    /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; the errors of `writer`.
     func writeEvents(
         on connection: Connection, newest: Int? = nil, url: String, _ writer: AnswerWriter
     ) async throws {
         let selected = try await selected(on: connection, newest: newest)
         let encoder = encoder(url)
         let properties = writer.begin(encoder)
-        // The count stands in front of the events. If the events are few, they are held back until they are counted, which saves
-        // a query. The rows of merged earthquakes are solutions, not events, so counting those rows would be wrong.
+        // The head contains the number of events. If the events are few, they are held back and counted, which saves a query. The
+        // rows of merged earthquakes in QuakeML are solutions, not events, so their number would be wrong.
         var hasHead = false
         if mayBeMany || hasSolutions {
             let count = try await selected.count(upTo: maximum + 1)
@@ -39,11 +39,11 @@ extension EventRequest {
 
     private var hasSolutions: Bool { format == .xml && selection.isMerged }
 
-    /// Writes the answer from one statement if it has few events and shows the present, as most answers do. The catalogue's state
-    /// is noted before anything is written.
+    /// Writes the answer from one statement, if the answer has few events and shows the present, as most answers do. The
+    /// catalogue's state is noted before anything is written.
     ///
     /// - Returns: false if nothing was written, because one statement is not enough.
-    /// - Throws: `PostgresError`; what `writer` throws.
+    /// - Throws: `PostgresError`; the errors of `writer`.
     func writeAtOnce(
         on connection: isolated Connection, url: String, _ writer: AnswerWriter
     ) throws -> Bool {
@@ -61,14 +61,14 @@ extension EventRequest {
             return false
         }
         let count = writer.rows
-        // An event that was not found may have been deleted, or may have another code now.
+        // An event that was not found may have been deleted, or may have a new code.
         guard count > 0 || eventID == nil, count <= maximum else { return false }
         try check(count)
         writer.writeHead(of: count)
         return true
     }
 
-    /// Writes the head for this many events. Throws a `Refusal` if an answer cannot have that many.
+    /// Writes the head for this many events. Throws a `Refusal` if the answer may not have this many events.
     private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
         if count == 0, let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
             throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")
@@ -119,8 +119,8 @@ extension EventRequest {
         return format == .geojson ? "{\"count\":\(count),\"maxAllowed\":\(maximum)}" : "\(count)"
     }
 
-    /// If the one requested event was renamed, the same request with the event's current code; otherwise nil. An existing event
-    /// that does not match is not replaced by another one.
+    /// If the one requested event was renamed, the same request with the event's current code; otherwise nil. If an event still
+    /// has the requested code but does not match the request, no other event replaces it.
     private func renamed(in selected: SelectedQuakes) async throws -> EventRequest? {
         guard let eventID, selection.deleted == .excluded, let code = try await selected.newCode(of: eventID)
         else { return nil }

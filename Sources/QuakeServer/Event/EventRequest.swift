@@ -13,12 +13,11 @@ struct EventRequest: Sendable {
     /// The JavaScript function that the answer calls with its GeoJSON; nil for plain GeoJSON.
     let callback: String?
     let kml: EventKML.Form
-    /// Whether each event of GeoJSON says which earthquake it describes.
+    /// Whether events in GeoJSON have the property `earthquake`, which lists all events that describe the same earthquake.
     let namesEarthquakes: Bool
-    /// Which origins and magnitudes QuakeML has for an earthquake that several agencies report.
+    /// The origins and magnitudes that QuakeML contains for an earthquake that several agencies report.
     let solutions: QuakeML.Solutions
 
-    /// The value of the answer's `Content-Type`.
     var contentType: String {
         callback == nil ? format.contentType : "text/javascript; charset=utf-8"
     }
@@ -52,7 +51,7 @@ struct EventRequest: Sendable {
         try selection.setOrder(parameters)
         try selection.setDeleted(parameters, format, resource)
         if let limit = selection.limit, limit > maximum, resource == .query {
-            throw parameters.wrong(.limit, "is more than \(maximum), the most events of one answer")
+            throw parameters.wrong(.limit, "is more than \(maximum), the limit for one answer")
         }
         solutions = QuakeML.Solutions(
             hasAllOrigins: try parameters.flag(.includeallorigins) ?? false,
@@ -73,8 +72,8 @@ struct EventRequest: Sendable {
         self.selection = selection
     }
 
-    /// Whether events of the same earthquake are merged. A request for all origins or magnitudes implies that, because only
-    /// merged earthquakes have several.
+    /// Whether events of the same earthquake are merged. A request for all origins or magnitudes implies merging, because only
+    /// merged earthquakes have several of them.
     private static func merges(
         _ parameters: EventParameters, _ solutions: QuakeML.Solutions, _ selection: QuakeSelection
     ) throws -> Bool {
@@ -85,7 +84,7 @@ struct EventRequest: Sendable {
         }
         if isMerged, selection.deleted != .excluded {
             throw Refusal(
-                400, "includedeleted is not for earthquakes that are merged: it shows single events")
+                400, "includedeleted shows single events, so it cannot be used with merged earthquakes")
         }
         return isMerged
     }
@@ -93,15 +92,15 @@ struct EventRequest: Sendable {
     /// The lane of a `query` request.
     var lane: Lane { isCostly ? .costly : mayBeMany ? .long : .short }
 
-    /// Whether the request is known to take long. No index finds past states, deleted events, events after thousands of others,
-    /// or the largest events of all time. Merging all events has to read each of them.
+    /// Whether the request is known to take long. No index helps to find past states, deleted events, events after a large
+    /// offset, or the largest events of all time. To merge the events of all time, the database has to read all of them.
     var isCostly: Bool {
         let isUnbounded = selection.since == nil && selection.until == nil && selection.values[.code] == nil
         return selection.asOf != nil || selection.deleted != .excluded || selection.offset >= 1000
             || isUnbounded && (selection.order == .magnitude || selection.isMerged)
     }
 
-    /// The greatest number of events that an answer holds in memory.
+    /// The greatest number of events that are held in memory before the first of them is sent.
     static let few = 200
 
     var mayBeMany: Bool {
@@ -109,7 +108,8 @@ struct EventRequest: Sendable {
     }
 
     /// The token of the past state that the answer shows; nil if the answer can change. An answer never changes if the request
-    /// names a position, and if the answer needs nothing that pruning removes, such as deletions and changes of codes.
+    /// names a position, and if the answer does not depend on records that pruning removes, such as deletions and changes of
+    /// codes.
     var unchangingPast: Int? {
         guard case .position(let position) = selection.asOf, selection.deleted == .excluded,
             selection.values[.code] == nil
@@ -117,8 +117,8 @@ struct EventRequest: Sendable {
         return position.token
     }
 
-    /// The callback: one name, or several names joined by dots. Other text is refused, because it could contain an attacker's
-    /// script.
+    /// The value of `callback`: one name, or several names joined by dots. Any other text is refused, because it could contain an
+    /// attacker's script.
     private static func callback(_ parameters: EventParameters, _ format: EventFormat) throws -> String? {
         guard let callback = parameters.text(.callback) else { return nil }
         guard format == .geojson else { throw parameters.wrong(.callback, "needs format=geojson") }
@@ -147,7 +147,7 @@ struct EventRequest: Sendable {
 }
 
 extension QuakeSelection {
-    /// Selects the events with these properties, without an order or a limit.
+    /// Selects events by time, area and properties. The order, the limit and deleted events are not set here.
     init(filter parameters: EventParameters) throws {
         self.init()
         try setTimes(parameters)
@@ -196,7 +196,7 @@ extension QuakeSelection {
         ]
         _ = try parameters.choice(.reviewstatus)
         for (property, parameter) in texts { values[property] = try parameters.list(parameter) }
-        // `all` and `preferred` do not narrow the selection, because each event has one magnitude, the preferred one.
+        // `all` does not narrow the selection. Nor does `preferred`, because each event has only its preferred magnitude.
         if parameters.text(.reviewstatus) == "all" { values[.status] = nil }
         if ["all", "preferred"].contains(parameters.text(.magnitudetype)) { values[.magnitudeType] = nil }
         contributors = try parameters.list(.contributor)

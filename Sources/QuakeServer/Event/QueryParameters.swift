@@ -1,4 +1,4 @@
-/// The parameters of a URL, from the part after its `?`: decoded, in the order in which they were written.
+/// Decodes the parameters in the query of a URL, which is the part after the `?`. The parameters keep their order.
 ///
 /// - Throws: `Refusal` for invalid text: a `%` without two hexadecimal digits, bytes that are not UTF-8, and control
 ///   characters.

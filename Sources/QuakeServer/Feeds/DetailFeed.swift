@@ -1,7 +1,7 @@
 import QuakeStore
 
-/// The detail document of one event, under the USGS's path or under the path of its agency. It has the properties that the
-/// catalogue keeps, like the summary feeds; the list of products is empty
+/// The detail document of one event, under the USGS's path or under the path of its agency. Like the summary feeds, it contains
+/// the properties that the catalogue keeps; its list of products is empty
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson_detail.php).
 enum DetailFeed {
     static func answer(of code: String, in scope: FeedScope) -> Answer {
@@ -20,7 +20,7 @@ enum DetailFeed {
                     .forEachRow(of: properties) { try writer.append(&$0) }
             }
             guard writer.rows > 0 else {
-                let words = scope == .all ? "" : " of this agency; detail/all/ has those of all agencies"
+                let words = scope == .all ? "" : " from this agency; detail/all/ serves all agencies"
                 throw Refusal(404, "The catalogue has no event with this code\(words).")
             }
             writer.writeHead(of: writer.rows)

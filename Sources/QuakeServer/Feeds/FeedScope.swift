@@ -1,8 +1,8 @@
 import Feed
 import QuakeStore
 
-/// The agency whose events a feed has. The USGS's own paths have events of the USGS only. For other agencies, the agency's name
-/// stands in front of the feed's name: `summary/gfz/all_day.geojson`.
+/// The agencies whose events a feed contains. The USGS's own paths serve only events of the USGS. The path of any other feed has
+/// the agency's name, or `all`, in front of the feed's name: `summary/gfz/all_day.geojson`.
 enum FeedScope: Sendable, Equatable {
     case agency(Agency)
     case all

@@ -1,13 +1,14 @@
 import Feed
 import QuakeStore
 
-/// A summary feed, made from the catalogue, under the USGS's own path or that of another agency
+/// A summary feed, made from the catalogue, under the USGS's own path or the path of another agency
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
 ///
-/// If the catalogue follows the USGS's feeds, `generated` and `url` of a USGS feed are those of the newest settled document that
-/// covers this feed. So the feed is never dated later than the catalogue's data, and another Quakes server that imports it
-/// settles it like the USGS's own feed. Any other feed has the current minute and a URL of this server. This `url` contains the
-/// agency's name, so an import does not take it for a summary feed's URL: it imports the listed events, and deletes none.
+/// If the catalogue follows the USGS's feeds, a feed of the USGS has the `url` that it has at the USGS. Its `generated` is copied
+/// from the newest settled document that covers the feed. So the feed is never dated later than the catalogue's data, and another
+/// Quakes server that imports it settles it like the USGS's own feed. Any other feed is dated with the current minute and has a
+/// URL of this server. That URL contains the agency's name, so an import does not take it for the URL of a summary feed: it
+/// imports the listed events, and deletes none.
 struct SummaryFeed: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     let name: String
@@ -59,7 +60,7 @@ struct SummaryFeed: Sendable, Equatable {
         }
     }
 
-    /// nil if the USGS has no such feed.
+    /// Returns nil if the USGS has no feed with this name.
     init?(_ name: String, _ form: Form = .geojson, of scope: FeedScope = .usgs) {
         let parts = name.split(separator: "_")
         guard FeedSource.summaryFeeds.contains(name), parts.count == 2,
@@ -113,7 +114,7 @@ struct SummaryFeed: Sendable, Equatable {
             generated: Instant(milliseconds: now - now % 60_000))
     }
 
-    /// Whether another feed contains all events of this feed.
+    /// Whether the USGS's feed with the given name contains all events of this feed.
     private func covers(_ feed: String) -> Bool {
         guard let other = SummaryFeed(feed), other.period.milliseconds >= period.milliseconds else {
             return false
@@ -126,15 +127,16 @@ struct SummaryFeed: Sendable, Equatable {
     private func selection(_ generated: Instant) -> QuakeSelection {
         var selection = scope.selection
         selection.since = Instant(milliseconds: generated.milliseconds - period.milliseconds)
-        // Magnitudes are compared as the feeds' titles show them, with one decimal: the USGS's 2.5 feeds contain 2.45.
+        // Magnitudes are rounded to one decimal before they are compared, as at the USGS: its 2.5 feeds contain magnitude 2.45.
         selection.minimumMagnitude = Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 }
-        // The USGS's lists of significant events begin at about this significance
+        // The events in the USGS's lists of significant events have about this significance or more
         // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). The USGS's exact rule is unknown.
         if size == "significant" { selection.ranges[.sig] = 600...Double.infinity }
         return selection
     }
 
-    /// Whether the feed may have thousands of events: that of a month, or that of a week with small earthquakes.
+    /// Whether the feed may contain thousands of events. A month's feed may, and a week's feed with small earthquakes, but never
+    /// a feed of significant earthquakes.
     private var mayBeMany: Bool {
         size != "significant" && (period == .month || period == .week && ["all", "1.0"].contains(size))
     }

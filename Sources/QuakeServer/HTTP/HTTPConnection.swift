@@ -7,8 +7,8 @@ import NIOHTTPTypesHTTP1
 
 /// HTTP/1 on one client's connection.
 ///
-/// HummingbirdCore reads the requests and calls the responder. Its own channel for HTTP/1 is not used, because it lacks the rules
-/// of `HTTPRules`, and reads the next request while it answers one.
+/// HummingbirdCore reads the requests and calls the responder. HummingbirdCore's own HTTP/1 channel is not used, because it lacks
+/// the rules of `HTTPRules` and reads the next request while it answers one.
 struct HTTPConnection: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -43,7 +43,7 @@ struct HTTPConnection: HTTPChannelHandler {
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel,
-                // A request without a body has two parts, its head and its end.
+                // One request fills the buffer: without a body, it has two parts, its head and its end.
                 configuration: .init(
                     backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2),
                     isOutboundHalfClosureEnabled: true))
@@ -73,7 +73,7 @@ extension Responder {
         return HTTPConnection(client: client, service: self)
     }
 
-    /// Notes that a client has sent a malformed request.
+    /// Counts and logs a malformed request.
     ///
     /// - Parameter status: the status of the refusal, or 0 if the client has left.
     func noteUnreadable(from client: Client, status: Int) {

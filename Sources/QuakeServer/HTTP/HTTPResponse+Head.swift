@@ -17,8 +17,8 @@ extension HTTPResponse {
             // The past state may be pruned, so caches may keep the answer for an hour only.
             case _?: "3600"
             }
-        // Without a base URL, the URLs in the body have the host that the client named. A shared cache must not give them to
-        // others.
+        // Without a base URL, the URLs in the body contain the host that the client named, so a shared cache must not give the
+        // answer to other clients.
         let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
         headerFields[.cacheControl] = "\(readers), max-age=\(age)"
         headerFields[.vary] = "Accept-Encoding"

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOHTTP1
 
-/// The rules of HTTP/1 that concern more than one request or its answer (RFC 9112): how an answer's end is found, which
-/// connections end with an answer, what a half-closed connection still gets, and what happens to malformed requests.
+/// The rules of HTTP/1 for the connection as a whole (RFC 9112): how an answer's end is marked, when a connection is closed after
+/// an answer, how a half-closed connection is served, and how malformed requests are refused.
 ///
-/// It sees one request at a time.
+/// This handler gets one request at a time.
 final class HTTPRules: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -24,7 +24,7 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // The connection was accepted just as the server began to close, so it did not get the event that closes connections.
+        // If a connection is accepted just as the server begins to close, the event that closes connections does not reach it.
         if service.phase == .closing { context.close(promise: nil) }
     }
 
@@ -35,7 +35,8 @@ final class HTTPRules: ChannelDuplexHandler {
         guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
         (request, hasBegun) = (head, false)
         client.begin(head)
-        // Upgrades to another protocol are never granted, and the decoder reads nothing after a request for one.
+        // The decoder reads nothing after a request for a tunnel or an upgrade. The server grants neither, so it closes the
+        // connection after the answer.
         isLast =
             !client.takesChunks || !head.isKeepAlive || head.method == .CONNECT
             || head.headers.contains(name: "upgrade")
@@ -62,7 +63,7 @@ final class HTTPRules: ChannelDuplexHandler {
         service.noteUnreadable(from: client, status: Int(status.code))
         let sentence =
             isTooLong
-            ? "The head of a request may have \(service.settings.headSize) bytes and \(ServerSettings.headFields) fields."
+            ? "The head may have at most \(service.settings.headSize) bytes and \(ServerSettings.headFields) fields."
             : "Malformed HTTP request."
         let body = ByteBuffer(string: "\(sentence)\n")
         let fields: HTTPHeaders = [
@@ -105,7 +106,7 @@ final class HTTPRules: ChannelDuplexHandler {
             if request?.method == .HEAD { promise?.succeed() } else { context.write(data, promise: promise) }
         case .end:
             request = nil
-            // The next request may come before this call returns.
+            // The next request may be read before `context.write` returns.
             isOver = isLast
             let isOver = isOver
             context.write(data, promise: promise)
@@ -115,7 +116,7 @@ final class HTTPRules: ChannelDuplexHandler {
         }
     }
 
-    /// Sets the fields that say how the answer ends: by its length, by its last chunk, or with the connection.
+    /// Sets the fields that mark the end of the answer: its length, its last chunk, or the end of the connection.
     private func frame(_ head: inout HTTPResponseHead) {
         // While the server drains, clients should use another server for their next requests.
         if head.headers["connection"].contains("close") || service.phase != .serving {
@@ -133,8 +134,8 @@ final class HTTPRules: ChannelDuplexHandler {
         if isLast { head.headers.replaceOrAdd(name: "connection", value: "close") }
     }
 
-    /// Closes the sending side first and the whole connection later, so that the client can read all of the answer. If it were
-    /// closed at once, with bytes unread, it would be reset (RFC 9112, 9.6).
+    /// Closes the sending side first and the whole connection later, so that the client can read all of the answer. If the
+    /// connection were closed at once, with unread bytes from the client, it would be reset (RFC 9112, 9.6).
     private func finish(_ context: ChannelHandlerContext) {
         isOver = true
         let isSent = context.eventLoop.makePromise(of: Void.self)

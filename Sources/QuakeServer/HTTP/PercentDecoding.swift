@@ -1,8 +1,8 @@
 import Feed
 
 extension Collection<UInt8> where SubSequence == Self {
-    /// The bytes with each sequence such as `%41` replaced by its byte (RFC 3986, 2.1); nil if two hexadecimal digits do not
-    /// follow a `%`.
+    /// The bytes with each sequence such as `%41` replaced by its byte (RFC 3986, 2.1); nil if a `%` is not followed by two
+    /// hexadecimal digits.
     ///
     /// - Parameter plusIsSpace: whether a `+` means a space, as in forms (https://url.spec.whatwg.org/#urlencoded-parsing).
     func percentDecoded(plusIsSpace: Bool = false) -> [UInt8]? {

@@ -5,14 +5,14 @@ extension Responder {
     /// How long the database may be silent before the server counts as unhealthy. Its state is read every few seconds.
     private static let silence = Duration.seconds(30)
 
-    /// 200 if the database has answered lately and has been reachable since, and the server is not shutting down; else 503. A
-    /// late feed does not make the server unhealthy: alerts report that.
+    /// The reply to a health check: 200 if the database has answered lately and has been reachable since, and the server is not
+    /// shutting down; otherwise 503. A late feed does not make the server unhealthy: alerts report late feeds.
     var health: Reply {
         let age = board.age
         let hasDatabase = !board.isAway && age.map { $0 < Self.silence } ?? false
         let isHealthy = hasDatabase && phase == .serving
         let word =
-            isHealthy ? "ok" : hasDatabase ? "the server is ending" : "the database does not answer"
+            isHealthy ? "ok" : hasDatabase ? "the server is shutting down" : "the database does not answer"
         let state = board.state
         // One document covers several feeds, so the newest document of each service shows how late the service's feeds are.
         let newest = Dictionary(

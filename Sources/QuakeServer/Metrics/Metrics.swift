@@ -13,10 +13,10 @@ final class Metrics: Sendable {
         var bytes = 0
         /// Clients that were disconnected because they did not read.
         var slowClients = 0
-        /// Live clients that follow the changes, and those among them that have not taken all changes yet.
+        /// The number of live clients, and the number of those that have not received all changes yet.
         var liveClients = 0
         var liveClientsBehind = 0
-        /// Passes and changes for live clients, each counted once.
+        /// Passes and changes that were sent to live clients. A pass for several clients counts once.
         var livePasses = 0
         var liveChanges = 0
 

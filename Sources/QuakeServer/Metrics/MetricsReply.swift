@@ -4,13 +4,13 @@ import PostgreSQL
 import QuakeStore
 
 extension Responder {
-    /// All metrics. Those of the process are available even without the database.
+    /// All metrics. The metrics of the process are available even without the database.
     func metricsReply() async -> Reply {
         var text = MetricsText()
         appendServer(to: &text)
         ProcessUse.append(to: &text)
         let hasAnswered = "quakes_database_answered"
-        let meaning = "Whether the database answered this request: 1, or 0 and its metrics are missing."
+        let meaning = "1 if the database answered this request; 0 if not, and its metrics are missing."
         switch await status.result() {
         case .success(let (sources, history, notify)):
             missingMetrics.withLock { $0.reset() }
@@ -33,7 +33,7 @@ extension Responder {
         text.sample("quakes_info", [("version", settings.version)], 1)
         text.family(
             "quakes_http_requests_total", .counter,
-            "Requests by route and status; 0 if the client went away before the end of the answer.")
+            "Requests by route and status; status 0 if the client left before the end of the answer.")
         for (key, count) in counts.requests.sorted(by: {
             ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status)
         }) {
@@ -42,13 +42,13 @@ extension Responder {
         }
         text.family(
             "quakes_http_request_duration_seconds", .histogram,
-            "From a request's head to the end of its answer.")
+            "The time from a request's head to the end of its answer.")
         for (route, histogram) in counts.times.sorted(by: { $0.key < $1.key }) {
             text.histogram("quakes_http_request_duration_seconds", [("route", route)], histogram)
         }
         text.gauge("quakes_http_requests_under_way", "Requests that are being answered.", counts.underWay)
         text.gauge(
-            "quakes_http_connections_open", "Connections of clients, those to this address included.",
+            "quakes_http_connections_open", "Open connections, including those that request metrics.",
             counts.connections)
         if let accessLog {
             text.counter(
@@ -57,15 +57,15 @@ extension Responder {
         }
         text.counter("quakes_http_rows_total", "Events that were sent.", counts.rows)
         text.counter(
-            "quakes_http_body_bytes_total", "Bytes of bodies that were made of events.", counts.bytes
+            "quakes_http_body_bytes_total", "Bytes of bodies that were read from the database.", counts.bytes
         )
         let usage = sessions.usage
-        text.gauge("quakes_sessions_open", "Sessions of the database that answer requests.", usage.open)
-        text.gauge("quakes_sessions_used", "Sessions of the database that are in use.", usage.used)
+        text.gauge("quakes_sessions_open", "Open database sessions that answer requests.", usage.open)
+        text.gauge("quakes_sessions_used", "Database sessions that are in use.", usage.used)
         text.gauge("quakes_requests_waiting", "Requests that wait for a session.", usage.waiting)
         text.family(
             "quakes_address_refused_total", .counter,
-            "What was refused because its client address holds as many as it may.")
+            "Connections, streams and costly requests that were refused by the limits per client address.")
         let refused = bounds.refused
         for kind in ClientBounds.Kind.allCases {
             text.sample("quakes_address_refused_total", [("kind", kind.rawValue)], refused[kind, default: 0])
@@ -73,26 +73,28 @@ extension Responder {
         text.counter(
             "quakes_slow_clients_dropped_total", "Clients that were disconnected because they did not read.",
             counts.slowClients)
-        text.gauge("quakes_spooled_bytes", "What waits in temporary files for slow clients.", quota.bytes)
         text.gauge(
-            "quakes_live_clients", "Clients that follow the changes and are live.", counts.liveClients)
+            "quakes_spooled_bytes", "Bytes that wait in temporary files for slow clients.", quota.bytes)
         text.gauge(
-            "quakes_live_clients_waiting", "Clients that wait for a session, to read what they have missed.",
+            "quakes_live_clients", "Clients that have caught up and receive new changes.", counts.liveClients)
+        text.gauge(
+            "quakes_live_clients_waiting", "Clients that wait for a session to read missed changes.",
             usage.waitingStreams)
         text.gauge(
-            "quakes_live_clients_behind", "Live clients that have not taken all there is.",
+            "quakes_live_clients_behind", "Live clients that have not received all new changes yet.",
             counts.liveClientsBehind)
         text.counter(
             "quakes_live_passes_total", "Passes that were sent to live clients.", counts.livePasses)
-        text.counter("quakes_live_changes_total", "Changes in those passes.", counts.liveChanges)
+        text.counter(
+            "quakes_live_changes_total", "Changes that were sent to live clients.", counts.liveChanges)
         if let state = board.state, let age = board.age {
-            text.gauge("quakes_token", "The newest token that this process knows.", state.position.token)
+            text.gauge("quakes_token", "The newest token that this process has read.", state.position.token)
             text.gauge(
-                "quakes_commit_timestamp_seconds", "When its transaction was committed.",
+                "quakes_commit_timestamp_seconds", "The commit time of the token in quakes_token.",
                 Double(state.committedAt.milliseconds) / 1000)
             text.gauge(
                 "quakes_database_silence_seconds",
-                "The time since the database last told its state.", age / .seconds(1))
+                "The time since the database last reported its state.", age / .seconds(1))
         }
     }
 
@@ -104,18 +106,18 @@ extension Responder {
             monitored.compactMap { source in source.age.map { (source.label, $0 / .seconds(1)) } })
         text.gauge(
             "quakes_source_document_age_seconds",
-            "The age of the newest document that was imported, by its own account.", by: "source",
+            "The age of the newest imported document, by the time that the document states.", by: "source",
             monitored.compactMap { source in source.documentAge.map { (source.label, $0 / .seconds(1)) } })
         text.gauge(
             "quakes_rejects",
-            "Different features that could not be imported, without deletions that name no event.",
+            "Distinct features that could not be imported, except deletions that name no event.",
             status.rejects)
     }
 
     private func appendReaders(_ status: HistoryStatus, to text: inout MetricsText) {
         text.gauge("quakes_newest_token", "The newest token in the database.", status.token)
         text.gauge(
-            "quakes_reader_tokens_behind", "Tokens that the newest is ahead of a named reader.", by: "reader",
+            "quakes_reader_tokens_behind", "By how many tokens a named reader is behind.", by: "reader",
             status.readers.map { ($0.name, $0.tokensBehind) })
         text.gauge(
             "quakes_reader_behind_seconds",
@@ -125,11 +127,11 @@ extension Responder {
 
     private func appendReceivers(_ status: NotifyStatus, to text: inout MetricsText) {
         text.gauge(
-            "quakes_notify_waiting", "Messages of quakes notify that are to be delivered.", by: "receiver",
+            "quakes_notify_waiting", "Messages of quakes notify that wait for delivery.", by: "receiver",
             status.receivers.map { ($0.name, $0.waiting) })
         text.gauge(
             "quakes_notify_failing_seconds",
-            "For how long deliveries of messages that wait have failed; 0 if none has.", by: "receiver",
+            "How long deliveries of waiting messages have failed; 0 if none has failed.", by: "receiver",
             status.receivers.map { ($0.name, ($0.failing ?? .zero) / .seconds(1)) })
         text.gauge(
             "quakes_notify_given_up", "Messages of the last 30 days that were given up.", by: "receiver",

@@ -52,7 +52,7 @@ struct MetricsText {
     }
 
     private static func escaped(_ text: String) -> String {
-        // These are Unicode scalars, because a carriage return and a line feed together are one Character.
+        // Replaces Unicode scalars, because a carriage return and a line feed together are one `Character`.
         text.replacing("\\" as Unicode.Scalar, with: "\\\\")
             .replacing("\"" as Unicode.Scalar, with: "\\\"")
             .replacing("\n" as Unicode.Scalar, with: "\\n")

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The process's use of resources, under the names that Prometheus's own libraries give it
+/// The resources that the process uses, as metrics with the names that Prometheus's client libraries use
 /// (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics).
 enum ProcessUse {
     static func append(to text: inout MetricsText) {
@@ -10,10 +10,11 @@ enum ProcessUse {
             "process_cpu_seconds_total", .counter, "The processor time that the process has used.")
         text.sample("process_cpu_seconds_total", [], Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
         text.gauge(
-            "process_resident_memory_bytes", "The memory that the process takes.",
+            "process_resident_memory_bytes", "The resident memory of the process.",
             residentPages * sysconf(Int32(_SC_PAGESIZE)))
         text.gauge("process_open_fds", "Files and connections that the process has open.", OpenFiles.count)
-        text.gauge("process_max_fds", "How many it may have open.", OpenFiles.limit)
+        text.gauge(
+            "process_max_fds", "Files and connections that the process may have open.", OpenFiles.limit)
     }
 
     /// The resident memory in pages: the second number of proc_pid_statm(5).

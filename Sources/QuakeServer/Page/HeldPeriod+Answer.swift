@@ -2,8 +2,8 @@ import Feed
 import QuakeStore
 
 extension HeldPeriod {
-    /// The periods for which the catalogue is complete, as JSON. Imports that change no earthquake can add a period without a new
-    /// state, so the answer's key changes each minute.
+    /// The periods for which the catalogue is complete, as JSON. An import that changes no earthquake can add a period without
+    /// creating a new state, so the answer's key changes each minute.
     static func answer() -> Answer {
         Answer(
             key: "coverage \(Instant.now.milliseconds / 60_000)",

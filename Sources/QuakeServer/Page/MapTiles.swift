@@ -5,7 +5,7 @@ import EmbeddedFiles
 /// `tiles_coast.txt` names the source of the data and has a chart of the tiles that exist. `tiles_coast_170_-50.txt` is the tile
 /// whose south-western corner is at longitude 170° and latitude −50°.
 enum MapTiles {
-    /// The files as they are embedded, by name.
+    /// The embedded files, by name. Each one contains a chart and all tiles of one kind.
     static let sources: [String: [UInt8]] = EmbeddedFiles.inFolder("tiles")
 
     /// The charts and the tiles, by the names that the page requests.

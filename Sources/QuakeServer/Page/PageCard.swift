@@ -32,11 +32,11 @@ struct PageCard: Sendable {
 }
 
 extension Responder {
-    /// The page, with the card of the event that its link names. If the event can't be read, only the card is missing, and the
-    /// page itself tells the reader what is wrong.
+    /// The page, with the preview of the event that its link names. If the event can't be read, only the preview is missing, and
+    /// the page itself reports the problem.
     func index(isFramed: Bool, _ query: String?, for rateLimitKey: ClientAddress?) async -> PageFile {
         let plain = isFramed ? embedded : index
-        // A malformed query names no event. The page reads it as well as it can.
+        // A malformed query gets no preview. The page's script still reads as much of the query as it can.
         guard let query, let pairs = try? queryParameters(query),
             let code = pairs.first(where: { $0.name == "event" })?.value, (1...64).contains(code.utf8.count)
         else { return plain }
@@ -44,7 +44,7 @@ extension Responder {
             guard let card = try await card(of: code, for: rateLimitKey) else { return plain }
             return .index(below: settings.basePath, at: settings.baseURL, isFramed: isFramed, card)
         } catch {
-            logger.warning("the page of \(code.debugDescription) has no card: \(error)")
+            logger.warning("the page of event \(code.debugDescription) has no preview: \(error)")
             return plain
         }
     }

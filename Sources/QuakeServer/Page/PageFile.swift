@@ -3,16 +3,16 @@ import EmbeddedFiles
 import HTTPTypes
 import XML
 
-/// A file of the live page. All files are embedded in the executable. They are compressed once, except the page with the card of an
-/// event and the map's tiles.
+/// A file of the live page. All files are embedded in the executable. They are compressed once, except the map's tiles and a page
+/// with an event's preview.
 struct PageFile: Sendable {
     let name: String
     let bytes: [UInt8]
     let compressed: [UInt8]?
-    /// Whether other sites may show it in a frame.
+    /// Whether other sites may show the file in a frame.
     private let isFramed: Bool
 
-    /// The files by name. A new file needs a line in `CEmbedded/embedded.c`; a test finds files in the folder that have none.
+    /// The files by name. A new file needs a line in `CEmbedded/embedded.c`; a test finds files that have no line there.
     private static let all: [String: PageFile] = Dictionary(
         uniqueKeysWithValues: contents.filter { $0.key != "index.html" }.map { ($0, PageFile($0, $1)) })
 
@@ -54,8 +54,8 @@ struct PageFile: Sendable {
     ) -> PageFile {
         var text = String(decoding: contents["index.html"] ?? [], as: UTF8.self)
             .replacing("<!-- modules -->", with: modules)
-            // The picture and the manifest have paths without a version: a shared link shows its picture for a long time, and an
-            // installed page is recognized by its manifest.
+            // The paths of the picture and the manifest contain no version: a shared link shows its picture for a long time, and
+            // a browser recognizes an installed page by its manifest.
             .replacing(#/="\/page\/(?!card|manifest)/#, with: "=\"/page/\(version)/")
             .replacing("=\"/page/card.png", with: "=\"\(xmlEscaped(baseURL ?? basePath))/page/card.png")
             .replacing("=\"/", with: "=\"\(basePath)/")
@@ -66,8 +66,8 @@ struct PageFile: Sendable {
         return PageFile("index.html", Array(text.utf8), isFramed: isFramed)
     }
 
-    /// Links with which a browser preloads all modules that the page needs at the start. Without these links, the browser finds
-    /// each module only in the module that imports it.
+    /// Links with which a browser preloads all modules that the page needs at the start. Without these links, the browser finds a
+    /// module only after it has loaded the module that imports it.
     private static let modules = contents.keys.sorted().filter {
         $0.hasSuffix(".js") && !notPreloaded.contains($0)
     }
@@ -96,14 +96,14 @@ struct PageFile: Sendable {
         }
     }
 
-    /// The content security policy. The page takes everything from this server, and never reads a text as markup or as a script,
-    /// because texts of feeds can hold anything (https://www.w3.org/TR/CSP3/, https://www.w3.org/TR/trusted-types/).
+    /// The content security policy. The page loads everything from this server. It never interprets a text as markup or as a
+    /// script, because texts of feeds can contain anything (https://www.w3.org/TR/CSP3/, https://www.w3.org/TR/trusted-types/).
     private var policy: String {
         "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors \(isFramed ? "*" : "'none'"); "
             + "object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     }
 
-    /// - Parameter isVersioned: whether the path contains the file's version, so that a cache may keep the file for ever.
+    /// - Parameter isVersioned: whether the path contains the file's version, so that a cache may keep the file forever.
     func reply(to fields: HTTPFields, isVersioned: Bool = false) -> Reply {
         let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
         let tag = EntityTag(of: bytes, isCompressed: packed != nil)

@@ -2,9 +2,9 @@ import HTTPTypes
 import NIOHTTP1
 import Synchronization
 
-/// The client of one connection. Work for a client ends when it leaves.
+/// The client of one connection. When the client disconnects, the work for it is stopped.
 final class Client: Sendable {
-    /// The address of the other end of the connection; nil if it is not an Internet address.
+    /// The IP address of the other end of the connection; nil if the connection does not use IP.
     private let peer: ClientAddress?
     private let proxies: TrustedProxies
     let isRefused: Bool
@@ -26,13 +26,14 @@ final class Client: Sendable {
         (self.peer, self.proxies, self.isRefused, self.scope) = (peer, proxies, isRefused, scope)
     }
 
-    /// The address that a request comes from; `-` if it is not an Internet address.
+    /// The IP address of the client that sent a request; `-` if the connection does not use IP.
     func address(_ fields: HTTPFields) -> String {
         let address = proxies.client(behind: peer ?? .loopback, fields)
         return peer == nil && address == .loopback ? "-" : address.description
     }
 
-    /// The address of the other end of the connection, if it is a proxy that names clients but is not trusted.
+    /// The address of the proxy at the other end of the connection, if the proxy names its clients but is not trusted; otherwise
+    /// nil.
     func untrustedProxy(_ fields: HTTPFields) -> ClientAddress? {
         let peer = peer ?? .loopback
         return proxies.isIgnored(peer, fields) ? peer : nil
@@ -59,8 +60,8 @@ final class Client: Sendable {
         }
     }
 
-    /// Whether the request that is being answered is HTTP/1.1, so that its answer may be chunked. For older clients, the end of
-    /// the connection is the end of the body.
+    /// Whether the current request is HTTP/1.1, so that the body of its answer may be sent in chunks. For older clients, the end
+    /// of the connection is the end of the body.
     var takesChunks: Bool { state.withLock { $0.takesChunks } }
 
     var isStream: Bool {
@@ -68,7 +69,8 @@ final class Client: Sendable {
         set { state.withLock { $0.isStream = newValue } }
     }
 
-    /// Begins work for the client; `left` is called when the client leaves.
+    /// Registers the work for the client. `left` is called when the client disconnects, or at once if it has already
+    /// disconnected.
     func begin(_ left: @escaping @Sendable () -> Void) {
         let isGone = state.withLock { state in
             state.left = left

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Closes a connection whose client does not read what is sent to it, or that is still open `endingTime` after the server has
-/// begun to close its connections.
+/// Closes a connection if its client does not read the bytes that were sent, or if the connection is still open `endingTime`
+/// after the server has begun to close its connections.
 final class ClientLimits: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -23,8 +23,8 @@ final class ClientLimits: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         if client.isRefused {
-            // The address already has as many connections as it may have. The client gets this answer without having sent a
-            // request, and the connection is closed without waiting until the client has read the answer.
+            // The address has reached its limit of connections. The client gets this answer before it sends a request, and the
+            // connection is closed without waiting until the client has read the answer.
             let text = "Too many connections are open from this address.\n"
             let answer = """
                 HTTP/1.1 429 Too Many Requests\r

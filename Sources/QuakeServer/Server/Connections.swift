@@ -8,7 +8,7 @@ import NIOPosix
 /// Accepts and serves the connections of all clients on one address.
 ///
 /// HummingbirdCore reads the requests of each connection. The connections are accepted here, because HummingbirdCore's own server
-/// cannot take a socket that was opened by systemd.
+/// cannot use a socket that systemd has opened.
 struct Connections: Sendable {
     private let listener: NIOAsyncChannel<(HTTPConnection, HTTPConnection.Value), Never>
     private let quiescing: ServerQuiescingHelper
@@ -35,10 +35,11 @@ struct Connections: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // The kernel's buffers are enough for clients that read. For clients that don't, only one piece is buffered here.
+            // The kernel's buffers are enough for clients that read. For a client that does not read, the process buffers one
+            // piece.
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 1, high: 16 << 10))
-            // Requests are short and bodies are not read, so small buffers suffice. The buffer of a received byte stays in memory
-            // until that byte is processed.
+            // Requests are short and bodies are not read, so small buffers suffice. A buffer stays in memory until the last byte
+            // in it is processed.
             .childChannelOption(
                 .recvAllocator,
                 value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 8 << 10)
@@ -47,7 +48,7 @@ struct Connections: Sendable {
                 let http = responder.connection(on: channel, scope)
                 return http.setup(channel: channel, logger: logger).map { (http, $0) }
             }
-        // NIO shortens the backlog of a socket that already listens to NIO's default, so it is set again.
+        // If the socket already listens, NIO reduces its backlog to NIO's default, so the backlog is set again here.
         if case .descriptor(let descriptor) = address { Glibc.listen(descriptor, Self.backlog) }
         self.address = address.bound(to: listener.channel.localAddress)
         (self.quiescing, self.logger) = (quiescing, logger)
@@ -57,7 +58,7 @@ struct Connections: Sendable {
 
     func close() async throws { try await listener.executeThenClose { _ in } }
 
-    /// Serves until `end()` was called and all answers under way are written or their time is up.
+    /// Serves clients until `end()` was called and each answer under way is either written or has used up its time.
     func serve() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             try await listener.executeThenClose { connections in
@@ -68,8 +69,8 @@ struct Connections: Sendable {
         }
     }
 
-    /// Stops accepting connections. Each open connection is closed as soon as it has no answer under way; when the time is up,
-    /// `ClientLimits` closes those that are left.
+    /// Stops accepting connections. Each open connection is closed as soon as it has no answer under way. After `endingTime`,
+    /// `ClientLimits` closes the connections that are still open.
     func end() {
         quiescing.initiateShutdown(promise: nil)
     }

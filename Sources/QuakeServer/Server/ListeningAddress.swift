@@ -4,12 +4,13 @@ import NIOPosix
 
 /// Where the server waits for connections.
 public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
-    /// A host and a port; port 0 takes a free one.
+    /// A host and a port. Port 0 means any free port.
     case port(host: String, Int)
-    /// The descriptor of a socket that was handed to the process, and that already listens.
+    /// The descriptor of a socket that the process has inherited, and that already listens.
     case descriptor(Int32)
 
-    /// Reads `HOST:PORT`, `[::1]:PORT` or `:PORT`, which means every address; nil for anything else.
+    /// Reads `HOST:PORT`, `[::1]:PORT` or `:PORT`. Without a host, it means all addresses of the machine. Returns nil for other
+    /// texts.
     public init?(_ text: String) {
         guard let match = text.wholeMatch(of: #/(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:\[\]\/]*)):(\d{1,5})/#),
             let port = Int(match.3), port <= 65_535
@@ -36,7 +37,7 @@ public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The address of a socket that listens on this address, with the port that the socket got.
+    /// The actual address of the socket that was opened for this address, with the port that the system chose for port 0.
     func bound(to socket: SocketAddress?) -> ListeningAddress {
         guard let socket, let port = socket.port else { return self }
         return switch self {

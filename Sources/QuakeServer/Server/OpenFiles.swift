@@ -2,14 +2,14 @@ import Glibc
 import NIOCore
 
 enum OpenFiles {
-    /// The number of files that the process needs besides its clients' connections: those for the database, logs and libraries,
-    /// and three for each event loop.
+    /// The number of files that the process needs besides its clients' connections: files for the database, logs and libraries,
+    /// and three files for each event loop.
     private static let own = 64 + 3 * System.coreCount
 
     /// Raises the limit of open files as far as the system allows.
     ///
-    /// - Returns: the greatest number of connections that clients may hold. A quarter of the remaining files is left for the
-    ///   temporary files of slow clients.
+    /// - Returns: the greatest number of connections that clients may hold: three quarters of the files that the process does not
+    ///   need itself. The other quarter is left for the temporary files of slow clients.
     static func roomForConnections() -> Int {
         var limit = limits
         limit.rlim_cur = limit.rlim_max

@@ -35,19 +35,22 @@ public struct QuakeServer: Sendable {
         var settings = settings
         let room = OpenFiles.roomForConnections()
         if room < settings.connections {
-            logger.notice("clients may hold \(room) connections: the process may not open more files")
+            logger.notice("clients may hold \(room) connections, because the process may open no more files")
             settings.connections = room
         }
         if let folder = TemporaryFile.folderInMemory {
             logger.notice(
-                "what waits for slow clients takes memory: \(folder) is in it; TMPDIR names another folder")
+                """
+                answers that wait for slow clients take memory, because \(folder) is in memory; \
+                set TMPDIR to a folder on a disk
+                """)
         }
         let sessions = Sessions(options, settings, logger: logger)
         let responder = Responder(
             sessions: sessions, settings: settings, logger: logger, accessLog: accessLog)
         let connections = try await Connections(
             address, responder, metricsAddress == nil ? .everything : .clients, limit: settings.connections)
-        // Monitoring has a separate address, so that a crowd of clients cannot delay it.
+        // Monitoring can have a separate address, so that a crowd of clients cannot delay it.
         let monitoring: Connections?
         do {
             monitoring =
@@ -59,15 +62,16 @@ public struct QuakeServer: Sendable {
             throw error
         }
         started(connections.address, monitoring?.address)
-        // This is not a child of the current task, because a cancellation has to end the listening first and the sessions last.
+        // This task is not a child of the current task. After a cancellation, the listening has to end first and the sessions
+        // last.
         let work = Task {
             defer { responder.live.close() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {
                     do {
-                        // The state is read at each poll as well, because a settled document that changes no event sends no
-                        // notification.
+                        // The follower also reports the state at each poll, because a settled document that changes no event
+                        // sends no notification.
                         let follower = Follower(
                             options, view: responder.live, name: nil, logger: logger)
                         try await follower.run(
@@ -107,7 +111,7 @@ public struct QuakeServer: Sendable {
     }
 }
 
-/// The newest state of the catalogue that this process knows.
+/// The newest state of the catalogue that this process has read.
 final class StateBoard: Sendable {
     private let newest = Mutex<(state: CatalogueState, at: ContinuousClock.Instant, isAway: Bool)?>(nil)
 

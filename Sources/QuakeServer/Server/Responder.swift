@@ -24,7 +24,7 @@ final class Responder: Sendable {
     let embedded: PageFile
     /// Reads the catalogue's current state, without the settled documents.
     let current: SharedReading<CatalogueState>
-    /// Reads what the metrics report about the database.
+    /// Reads the status of imports, history and notifications for the metrics.
     let status: SharedReading<(ImportStatus, HistoryStatus, NotifyStatus)>
     let missingMetrics = Mutex(RepeatedFailure())
 
@@ -72,15 +72,15 @@ final class Responder: Sendable {
 
     private let hasNotedProxy = Atomic(false)
 
-    /// Logs once that requests come through a proxy that names clients but is not trusted.
+    /// Logs once that a proxy names its clients but is not a trusted proxy.
     private func noteProxy(of client: Client, _ fields: HTTPFields) {
         guard let proxy = client.untrustedProxy(fields),
             !hasNotedProxy.exchange(true, ordering: .relaxed)
         else { return }
         logger.notice(
             """
-            \(proxy) names clients in X-Forwarded-For, but is not a trusted proxy: all its clients count as one. \
-            --trusted-proxy \(proxy) takes its word
+            \(proxy) names clients in X-Forwarded-For, but is not a trusted proxy, so all its clients \
+            count as one. Use --trusted-proxy \(proxy) to trust it
             """)
     }
 
@@ -103,7 +103,7 @@ final class Responder: Sendable {
             try await answer(request, target, route, &output, for: client, on: channel)
             result = .success(())
         } catch {
-            // A stream normally ends because its client leaves, so it keeps the status that was sent.
+            // A stream normally ends because its client leaves, so a stream counts with the status that was sent, not with 0.
             hasLeft = !channel.isActive && !client.isStream
             result = .failure(error)
         }
@@ -133,7 +133,7 @@ final class Responder: Sendable {
         let rateLimitKey = client.rateLimitKey(request.headerFields)
         switch result {
         case .reply(var reply):
-            // The request's body is not read, and may be endless.
+            // The request's body is not read and may be endless, so the connection cannot be used for another request.
             if request.hasBody { reply.headers[.connection] = "close" }
             try await output.send(reply, toHead: request.method == .head, settings)
         case .answer(let answer):
@@ -148,8 +148,8 @@ final class Responder: Sendable {
         }
     }
 
-    /// The newest state that this process knows; nil if the state is older than `stateAge`, or if the live changes are ahead of
-    /// it. If they are ahead, a client that has already received a change could get the answer that nothing has changed.
+    /// The newest state that this process has read. nil if the state is older than `stateAge`, or if the live changes are ahead
+    /// of it: a client that has already received a newer change must not get a 304 from the older state.
     var knownState: CatalogueState? {
         guard let state = board.state, let age = board.age, age < settings.stateAge,
             state.position.token >= live.position()?.token ?? 0
@@ -164,10 +164,10 @@ final class Responder: Sendable {
         _ request: HTTPRequest, _ target: Target, _ route: Route, for client: Client
     ) async throws -> RouteResult {
         guard request.hasHost(isNeeded: client.takesChunks) else {
-            throw Refusal(400, "A request of HTTP/1.1 has one Host, and its value is one.")
+            throw Refusal(400, "An HTTP/1.1 request must have exactly one Host field with a valid value.")
         }
         guard (request.path ?? "/").utf8.count <= settings.targetLength else {
-            throw Refusal(414, "A request may have \(settings.targetLength) bytes.")
+            throw Refusal(414, "A request's target may have at most \(settings.targetLength) bytes.")
         }
         switch request.method {
         case .get, .head: break
@@ -187,7 +187,7 @@ final class Responder: Sendable {
         case .metrics where client.scope != .clients:
             return .reply(await metricsReply())
         case _ where client.scope == .monitoring, .metrics, .unknown:
-            throw Refusal(404, "There is nothing under this path.")
+            throw Refusal(404, "This path does not exist.")
         case .summary(let feed): return .answer(feed.answer(baseURL: baseURL(of: request)))
         case .detail(let code, let scope): return .answer(DetailFeed.answer(of: code, in: scope))
         case .coverage: return .answer(HeldPeriod.answer())
@@ -217,7 +217,7 @@ final class Responder: Sendable {
     }
 
     /// The reply to a request that failed before anything was written. It contains only the information that concerns the client;
-    /// the log has the details. The event service uses the form of the FDSN standard.
+    /// the log has the details. Replies of the event service have the form of the FDSN standard.
     func reply(to error: any Error, on request: HTTPRequest) -> Reply {
         let refusal = refusal(for: error)
         let target = Target(request.path ?? "/", below: settings.basePath)
@@ -232,7 +232,7 @@ final class Responder: Sendable {
     func refusal(for error: any Error) -> Refusal {
         switch error {
         case let refusal as Refusal: return refusal
-        case is CancellationError: return .unavailable("The server is ending.")
+        case is CancellationError: return .unavailable("The server is shutting down.")
         case let error as PostgresError:
             logger.warning("\(error)")
             if error.sqlState == "57014" { return .unavailable("The database took too long.") }
@@ -244,10 +244,10 @@ final class Responder: Sendable {
                 : Refusal(500, "The database refused the query.")
         case is TemporaryFileError:
             logger.error("\(error)")
-            return .unavailable("There is no room for the answer.")
+            return .unavailable("The server cannot store the answer at the moment.")
         default:
             logger.error("\(error)")
-            return Refusal(500, "Something went wrong; the server's log says what.")
+            return Refusal(500, "Something went wrong; the server's log has the details.")
         }
     }
 }

@@ -1,18 +1,18 @@
-/// The paths that the server knows. Each has a name for the metrics.
+/// The paths that the server serves. Each has a name for the metrics.
 enum Route: Sendable {
     case health
     case metrics
     /// A summary feed, such as `all_day.geojson`.
     case summary(SummaryFeed)
-    /// The event with this code, if its agency is in the scope.
+    /// The detail document of the event with this code, if its agency is in the scope.
     case detail(String, FeedScope)
     case coverage
     case changes
     /// The history of the event with this code.
     case history(String)
-    /// The rest of a path after `/fdsnws/event/1/`.
+    /// A path of the event service, without `/fdsnws/event/1/` in front.
     case event(String)
-    /// The page, as a whole or for a frame in another site.
+    /// The page, either for a whole window or for a frame in another site.
     case index(isFramed: Bool)
     case page(PageFile, isVersioned: Bool)
     case unknown
@@ -99,16 +99,16 @@ extension String {
         return String(dropFirst(prefix.count).dropLast(suffix.count))
     }
 
-    /// The scope of a feed's path below the feeds' folder, and the rest of the path. The scope is the agency that the path begins
-    /// with, as in `gfz/all_day`, or the USGS if it begins with none.
+    /// The scope and the rest of a feed's path below the feeds' folder. The path may begin with the name of a scope, as in
+    /// `gfz/all_day`; otherwise the scope is the USGS.
     fileprivate var scoped: (scope: FeedScope, rest: String) {
         let parts = split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let scope = FeedScope(name: String(parts[0])) else { return (.usgs, self) }
         return (scope, String(parts[1]))
     }
 
-    /// The rest of a path below a base path. nil if the path is not below the base path, or if the whole path is already a path
-    /// that the server knows.
+    /// The path without the base path in front. nil if it does not begin with the base path, or if the server serves the whole
+    /// path already.
     fileprivate func below(_ base: String) -> String? {
         guard !base.isEmpty, hasPrefix(base) else { return nil }
         let rest = dropFirst(base.count)
@@ -117,7 +117,8 @@ extension String {
         return nil
     }
 
-    /// The text without its percent encoding; nil if the encoding is invalid, the bytes are not UTF-8, or the text has a NUL.
+    /// The text without its percent encoding. nil if the encoding is invalid, the bytes are not UTF-8, or the text contains a
+    /// NUL.
     fileprivate var percentDecoded: String? {
         guard let bytes = utf8[...].percentDecoded(), !bytes.contains(0) else { return nil }
         return String(validating: bytes, as: UTF8.self)

@@ -1,7 +1,7 @@
-/// How the server answers, and the limits that it sets.
+/// How the server answers, and its limits.
 public struct ServerSettings: Sendable {
     /// The beginning of all URLs that the server writes, such as `https://quakes.example.org`, without a slash at the end. If it
-    /// is nil, they begin with the host that the client has named.
+    /// is nil, the URLs begin with the host that the client's request names.
     public var baseURL: String?
     /// The path of `baseURL`, such as `/quakes`; empty if it has none.
     var basePath: String {
@@ -12,7 +12,8 @@ public struct ServerSettings: Sendable {
     }
     public var version: String
     public var maxEvents = 20_000
-    /// How old the known state may be if the server answers 304 from it, without asking the database. The state is read every few seconds.
+    /// The greatest age of the known state at which the server answers 304 without asking the database. The state is read every
+    /// few seconds.
     public var stateAge = Duration.seconds(15)
     public var sessions = 4
     public var waitingRequests = 200
@@ -21,21 +22,21 @@ public struct ServerSettings: Sendable {
     public var streams = 8000
     /// The limit of connections per client address, and the same limit of streams.
     public var perAddress = 500
-    /// The greatest number of costly requests that one client address may have under way, including waiting requests.
+    /// The greatest number of costly requests that one client address may have under way, including the requests that wait.
     public var costlyPerAddress = 8
-    /// The proxies whose `X-Forwarded-For` tells the address of a client.
+    /// The proxies that are trusted to name the addresses of clients in `X-Forwarded-For`.
     public var trustedProxies = TrustedProxies()
-    /// Whether `/changes` and `/history` tell the author and the context of a change.
+    /// Whether `/changes` and `/history` show the author and the context of a change.
     public var namesAuthors = true
     /// After this long without any bytes, a stream gets a heartbeat, which shows the client that the stream is alive.
     public var heartbeat = Duration.seconds(15)
-    /// The greatest size of the changes that are kept for clients that follow, in bytes. A single pass with more bytes is not
-    /// kept at all.
+    /// The greatest total size of the passes that are kept for live clients, in bytes. A single pass that is larger is not kept
+    /// at all.
     public var passSize = 64 << 20
     public var passTime = Duration.seconds(120)
     /// The greatest number of bytes that may wait in temporary files. Beyond that, slow clients are disconnected.
     public var spooledBytes = 1 << 30
-    /// The greatest length of a request's target, in bytes. It is the limit of the event service's standard.
+    /// The greatest length of a request's target, in bytes. The default is the limit in the standard of the event service.
     public var targetLength = 2000
     public var headSize = 16 << 10
     static let headFields = 100
@@ -46,11 +47,11 @@ public struct ServerSettings: Sendable {
     /// How long to keep a connection whose client has closed its sending side before the answer begins. The client may still be
     /// waiting for the answer.
     public var halfClosedTime = Duration.seconds(5)
-    /// How long to keep a connection after its last answer and discard the bytes that the client still sends, so that the client
-    /// can read that answer.
+    /// How long to keep a connection open after its last answer, so that the client can read that answer. Bytes that the client
+    /// still sends are discarded.
     public var lingeringTime = Duration.seconds(5)
     public var statementTime = Duration.seconds(60)
-    /// How long the database may work on a request that is known to be long: a snapshot, or a long stretch of the history.
+    /// How long the database may work on a request that is known to take long: a snapshot, or a long stretch of the history.
     public var costlyTime = Duration.seconds(300)
     /// The number of changes above which a stretch of the history counts as long.
     public var longStretch = 10_000

@@ -1,10 +1,10 @@
-/// The kind of work that needs a database session; each kind has a separate queue. Long and costly requests leave one session to
-/// short requests, and all requests leave one to the process's own queries, if there are enough sessions.
+/// The kind of work for which a database session is needed. Each kind has a separate queue. If there are enough sessions, long
+/// and costly requests leave one session to short requests, and all requests leave one to the process's own queries.
 enum Lane: CaseIterable {
-    /// Queries that the process makes once for all clients: for the catalogue's state and for the metrics. They take
+    /// Queries for the catalogue's state and for the metrics, which the process makes once for all clients. They take
     /// milliseconds.
     case own
-    /// Requests that an index lookup or a short index scan answers.
+    /// Requests that the database can answer with an index lookup or a short index scan.
     case short
     /// Requests that may return thousands of events.
     case long
@@ -12,24 +12,26 @@ enum Lane: CaseIterable {
     /// history or the table.
     case costly
 
-    /// The slow lanes. A slow lane comes before the short lane only while none of its requests is running.
+    /// The slow lanes. A slow lane gets a session before the short lane only while no request of the slow lane is running.
     fileprivate static let slow = [Lane.costly, .long]
 }
 
 struct LaneUse {
     private var used: [Lane: Int] = [:]
 
-    /// The order in which the lanes get the next free session. Even under a flood of short requests, one long request and one
+    /// The order in which the lanes get the next free session. Even if very many short requests arrive, one long request and one
     /// costly request at a time can run.
     var order: [Lane] {
         let starving = Lane.slow.filter { used[$0, default: 0] == 0 }
         return [.own] + starving + [.short] + Lane.slow.filter { !starving.contains($0) }
     }
 
+    /// Whether another request of the lane may get a session now.
+    ///
     /// - Parameter open: how many sessions are open.
     func admits(_ lane: Lane, of open: Int) -> Bool {
-        // With three or more sessions, one is reserved for the process itself. If at least two are left, one of them is reserved
-        // for short requests.
+        // If there are three or more sessions, one is reserved for the process itself. If at least two sessions are left, one of
+        // them is reserved for short requests.
         let others = open - (open > 2 ? 1 : 0)
         let slow = Lane.slow.reduce(0) { $0 + used[$1, default: 0] }
         let mayBeSlow = slow < max(1, others - 1)

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A pool of a few database connections that all requests share.
 ///
-/// Each lane has a queue in which requests wait for a connection; client addresses take turns. Except for patient requests and
-/// the process's own queries, the queue is bounded: when it is full, a new request displaces the last request of the address that
+/// Each lane has a queue in which requests wait for a connection; client addresses take turns. The queue is bounded, except for
+/// patient requests and the process's own queries. If it is full, a new request displaces the last request of the address that
 /// has the most requests in it, or is refused. While the database is unreachable, requests are refused at once. Lost connections
 /// are reopened, however many attempts that takes.
 final class Sessions: Sendable {
@@ -20,10 +20,10 @@ final class Sessions: Sendable {
         var idle: [Connection] = []
         var use = LaneUse()
         var lines: [Lane: FairQueue<ClientAddress?, Waiting>] = [:]
-        /// The continuation that closes each open connection when it is resumed.
+        /// For each open connection, the continuation that closes the connection when it is resumed.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
-        /// The connections in use that are closed once they are given back.
+        /// The connections in use that will be closed when they are returned.
         var invalid: Set<ObjectIdentifier> = []
         /// Why the last attempt to connect failed; nil after a success.
         var failure: String?
@@ -33,8 +33,8 @@ final class Sessions: Sendable {
             lines[lane]?.counts { $0.isPatient == isPatient } ?? [:]
         }
 
-        /// Makes room in a full queue for this address: removes the last entry of the address with the most entries. Returns nil
-        /// unless that address has at least two entries more than this one.
+        /// Makes room in a full queue for a request of this address: removes the last request of the address with the most
+        /// requests. Returns nil and removes nothing unless that address has at least two requests more than this one.
         mutating func giveWay(
             in lane: Lane, to address: ClientAddress?
         ) -> CheckedContinuation<Connection, any Error>? {
@@ -93,7 +93,7 @@ final class Sessions: Sendable {
     /// - Parameters:
     ///   - address: the client's address; nil for clients without limits per address.
     ///   - isPatient: whether to wait even if the queue is full.
-    /// - Throws: `Refusal` 503 if the queue is full or the database is unreachable; `CancellationError`; what `body` throws.
+    /// - Throws: `Refusal` 503 if the queue is full or the database is unreachable; `CancellationError`; the errors of `body`.
     func use<Result>(
         _ lane: Lane, for address: ClientAddress? = nil, isPatient: Bool = false,
         _ body: (Connection) async throws -> Result
@@ -110,8 +110,8 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Runs `body` as `use` does, and again with another connection if the first one was lost before anything was written. After
-    /// a restart of the database server, a session notices only at its next statement that its connection is lost.
+    /// Runs `body` like `use`, and repeats it with another connection if the first one was lost before anything was written.
+    /// After a restart of the database server, a session notices only at its next statement that its connection is lost.
     func useAnother<Result>(
         _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false,
         unless hasWritten: @autoclosure () -> Bool, _ body: (Connection) async throws -> Result
@@ -181,9 +181,9 @@ final class Sessions: Sendable {
         passOn()
     }
 
-    /// Closes all connections; those in use are closed once they are given back. A lost connection means that the database server
-    /// has restarted, or that it hangs or is cut off and another server is the leader by now. If the connections stayed open,
-    /// each request would have to wait until its connection failed.
+    /// Closes all connections; those in use are closed when they are returned. A lost connection means that the database server
+    /// has restarted, or that it hangs or is cut off, so that another server may be the leader by now. If the other connections
+    /// stayed open, each request would have to wait until its connection failed.
     func invalidateConnections() {
         let idle = state.withLock { state in
             let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }
@@ -198,7 +198,7 @@ final class Sessions: Sendable {
 
     private func offer(_ connection: Connection) {
         state.withLock { state in
-            // The keeper is missing when the server is being stopped.
+            // The connection is being closed if its continuation is missing.
             if state.keepers[ObjectIdentifier(connection)] != nil { state.idle.append(connection) }
         }
         passOn()
@@ -229,7 +229,7 @@ final class Sessions: Sendable {
             } catch {
                 guard !Task.isCancelled else { return }
                 if error is Invalidated { continue }
-                let words = "\(hasConnected ? "a session was lost" : "no session"): \(error)"
+                let words = "\(hasConnected ? "a session was lost" : "cannot open a session"): \(error)"
                 if state.withLock({ $0.repeated.isToBeSaid(words) }) { logger.warning("\(words)") }
                 // The connection had worked until now, so reconnecting at once does not flood the server with attempts.
                 if hasConnected { continue }

@@ -1,11 +1,12 @@
 import Association
 import PostgreSQL
 
-/// Queries about the association, for people.
+/// Queries about the association whose results are shown to people.
 public enum AssociationQueries {
-    /// Whether the table has rows of more than one agency.
+    /// Whether the table `quake` has rows of more than one agency.
     ///
-    /// The query reads the table until it finds a second agency, so it reads all of a catalogue that has only one.
+    /// The query stops at the first row of a second agency. If the table has rows of one agency only, the query reads all of
+    /// them.
     public static func hasSeveralAgencies(on connection: Connection) async throws -> Bool {
         try await connection.query(
             """
@@ -25,7 +26,7 @@ public enum AssociationQueries {
         return (try row.decode("earthquakes"), try row.decode("doubtful"))
     }
 
-    /// Explains why an event belongs to its earthquake, from the rows as they are now.
+    /// Explains why an event belongs to its earthquake. The explanation is computed from the current rows.
     ///
     /// - Throws: `UnknownCodes` if there is no such event; `PostgresError`.
     public static func explain(_ code: String, on connection: Connection) async throws -> Explanation {
@@ -36,7 +37,7 @@ public enum AssociationQueries {
             guard let row = try await Neighbourhood.Request.codes([code]).rows(on: connection).first else {
                 throw UnknownCodes(codes: [code], consequence: "there is nothing to explain")
             }
-            // A change that leaves the row as it is: its neighbourhood is the row's component.
+            // The change leaves the row as it is, so its neighbourhood is exactly the row's component.
             var neighbourhood = Neighbourhood(association, [SolutionChange(before: row, after: row)])
             while let request = neighbourhood.request {
                 neighbourhood.add(try await request.rows(on: connection), for: request)
@@ -48,7 +49,7 @@ public enum AssociationQueries {
         }
     }
 
-    /// A member of an earthquake that would fit another one nearly as well.
+    /// A member of an earthquake that would fit another earthquake nearly as well.
     public struct Doubtful: Sendable {
         public let code: String
         public let earthquake: String
@@ -57,7 +58,7 @@ public enum AssociationQueries {
         public let place: String?
     }
 
-    /// The doubtful members, beginning with the latest earthquakes.
+    /// The doubtful members, ordered by origin time, the latest first.
     public static func doubtful(on connection: Connection) async throws -> [Doubtful] {
         try await connection.query(
             """

@@ -4,11 +4,12 @@ import PostgreSQL
 
 /// The row of `import.association`: the associator's position, and the parameters it uses.
 struct AssociationState {
-    /// nil before the first association.
+    /// The position up to which the changes are included in the groups; nil before the first association.
     let position: Position?
     let shape: String?
     let parameters: Parameters
-    /// A hash of the current parameters and rules. It shows whether the groups were made with them.
+    /// A hash of the current parameters and rules. If it differs from `madeWith`, the groups were made with other parameters or
+    /// rules.
     private let fingerprint: String
     private let madeWith: String?
 
@@ -22,7 +23,7 @@ struct AssociationState {
     }
 
     private static func read(_ clause: String, on connection: Connection) async throws -> AssociationState {
-        let operation = "read how far the association is"
+        let operation = "read the association's position"
         let rows = try await connection.query(
             """
             select store::text, token, committed_at, nonce, shape, parameters, made_with,
@@ -47,7 +48,7 @@ struct AssociationState {
             fingerprint: fingerprint, madeWith: madeWith)
     }
 
-    /// Why all rows have to be grouped again; nil if it is enough to regroup the neighbours of changed rows.
+    /// The reason why all rows have to be grouped again; nil if it is enough to regroup the neighbours of changed rows.
     func reasonToRebuild(_ snapshot: CatalogueState) -> String? {
         guard position != nil else { return "\(FreshStart.first)" }
         if let reason = snapshot.freshStart { return "\(reason)" }
@@ -55,8 +56,10 @@ struct AssociationState {
         return madeWith == fingerprint ? nil : "the parameters have changed"
     }
 
-    /// - Parameter isDurable: whether the commit waits for the disk. It need not wait if no group was written, because the same
-    ///   changes are read again after a crash.
+    /// Stores the position, shape and parameters of a finished pass.
+    ///
+    /// - Parameter isDurable: whether the commit waits for the disk. It need not wait if no group was written: if a crash of the
+    ///   server loses the new position, the same changes are read again.
     func move(to snapshot: CatalogueState, isDurable: Bool, on connection: Connection) async throws {
         let position = snapshot.position
         try await connection.query(
@@ -66,16 +69,16 @@ struct AssociationState {
                 committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce),
                 shape = \(snapshot.shape), made_with = \(fingerprint)
             returning case when not \(isDurable) then set_config('synchronous_commit', 'off', true) end
-            """, to: "keep how far the association is")
+            """, to: "store the association's position")
     }
 
-    /// Keeps the parameters for all associations from now on.
+    /// Stores the parameters that all later associations use.
     ///
-    /// - Parameter text: a parameters file; nil for the parameters that Quakes comes with.
+    /// - Parameter text: a parameters file; nil for the default parameters of Quakes.
     /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
     static func setParameters(_ text: String?, on connection: Connection) async throws {
         if let text { _ = try Parameters(text: text) }
         try await connection.repeating(
-            "update import.association set parameters = \(text)", to: "keep the parameters")
+            "update import.association set parameters = \(text)", to: "store the parameters")
     }
 }

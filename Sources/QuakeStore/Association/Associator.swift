@@ -2,12 +2,13 @@ import Association
 import Logging
 import PostgreSQL
 
-/// Keeps the tables `earthquake` and `earthquake_member` up to date: which rows of which agencies describe one earthquake.
+/// Keeps the tables `earthquake` and `earthquake_member` up to date. They record which rows of different agencies describe the
+/// same earthquake.
 ///
-/// The associator is a view that is kept in the same database. **Each pass is one REPEATABLE READ transaction**, which reads the
-/// changes after the stored position, groups the affected rows, and writes groups and position together. So if a process is
-/// killed at any point, a pass is either done completely or has no effect. The position's row is locked during a pass: any number
-/// of associators may run, but only one works at a time.
+/// The associator is a view whose data are in the catalogue's own database. **Each pass is one REPEATABLE READ transaction**,
+/// which reads the changes after the stored position, groups the affected rows, and writes groups and position together. So if
+/// the process is killed, the pass has either taken effect completely or not at all. The position's row is locked during a pass:
+/// any number of associators may run, but only one works at a time.
 ///
 /// A pass groups all rows again if the position is no longer valid, if the table was altered, if the parameters have changed, or
 /// if very many rows have changed.
@@ -25,7 +26,7 @@ public struct Associator: ReaderView {
     public struct Outcome: Sendable {
         /// The groups include all changes up to this position.
         public let position: Position
-        /// Why all rows were grouped again; nil if only the neighbours of changed rows were.
+        /// The reason why all rows were grouped again; nil if only the neighbours of changed rows were regrouped.
         public var rebuilt: String?
         /// How many rows of `earthquake` and `earthquake_member` were written or deleted.
         public var written = 0
@@ -55,15 +56,15 @@ public struct Associator: ReaderView {
         return outcome
     }
 
-    /// If more rows than this have changed, all rows are grouped again, because the neighbours of all changed rows would have to
-    /// fit into memory.
+    /// If the history has more changes than this after the stored position, all rows are grouped again. Otherwise the neighbours
+    /// of all changed rows would have to fit into memory.
     private static let many = 50_000
 
-    /// The context that the history keeps for the transaction of a pass.
+    /// The context that the history records for the transaction of a pass.
     static let context = "association"
 
     private func pass(rebuilds: Bool, on connection: Connection) async throws -> Outcome {
-        // Rows are looked up by index, because the planner's statistics may be older than the last load.
+        // Forces index look-ups. The planner might choose scans, because its statistics may be older than the last load.
         let settings: KeyValuePairs = [
             "jit": "off", "enable_seqscan": "off", "history.context": "'\(Self.context)'",
         ]
@@ -73,7 +74,7 @@ public struct Associator: ReaderView {
             let state = try await AssociationState.lock(on: connection)
             let snapshot = try await CatalogueState.read(for: state.position, on: connection)
             var outcome = Outcome(position: snapshot.position)
-            outcome.rebuilt = rebuilds ? "asked for" : state.reasonToRebuild(snapshot)
+            outcome.rebuilt = rebuilds ? "a rebuild was requested" : state.reasonToRebuild(snapshot)
             if outcome.rebuilt == nil, snapshot.position == state.position { return outcome }
             let overrides = try await Overrides.all(on: connection)
             let association = Association(state.parameters, overrides: overrides)
@@ -98,7 +99,7 @@ public struct Associator: ReaderView {
             select coalesce(sum(changes), 0) > \(many) as are_many
             from (select changes from history.transaction
                   where token > \(token) and context is distinct from \(context) order by token limit \(many)) as next
-            """, to: "look how much has changed")[0].decode("are_many")
+            """, to: "count the changes")[0].decode("are_many")
     }
 
     private func update(

@@ -1,18 +1,18 @@
 import Association
 import PostgreSQL
 
-/// Fits the agencies' scatter on pairs of rows and past versions of rows that are known to describe one earthquake for other
-/// reasons than their closeness.
+/// Fits the agencies' scatter to pairs of solutions. A solution is a row or a past version of a row. Each pair is known to
+/// describe one earthquake for a reason other than its closeness.
 public enum FittedParameters {
-    /// Keeps the parameters for all associations from now on.
+    /// Stores the parameters that all later associations use.
     ///
-    /// - Parameter text: a parameters file; nil for the parameters that Quakes comes with.
+    /// - Parameter text: a parameters file; nil for the default parameters of Quakes.
     /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
     public static func keep(_ text: String?, on connection: Connection) async throws {
         try await AssociationState.setParameters(text, on: connection)
     }
 
-    /// The parameters in use, with a table of scatter that was fitted to the catalogue, as a parameters file.
+    /// Returns the current parameters as a parameters file, with a table of scatter that is fitted to the catalogue.
     public static func text(on connection: Connection) async throws -> String {
         try await connection.holdingCatalogue(to: "fit the scatter") {
             try await connection.execute(script: HistoryText.settings, to: "fit the scatter")
@@ -29,7 +29,7 @@ public enum FittedParameters {
             return rest.joined(separator: "\n")
                 + """
 
-                # Fitted on \(links.count) pairs of solutions that are known to be of one earthquake. Rows with 0 pairs were not fitted.
+                # Fitted to \(links.count) pairs of solutions that are known to describe one earthquake. Rows with 0 pairs were not fitted.
                 \(table)
 
                 """
@@ -37,16 +37,16 @@ public enum FittedParameters {
     }
 
     private static func links(on connection: Connection) async throws -> [[Solution]] {
-        try await connection.query(query, to: "read what is known to be one earthquake").compactMap { row in
+        try await connection.query(query, to: "read the known pairs of solutions").compactMap { row in
             var row = row
             let pair = [try Solution.next(in: &row), try Solution.next(in: &row)].compactMap(\.self)
             return pair.count == 2 ? pair : nil
         }
     }
 
-    /// Three kinds of pairs: rows that a hard link joins; the last version of a superseded row, with the row that replaced it;
-    /// and two consecutive versions of a row with different `auth`, because one agency has said that both describe one
-    /// earthquake.
+    /// Selects three kinds of pairs: two rows that a hard link joins; the last version of a superseded row, and the row that
+    /// replaced it; and two consecutive versions of a row with different `auth`. The last kind counts because the row's agency
+    /// has published both versions as one earthquake.
     private static let query: Query = """
         with pair (a, b) as (
             select to_jsonb(q), to_jsonb(p)

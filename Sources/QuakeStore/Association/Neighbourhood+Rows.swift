@@ -3,8 +3,8 @@ import Feed
 import PostgreSQL
 
 extension SolutionChange {
-    /// The rows of `quake` that have changed after a token, as they were at that token and as they are now. Rows are left out if
-    /// nothing has changed that association depends on.
+    /// The rows of `quake` that have changed after a token, as they were at that token and as they are now. A row is left out if
+    /// none of the columns that association needs has changed.
     static func all(after token: Int, on connection: Connection) async throws -> [SolutionChange] {
         let rows = try await connection.query(
             """
@@ -20,7 +20,7 @@ extension SolutionChange {
             left join lateral (select * from only public.quake where quake.code = undone.key offset 0) as quake on true
             left join lateral jsonb_to_record(coalesce(to_jsonb(quake.*), '{}') || undone.before)
                 as past (\(unescaped: SolutionColumns.declarations)) on undone.operation <> 'insert'
-            """, to: "read what has changed")
+            """, to: "read the changed rows")
         return try rows.compactMap { row in
             var row = row
             let change = SolutionChange(
@@ -36,7 +36,7 @@ extension Neighbourhood.Request {
             switch self {
             case .codes(let codes): "only public.quake where quake.code = any(\(codes))"
             case .times(let ranges):
-                // The column `time` may be finer than the milliseconds that are compared.
+                // The column `time` may have microseconds, while the ranges are in whole milliseconds.
                 """
                 unnest(\(ranges.map { Self.instant($0.lowerBound) }), \(ranges.map { Self.instant($0.upperBound) })) as near (first, last)
                 cross join lateral (

@@ -1,7 +1,7 @@
 import Association
 import PostgreSQL
 
-/// People's overrides in `association_override`.
+/// The table `association_override`, in which people override the association.
 public enum Overrides {
     static func all(on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
@@ -16,7 +16,8 @@ public enum Overrides {
         }
     }
 
-    /// The overrides that were made or taken back after a token.
+    /// The overrides that were stored or removed after a token. Their verdicts are not read, because only their codes are needed:
+    /// an override about two rows is returned as `same`.
     static func changed(after token: Int, on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
             """
@@ -24,7 +25,7 @@ public enum Overrides {
             from history.since(\(token), 'association_override') as change
             left join only public.association_override as said on said.pair = change.key
             where said.pair is not null or change.operation = 'delete'
-            """, to: "read which overrides have changed")
+            """, to: "read the changed overrides")
         return try rows.map { row in
             let a: String = try row.decode("a")
             return try row.decodeIfPresent("b").map { .same(a, $0) } ?? .preferred(a)
@@ -41,7 +42,7 @@ public enum Overrides {
             case .different(let a, let b): ("different", a, b)
             case .preferred(let code): ("preferred", code, nil)
             }
-        _ = try await connection.write(to: "keep the override") {
+        _ = try await connection.write(to: "store the override") {
             try await connection.execute(
                 """
                 insert into public.association_override as said (a, b, verdict, reason)
@@ -49,11 +50,11 @@ public enum Overrides {
                 on conflict (pair) do update
                 set verdict = excluded.verdict, reason = excluded.reason, author = excluded.author, said_at = excluded.said_at
                 where (said.verdict, said.reason) is distinct from (excluded.verdict, excluded.reason)
-                """, to: "keep the override")
+                """, to: "store the override")
         }
     }
 
-    /// Takes back an override about two rows, or about the row to show.
+    /// Removes an override. Two codes mean the override about these two rows; one code means the override that prefers this row.
     ///
     /// - Returns: false if there was no such override.
     public static func takeBack(_ codes: [String], on connection: Connection) async throws -> Bool {

@@ -3,8 +3,9 @@ import PostgreSQL
 
 /// Groups all rows again in the open transaction, and writes the differences.
 ///
-/// The rows are read in the order of their origin times, and each component goes into temporary tables as soon as it is complete,
-/// so that only incomplete components take memory. Afterwards the server compares the tables.
+/// The rows are read in the order of their origin times. The groups of a component are written to temporary tables as soon as the
+/// component is complete, so that only incomplete components take memory. Afterwards the server compares the temporary tables
+/// with the stored groups.
 struct Rebuild {
     private let association: Association
     private let connection: Connection
@@ -60,7 +61,7 @@ struct Rebuild {
 
     private mutating func flush() async throws {
         if earthquakes.count == 0 { return }
-        let operation = "keep the new groups"
+        let operation = "store the new groups"
         try await connection.copy(
             into: "associated_earthquake", columns: ["code", "preferred", "magnitude_from", "agencies"],
             to: operation
@@ -83,7 +84,7 @@ struct Rebuild {
         create temporary table associated_member (like public.earthquake_member) on commit drop;
         """
 
-    /// The reasons for the deletion of groups, which say where their rows are now. They are the same as in `Revision`.
+    /// Finds the groups to delete, with a reason for each that tells what became of its rows. `Revision` gives the same reasons.
     private static let departure = """
         analyze associated_earthquake, associated_member;
         create temporary table associated_departure on commit drop as

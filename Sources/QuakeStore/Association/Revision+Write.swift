@@ -41,7 +41,7 @@ extension Revision {
             to: "delete from \(table)")
     }
 
-    /// The values are sent as texts, because arrays without nulls are simpler to send.
+    /// Each column is sent as an array of texts, with an empty text for null, because arrays without nulls are simpler to send.
     private static func write(_ earthquakes: [Earthquake], on connection: Connection) async throws -> Int {
         try await connection.execute(
             """
@@ -82,6 +82,6 @@ extension Revision {
 }
 
 extension Dictionary where Key == String {
-    /// The groups in the order of their reasons, so that equal passes write in the same order.
+    /// The entries in the order of their keys, so that equal passes write in the same order.
     fileprivate var inOrder: [(key: String, value: Value)] { sorted { $0.key < $1.key } }
 }

@@ -10,11 +10,12 @@ enum SolutionColumns {
         .gap, .ids, .extra,
     ]
 
-    /// The columns and types of a record that has these columns.
+    /// The names and types of these columns, for `jsonb_to_record`.
     static let declarations = properties.declarations + ", imported_at timestamptz"
 
-    /// The expressions that `Solution.next` reads, for a row with this name. In `extra`, EMSC's `auth` names the agency whose
-    /// solution EMSC repeats; the uncertainties come from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift).
+    /// The expressions that `Solution.next` reads. `row` is the row's name in SQL. In EMSC's rows, `auth` in `extra` names the
+    /// agency whose solution EMSC has taken over. The uncertainties come from QuakeML
+    /// (Sources/Feed/XMLEvents/QuakeMLExtra.swift).
     static func expressions(of row: String) -> String {
         properties.dropLast().list(row + ".") + """
             , \(row).imported_at, report.agency(\(row).net), \(row).extra ->> 'auth', \(row).extra ->> 'time_uncertainty', \
@@ -26,7 +27,7 @@ enum SolutionColumns {
 }
 
 extension Solution {
-    /// Reads the columns of `SolutionColumns`; nil if there is no such row.
+    /// Reads the columns of `SolutionColumns`; nil if they are all null, because an outer join has found no row.
     static func next(in row: inout Row) throws -> Solution? {
         guard let code = try row.nextText() else {
             try row.skip(SolutionColumns.count - 1)
@@ -52,7 +53,7 @@ extension Solution {
         solution.gap = gap
         solution.ids = ids ?? []
         solution.author = try row.nextText()
-        // Any writer may put something other than a number there.
+        // The uncertainties are texts in `extra`, and other programs may store something other than a number there.
         solution.uncertainty = Uncertainty(
             seconds: try row.nextText().flatMap(Double.init),
             kilometres: try row.nextText().flatMap(Double.init),

@@ -52,10 +52,10 @@ public struct Backfill: Sendable {
 
     private var name: String { "backfill \(service)" }
 
-    /// The service as the database and errors name it: without user and password.
+    /// The name of the service in the database and in errors: its URL, without user and password.
     private var service: String { "\(options.service.source)" }
 
-    /// Imports the rest of the stretch.
+    /// Imports the part of the stretch that has not been imported yet.
     ///
     /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
     ///   `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `FeedError`,
@@ -109,7 +109,8 @@ public struct Backfill: Sendable {
             throw ShortAnswer(window: window, given: 0, counted: count)
         // A document without metadata and events is not an event document at all. Other broken documents were cut off on the way.
         case FeedError.brokenDocument where summary.feed == nil && summary.counts.seen == 0:
-            throw UnfitService(options.service, "its answer to query is a \(failure)", asFor: .backfill)
+            throw UnfitService(
+                options.service, "its answer to query is unusable: \(failure)", asFor: .backfill)
         default: throw failure
         }
     }

@@ -3,18 +3,18 @@ import Feed
 /// Cuts a stretch of the past into windows that each hold fewer events than the service returns at once, with few
 /// requests.
 ///
-/// It does not talk to the service: it returns the next window to request, and takes the result.
+/// It does not talk to the service: `next` is the next window to request, and the other methods take the results.
 struct BackfillPlan {
     let range: Range<Instant>
     let isNewestFirst: Bool
-    /// How many events the service returns at once. It is lowered when the service gives fewer.
+    /// How many events the service returns at once. It is lowered when the service gives fewer events than it counts.
     private(set) var limit: Int
 
     /// Everything between the beginning of the backfill and this instant is done.
     private(set) var reached: Instant
     /// Events per millisecond, as last observed.
     private var density = 0.0
-    /// The longest that the next window may be, in milliseconds; set after a window held too many events.
+    /// The greatest length of the next window, in milliseconds; set after a window held too many events.
     private var longest: Int64?
     /// The least number of parts into which a window with too many events is cut.
     private let leastCut: Int
@@ -63,13 +63,13 @@ struct BackfillPlan {
         reached = isNewestFirst ? window.lowerBound : window.upperBound
         longest = nil
         shortAnswers = 0
-        // The mean of the observed and the expected density: a quiet month does not make the next window a decade.
+        // The mean of the observed and the expected density, so that one quiet month does not make the next window a decade long.
         density = (density + Double(events) / Double(window.length)) / 2
     }
 
     /// Notes that the window holds more events than the service returns at once.
     ///
-    /// - Parameter count: how many, when that is known.
+    /// - Parameter count: the number of events in the window; nil if it is unknown.
     /// - Returns: false when the window can't be cut any further.
     mutating func hadTooMany(_ window: Range<Instant>, count: Int?) -> Bool {
         cut(window, holding: max(count ?? 2 * limit, leastCut * limit))

@@ -1,12 +1,12 @@
 import Feed
 
-/// One window of a backfill or a verification, as the importer needs it.
+/// One window of a backfill or a verification, described for the importer.
 public struct ImportWindow: Sendable {
     let name: String
     let range: Range<Instant>
     /// Whether events below a minimum magnitude are left out.
     let isPartial: Bool
-    /// How many events the service counts there, if it counts. A document with fewer features was cut off.
+    /// How many events the service counts in the window; nil if it does not count. A document with fewer features was cut off.
     let count: Int?
     /// A document with this many features may have been cut off.
     let limit: Int
@@ -14,7 +14,7 @@ public struct ImportWindow: Sendable {
     var label = "backfill"
     /// Whether the table's version of an event is replaced if `Verification` has found that the service has an earlier version.
     var isRepair = false
-    /// When the request was made. It stands for the time of an answer that does not say when it was made.
+    /// When the request was made. An answer that does not say when it was made counts as made at this time.
     let asked = Instant.now
 
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {

@@ -1,9 +1,9 @@
 import Feed
 
-/// Asks an event service about a stretch of origin times: window by window, each with fewer events than the service gives at
+/// Requests a stretch of origin times from an event service: window by window, each with fewer events than the service gives at
 /// once.
 ///
-/// It finds out by trying which abilities the service lacks. If a service does not count, a request may be for too many events;
+/// It finds out by trial which abilities the service lacks. If a service does not count, a request may be for too many events;
 /// then the next request is for a shorter window.
 struct ServiceWindows {
     var service: EventService
@@ -11,7 +11,7 @@ struct ServiceWindows {
     /// The time between two requests; for a sweep, which should not delay news, the time between two windows.
     let pace: Duration
     let fetch: FetchOptions
-    /// The request for a window.
+    /// Returns the request for a window.
     let question: @Sendable (Range<Instant>) -> EventService.Question
     private(set) var requests = 0
 
@@ -25,7 +25,7 @@ struct ServiceWindows {
         self.question = question
     }
 
-    /// Goes through the rest of a plan.
+    /// Requests the remaining windows of a plan, one after the other.
     ///
     /// - Parameters:
     ///   - read: reads a window, given the number of its events (nil if the service does not count) and the number that the
@@ -52,8 +52,8 @@ struct ServiceWindows {
                     given = try await read(window, count, plan.limit, service.queryURL(of: question))
                 }
             } catch let short as ShortAnswer {
-                // If the service now counts no more than it gave, some events were just deleted. In a sweep, all events are
-                // imported then; the import of any other window has failed and is repeated.
+                // If the service now counts no more events than it gave, some events have just been deleted. A sweep has imported
+                // all remaining events then. For any other purpose, the import of the window has failed and is repeated.
                 let isStillMore = try await self.count(question) ?? short.counted > short.given
                 if isStillMore || !short.isSweep {
                     if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
@@ -72,7 +72,7 @@ struct ServiceWindows {
                 if plan.hadTooMany(window, count: nil) { continue }
                 // A catalogue can't have so many events in one millisecond.
                 guard let count, count <= plan.limit else {
-                    throw UnfitService(service, "it gives \(given) events of one millisecond", asFor: purpose)
+                    throw UnfitService(service, "it gives \(given) events in one millisecond", asFor: purpose)
                 }
             }
             plan.took(window, events: given)
@@ -137,8 +137,8 @@ struct ServiceWindows {
 
     // MARK: Abilities
 
-    /// Finds out which ability a service lacks that has refused a request. Asks for the last hour, each time with one ability
-    /// less, until the service answers.
+    /// Finds out which ability is missing after the service has refused a request. To do so, it requests the last hour, each time
+    /// without one more ability, until the service answers.
     ///
     /// - Returns: false if the service now answers the request.
     /// - Throws: `UnfitService` if the service does not answer in any format that can be read; `FeedError`.
@@ -153,7 +153,7 @@ struct ServiceWindows {
         let hour = EventService.Question(since: now - 3_600_000, until: now)
         while let refusal = try await refusal(of: hour) {
             guard let ability = [.geojson, .limits].first(where: service.abilities.contains) else {
-                throw UnfitService(service, "its answer to query is \(refusal)", asFor: purpose)
+                throw UnfitService(service, "its answer to query is unusable: \(refusal)", asFor: purpose)
             }
             service.abilities.remove(ability)
         }

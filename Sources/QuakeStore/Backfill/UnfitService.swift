@@ -10,7 +10,7 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     public enum Purpose: String, Sendable {
         case backfill = "backfill from"
         case sweep
-        case verification = "verify by"
+        case verification = "verify against"
     }
 
     init(_ service: EventService, _ reason: String, asFor purpose: Purpose) {
@@ -18,6 +18,6 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        "cannot \(asFor.rawValue) \(service): \(reason); it has to answer query in the USGS's GeoJSON or in the FDSN's text, and keep to starttime and endtime"
+        "cannot \(asFor.rawValue) \(service): \(reason); the service has to answer query in the USGS's GeoJSON or in the FDSN's text format, and to observe starttime and endtime"
     }
 }

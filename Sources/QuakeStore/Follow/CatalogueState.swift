@@ -17,26 +17,27 @@ extension Connection {
 /// The state of the catalogue in one snapshot.
 public struct CatalogueState: Sendable, Equatable {
     public let position: Position
-    /// The result of `history.shape`, which changes when rows may have changed without a change in the history.
+    /// The result of `history.shape`. It changes whenever rows may have changed without a record in the history.
     public let shape: String
     /// When the newest transaction was committed.
     public let committedAt: Instant
+    /// The history is complete from this time on.
     public let beginning: Instant
-    /// The token of the oldest cited moment: from there on, history is not pruned. nil if nothing is cited.
+    /// The token of the oldest cited moment; nil if nothing is cited. Pruning keeps the history after this token.
     public let citedFrom: Int?
     public private(set) var settled: [SettledDocument] = []
-    /// Why the reader for which the state was read has to start over; nil if the history after its position is complete, or if
-    /// the state was not read for a reader.
+    /// The reason why the reader has to start over. nil if the history after the reader's position is complete, or if the state
+    /// was not read for a reader.
     let freshStart: FreshStart?
-    /// Whether this is a hot standby that has not reached that reader's position. It may reach the position later, or never, if
-    /// the transactions in between were lost.
+    /// Whether the server is a hot standby that has not reached the reader's position. It may reach the position later. If the
+    /// transactions in between were lost, it never will.
     let isBehind: Bool
 
     /// Runs `body` with the catalogue's state, in a read-only transaction that sees this state.
     ///
     /// - Parameters:
     ///   - limit: how long each of the body's statements may take.
-    ///   - hasSettled: whether to read which documents are settled, which takes longer than the rest of the state.
+    ///   - hasSettled: whether to read the settled documents. That takes longer than reading the rest of the state.
     public static func withSnapshot<Result>(
         on connection: Connection, limit: Duration, hasSettled: Bool = true,
         _ body: (CatalogueState) async throws -> Result
@@ -53,11 +54,12 @@ public struct CatalogueState: Sendable, Equatable {
     }
 
     private static func settings(_ limit: Duration) -> KeyValuePairs<String, String> {
-        // At least 1, because 0 means no limit. Without JIT, because compiling a plan would take longer than most answers.
+        // The limit is at least 1 ms, because 0 means no limit. JIT is off, because compiling a plan would take longer than most
+        // queries.
         ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"]
     }
 
-    /// Reads the state. In a transaction, it is the state that the transaction's other statements see.
+    /// Reads the state. In a REPEATABLE READ transaction, the other statements see the same state.
     ///
     /// - Throws: `PostgresError` when `history.store` holds no row.
     public static func read(
@@ -81,17 +83,17 @@ public struct CatalogueState: Sendable, Equatable {
 
     static let query = query(shape: "history.shape('public.quake')", reader: "null, null")
 
-    /// The query for a statement that reads the table, too. Its snapshot may be older than its lock on the table. So the query
-    /// fails if the table was rewritten in between, because that snapshot sees the table as empty. Calling
-    /// `history.refuse_rewritten` each time would take four times as long.
+    /// The query for a statement that also reads the table. The statement's snapshot may be older than its lock on the table. If
+    /// the table was rewritten in between, the snapshot sees the table as empty, so the query fails. It calls
+    /// `history.refuse_rewritten` only in that case, because calling it each time would take four times as long.
     static let queryOfWhole = query(
         shape: """
             case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)
                  then history.shape('public.quake') else history.refuse_rewritten('public.quake')::text end
             """, reader: "null, null")
 
-    /// The query that also checks the position of a reader; nil for a reader that holds nothing. Until the transaction ends,
-    /// values have the text form that the history uses.
+    /// The query that also checks the position of a reader; nil for a reader without a position. It also applies the settings of
+    /// `HistoryText` until the transaction ends, so that values have the text form that the history uses.
     static func query(for reader: Position?) -> Query {
         query(
             shape: "history.shape('public.quake')",
@@ -123,15 +125,15 @@ public struct CatalogueState: Sendable, Equatable {
         let verdict = try row.nextText()
         self.position = position
         self.committedAt = committedAt.instant
-        // Rounded up to the millisecond, because history knows nothing before `beginning`.
+        // Rounded up to the millisecond, because the history is not complete before the exact time.
         self.beginning = CommitTime(microseconds: beginning.microseconds + 999).instant
         self.shape = shape
         isBehind = verdict == "behind"
         freshStart = reader.flatMap { FreshStart(of: $0, verdict, now: position) }
     }
 
-    /// There are few services, and the feeds are known, so each document is found by one index look-up, however many documents
-    /// there are.
+    /// Makes one index look-up for each service and feed, so the time does not depend on the number of documents. There are few
+    /// services, and the feeds are known.
     private static func settledDocuments(on connection: Connection) async throws -> [SettledDocument] {
         let feeds = FeedSource.summaryFeeds.joined(separator: " ")
         return try await connection.query(
@@ -153,7 +155,7 @@ public struct CatalogueState: Sendable, Equatable {
                                             order by s.generated desc limit 4) as documents) as gaps) as last
             where last.generated is not null
             order by service, feed
-            """, to: "read which documents are settled"
+            """, to: "read the settled documents"
         ).map { row in
             SettledDocument(
                 service: try row.decode("service"), feed: try row.decode("feed"),
@@ -163,13 +165,14 @@ public struct CatalogueState: Sendable, Equatable {
     }
 }
 
-/// A document of a summary feed whose events were imported and whose missing events were deleted.
+/// A document of a summary feed that was settled: its events were imported, and the events that it should list but does not were
+/// deleted.
 public struct SettledDocument: Sendable, Equatable {
-    /// The host whose events the feed has.
+    /// The host of the event service, as named by the document.
     public let service: String
     /// The feed's name, such as `all_day`.
     public let feed: String
     public let generated: Instant
-    /// The shortest time between the feed's last documents; nil while there is only one document.
+    /// The shortest time between two consecutive documents among the feed's last four; nil while there is only one document.
     public var interval: Duration?
 }

@@ -2,10 +2,11 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Keeps a view up to date: listens, reads the changes after the view's position, applies them, and waits.
+/// Keeps a view up to date: listens for notifications, reads the changes after the view's position, applies them, and waits for
+/// the next notification.
 ///
-/// A notification is only a hint. The follower also polls at an interval, so that a lost notification costs time, never
-/// a change. After each pass, the view holds a state that the database really had.
+/// A notification is only a hint. The follower also polls at an interval, so a lost notification delays changes but never loses
+/// them. After each pass, the view has a state that the database really had.
 public struct Follower<V: ReaderView>: Sendable {
     private let options: ConnectionOptions
     private let view: V
@@ -16,7 +17,7 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: called with the progress of a long pass. The rows of such a pass are counted first.
+    /// - Parameter observer: called with the progress of a long pass. If it is set, the rows of such a pass are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(3)), logger: Logger,
@@ -33,7 +34,8 @@ public struct Follower<V: ReaderView>: Sendable {
 
     /// Catches up, and returns the position that the view has reached.
     ///
-    /// - Throws: `PostgresError`. What was already applied stays applied, and the next call continues from there.
+    /// - Throws: `PostgresError`, or an error of the view. Passes that were already applied stay applied, and the next call
+    ///   continues after them.
     @discardableResult
     public func catchUp() async throws -> Position {
         try await Connection.with(options, logger: logger) { connection in
@@ -49,12 +51,13 @@ public struct Follower<V: ReaderView>: Sendable {
     /// - Parameters:
     ///   - persistently: whether to try again after every error, and to poll instead of listening behind a pooler in transaction
     ///     mode.
-    ///   - told: called with the catalogue's state after each pass, whether or not it has changed. The view is at this state or
+    ///   - told: called with the catalogue's state after each pass, even if the state has not changed. The view has this state or
     ///     an earlier one.
     ///   - lost: called when a connection was lost.
     ///   - away: called each time the server could not be reached.
-    /// - Throws: `CancellationError`. If not `persistently`: any error of the first connection, except an outage; `NoSession` if
-    ///   it cannot listen because a pooler is in transaction mode; any error that a new connection would not fix.
+    /// - Throws: `CancellationError`. If not `persistently`, also: any error of the first connection, except an outage;
+    ///   `NoSession` if the follower cannot listen because a pooler is in transaction mode; any error that a new connection would
+    ///   not fix.
     public func run(
         persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil,
         lost: (@Sendable () -> Void)? = nil, away: (@Sendable () -> Void)? = nil
@@ -96,7 +99,8 @@ public struct Follower<V: ReaderView>: Sendable {
 
     /// Listens before the first read, so that no change is missed.
     ///
-    /// Isolated to the connection, so that neither the statements nor the view's work on the rows change threads.
+    /// The function is isolated to the connection, so that the statements and the view's work on the rows need no change of
+    /// threads.
     private func follow(
         _ connection: isolated Connection, mayPoll: Bool, _ passed: () async throws -> Void
     ) async throws {
@@ -108,7 +112,7 @@ public struct Follower<V: ReaderView>: Sendable {
                     try await connection.requireSession(to: "follow")
                     break
                 } catch let error as NoSession where mayPoll {
-                    logger.notice("\(error); asking every \(poll.standby) instead")
+                    logger.notice("\(error); polling every \(poll.standby) instead")
                     isPooled = true
                 }
             }
@@ -137,7 +141,7 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// Waits for the token of a notification; nil when it is time to poll.
+    /// Waits for a notification and returns its token; nil when it is time to poll.
     private func nextToken(_ notifications: Notifications) async throws -> Int? {
         guard var newest = try await notifications.next(within: poll.listening) else { return nil }
         // Only the newest token counts, because one pass reads all changes.
@@ -155,7 +159,7 @@ public struct Follower<V: ReaderView>: Sendable {
 /// How often a follower polls when it receives no notification.
 public struct PollInterval: Sendable {
     public var listening: Duration
-    /// The interval where the follower cannot listen: on a hot standby, and behind a pooler in transaction mode.
+    /// The interval if the follower cannot listen: on a hot standby, and behind a pooler in transaction mode.
     public var standby: Duration
     /// How long the server may take to answer before the connection counts as lost.
     public var answer: Duration
@@ -173,9 +177,11 @@ extension Error {
 }
 
 extension PostgresError {
-    /// A later connection may succeed: the server was unreachable, was restarted, is being restored or has trouble with a disk,
-    /// or its replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT). A
-    /// missing privilege or object stays missing (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+    /// Whether a later connection may succeed: the server was unreachable, was restarted or has trouble with a disk, or its
+    /// replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT). A table,
+    /// column, function or schema that does not exist counts as well, because the server may be in the middle of a restore.
+    /// Errors of the classes in `lasting`, such as a missing privilege, stay
+    /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     fileprivate var isTransient: Bool {
         let lasting = ["0A", "22", "23", "25", "28", "2B", "3D", "3F", "42", "P0"]
         guard let sqlState, !connectionLost, !isUndefinedObject else {

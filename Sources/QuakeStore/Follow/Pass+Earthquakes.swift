@@ -1,10 +1,11 @@
 import PostgreSQL
 
-// Other tables say which rows are one earthquake, so a row's earthquake can change without the row. Readers over HTTP follow rows
-// with their earthquakes: they receive such a change as an update of the row that overwrites nothing.
+// Other tables record which rows describe one earthquake. So a row's earthquake can change while the row stays the same. Readers
+// over HTTP follow rows together with their earthquakes. They receive such a change as an update of the row that overwrites
+// nothing.
 extension Pass {
-    /// The changes of rows, and one change for each row whose earthquake has changed, with the columns of `history.changes` and
-    /// in token order. To be used in a FROM clause.
+    /// The changes of rows, and one more change for each row whose earthquake has changed. They have the columns of
+    /// `history.changes` and are in token order. For use in a FROM clause.
     static func changesWithEarthquakes(after token: Int, upTo end: Int? = nil) -> Query {
         """
         (select *
@@ -17,8 +18,8 @@ extension Pass {
         """
     }
 
-    /// The existing rows whose earthquake was changed or replaced by another one, as changes without `row`. To be used in a FROM
-    /// clause.
+    /// One change for each existing row whose earthquake was changed, or replaced by another earthquake. It has the columns of
+    /// `history.changes` without `row`. For use in a FROM clause.
     static func regrouped(after token: Int, upTo end: Int? = nil) -> Query {
         """
         (select distinct on (code) token, committed_at, author, context, ordinal, code as key, 'update'::text as operation, reason,
@@ -33,10 +34,11 @@ extension Pass {
         """
     }
 
-    /// The expression for a line. Its last member is the row's earthquake, if several rows describe it.
+    /// The SQL expression for a line of JSON. The line's last member is the row's earthquake, if several rows describe that
+    /// earthquake.
     ///
     /// - Parameters:
-    ///   - record: the line's record in SQL.
+    ///   - record: the name in SQL of the record with the line's other members.
     ///   - code: an expression for the row's code; its value may be null.
     static func line(_ record: String, of code: String) -> Query {
         """

@@ -2,11 +2,12 @@ import Feed
 import PostgreSQL
 
 extension Pass {
-    /// The text after SELECT for each change after `reached`, up to `end`, of the events that a selection includes before or
-    /// after the whole pass.
+    /// The text after SELECT for the lines of the changes after `reached`, up to `end`. Only changes of events count that the
+    /// selection includes when the whole pass begins or when it ends.
     ///
-    /// The state of an event before the pass is its row with the overwritten values put back. Most changes do not overwrite a
-    /// value that the selection depends on. If only the earthquake of a row has changed, the row is the same as before.
+    /// To decide whether the selection included an event before the pass, the overwritten values are put back into the event's
+    /// row. That is rarely necessary. If no value was overwritten that the selection depends on, or if only the earthquake of the
+    /// row has changed, the answer is the same as after the pass.
     func lines(of selection: QuakeSelection, after reached: Int, upTo end: Int) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         let columns = properties.map(\.column).joined(separator: ",")

@@ -4,13 +4,14 @@ import Synchronization
 
 /// One snapshot of the database, handed to a view: the changes since the view's position, or all rows.
 ///
-/// A pass is only valid inside `ReaderView.apply`, which reads it once. It never mixes states of different moments. It is a
-/// transaction that locks the table before its snapshot is taken. A prepared pass is a single statement instead, so that many
-/// followers cost the server little. The functions in that statement are STABLE, so they see the same snapshot as the statement
-/// (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that keeps none of them needs
-/// constant memory.
+/// A pass is only valid inside `ReaderView.apply`, which reads it once. It never mixes states of different moments, because it is
+/// one transaction, which locks the table before its snapshot is taken. A prepared pass is a single statement instead, so that
+/// many followers cost the server little. The functions in that statement are STABLE, so they see the same snapshot as the
+/// statement (https://www.postgresql.org/docs/current/xfunc-volatility.html). Rows are streamed: a view that stores none of them
+/// needs constant memory.
 public struct Pass: Sendable {
-    /// Why the view has to start over. If this is set, the view drops everything it holds.
+    /// The reason why the view has to start over; nil if it does not have to. If it is set, the view drops everything that it
+    /// holds.
     public let freshStart: FreshStart?
     public let table: TableShape
 
@@ -18,14 +19,14 @@ public struct Pass: Sendable {
     let connection: Connection
     let logger: Logger
     /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Before the
-    /// server takes the snapshot, it locks the tables that a prepared statement names, but not those that a function reads
-    /// (`history.changes` notices if such a table was rewritten).
+    /// server takes the snapshot, it locks the tables that the statement names, but not the tables that its functions read. So
+    /// `history.changes` fails if its table was rewritten.
     var isPrepared = false
     /// Whether the pass is read in a transaction that has locked the table already.
     var isHeld = false
     var counter: PassCounter?
 
-    /// The snapshot is not the expected one.
+    /// The snapshot does not fit: the table's shape has changed, or the view has to start over.
     struct Mismatch: Error {
         let snapshot: CatalogueState
     }
@@ -33,7 +34,7 @@ public struct Pass: Sendable {
     /// Hands over each changed row once, as it is in this snapshot, or as deleted. On a fresh start, hands over all rows.
     /// The order is undefined.
     ///
-    /// - Returns: the view's position once it has applied them.
+    /// - Returns: the position that the view has reached once it has applied all of them.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
         try await read(rows, columns: 2 + table.columns.count) { binary in
             var row = try ViewRow(binary)
@@ -43,7 +44,8 @@ public struct Pass: Sendable {
 
     private var rows: Query {
         if freshStart != nil { return "code, true, \(unescaped: table.expressions) from only public.quake" }
-        // Rows are looked up one by one, because the planner's statistics may be older than the last load.
+        // `offset 0` forces a look-up for each row. The planner might choose a worse plan, because its statistics may be older
+        // than the last load.
         return """
             changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
@@ -55,7 +57,7 @@ public struct Pass: Sendable {
     ///
     /// The JSON members are the columns of `history.changes`.
     ///
-    /// - Returns: the view's position once it has applied them.
+    /// - Returns: the position that the view has reached once it has applied all of them.
     public func forEachLine(
         _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
@@ -68,8 +70,7 @@ public struct Pass: Sendable {
     }
 
     /// Hands over the same lines with the earthquakes of the rows: if several rows describe one earthquake, their lines have a
-    /// member `earthquake`. If the earthquake of a row changes and the row does not, there is a line for an update that
-    /// overwrites nothing.
+    /// member `earthquake`. If only the earthquake of a row changes, the line is an update of the row that overwrites nothing.
     ///
     /// - Parameter selection: only these events; nil for all. An event's changes are handed over if the selection includes the
     ///   event when the pass begins or when it ends. Each line then has one more member, `selected`: whether the selection
@@ -92,8 +93,8 @@ public struct Pass: Sendable {
     }
 
     /// - Parameters:
-    ///   - rows: the text after SELECT for all rows as lines.
-    ///   - changes: the text after SELECT for the changes after a token, up to another token if there is one.
+    ///   - rows: the text after SELECT for the lines of all rows.
+    ///   - changes: the text after SELECT for the lines of the changes after a token, up to another token if that is not nil.
     private func forEachLine(
         of rows: Query, isSelected: Bool = false, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void,
         changes: (Int, Int?) -> Query
@@ -109,18 +110,19 @@ public struct Pass: Sendable {
 
     private func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
         if isHeld { return try await body() }
-        // Rows are looked up by index, because the planner's statistics may be older than the last load.
+        // Forces index look-ups for changes. The planner might choose scans, because its statistics may be older than the last
+        // load.
         let settings: KeyValuePairs = freshStart == nil ? ["jit": "off", "enable_seqscan": "off"] : [:]
         return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
     }
 
-    /// The number of changes that are sorted at a time; more only if a single transaction has more.
+    /// The largest number of changes that are sorted at a time. Only a single transaction with more changes exceeds it.
     private static let stretch = 20_000
 
-    /// Reads stretch by stretch, so that the first line comes soon and neither side ever holds more than a stretch. In each
-    /// stretch, the last change of each key comes with the row as it is in the snapshot.
+    /// Reads the changes in stretches, so that the first line arrives soon, and neither the server nor this process holds more
+    /// than one stretch. In each stretch, the last change of each key includes the row as it is in the snapshot.
     ///
-    /// - Parameter lines: the text after SELECT for the changes after a token, up to another token.
+    /// - Parameter lines: the text after SELECT for the lines of the changes after a token, up to another token.
     private func readByStretches(
         _ take: @Sendable (inout Row) throws -> Void, _ lines: (Int, Int?) -> Query
     ) async throws -> Position {
@@ -136,7 +138,7 @@ public struct Pass: Sendable {
                       from (select token, changes from history.transaction
                             where token > \(reached) order by token limit \(Self.stretch)) as next) as stretch
                 where before < \(Self.stretch)
-                """, to: "look how far to read")[0].decode("token")
+                """, to: "find the end of a stretch")[0].decode("token")
             try await connection.copy(rowsOf: "select \(lines(reached, end))", to: "read the changes") {
                 row in
                 try take(&row)
@@ -147,9 +149,9 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Hands over each change in token order, with the values that selections depend on. Not for a fresh start.
+    /// Hands over each change in token order, with the values that selections depend on. It does not support a fresh start.
     ///
-    /// - Returns: the view's position once it has applied them.
+    /// - Returns: the position that the view has reached once it has applied all of them.
     public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
         try await read(PassChange.query(after: after), columns: PassChange.width) {
             try body(PassChange(&$0))
@@ -163,8 +165,8 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Reads only the position, for a view that then reads the rows itself, in a transaction that has locked the table and sees
-    /// one snapshot.
+    /// Reads only the position, for a view that then reads the rows itself. The view must have begun a REPEATABLE READ
+    /// transaction that locks the table.
     func begin() async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)
@@ -224,7 +226,7 @@ public struct Pass: Sendable {
 
     private func announce(_ snapshot: CatalogueState) {
         let token = snapshot.position.token
-        // A reason for a fresh start that comes from the history takes precedence over one that comes from the table.
+        // If the history and the table's shape both require a fresh start, the history's reason is logged.
         switch freshStart.map({ snapshot.freshStart ?? $0 }) {
         case nil: logger.debug("applying the changes up to token \(token)")
         case .first?: logger.notice("first start: taking a snapshot at token \(token)")

@@ -7,7 +7,7 @@ public struct PassChange {
     public let line: UnsafeRawBufferPointer
     public let key: String
     public let isInsert: Bool
-    /// The event as the pass's snapshot has it; nil if it was deleted, and for all but the last change of the event.
+    /// The event in the pass's snapshot. Only the event's last change has it; nil if the event was deleted.
     public let row: Quake?
     public let before: [(property: Property, value: Quake.Value)]
 
@@ -44,9 +44,9 @@ public struct PassChange {
 
     static let width = 5 + 2 * properties.count
 
-    /// The text after SELECT. Each row is looked up by its key, and the overwritten values of these properties become a record,
-    /// so that no value has to be read from JSON here. The overwritten values of other columns stay JSON, because their types may
-    /// have changed since.
+    /// The text after SELECT for the columns that `init` reads. Each row is looked up by its key. The overwritten values of
+    /// `properties` become a record, so that `init` need not parse JSON. The overwritten values of other columns stay in JSON,
+    /// because the types of these columns may have changed since.
     static func query(after token: Int) -> Query {
         """
         \(Pass.line("change", of: "quake.code")), change.key, change.operation = 'insert', quake.code is not null,

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// The progress of a long pass: the first one after a start, or a fresh snapshot.
+/// The progress of a long pass, which is the first pass after a start, or a fresh snapshot.
 public struct PassProgress: Sendable, Equatable {
-    /// Whether the pass reads all rows; otherwise it reads the changes.
+    /// Whether the pass reads all rows; if false, it reads the changes.
     public let isSnapshot: Bool
-    /// About how many rows the pass will have.
+    /// The approximate number of rows that the pass will hand over.
     public let expected: Int
-    /// How many rows it has had so far.
+    /// The number of rows that were handed over so far.
     public var rows = 0
     public var isDone = false
 }
@@ -28,7 +28,7 @@ final class PassCounter: Sendable {
         if progress.rows.isMultiple(of: 1000) { observer(progress) }
     }
 
-    /// Called also after a failure, because the pass has no more rows then.
+    /// Reports the end of the pass. Call it after a failure, too, because no more rows follow then.
     func end() {
         let progress = progress.withLock {
             $0.isDone = true

@@ -1,6 +1,7 @@
 import Logging
 import PostgreSQL
 
+/// Makes passes over one connection, and reports the view's position.
 struct PassReader<V: ReaderView> {
     let connection: Connection
     let view: V
@@ -23,13 +24,13 @@ struct PassReader<V: ReaderView> {
         switch token {
         case let token? where hasJustReached(token): break
         case let token? where token > position?.token ?? 0: try await applyPass(isPrepared: true)
-        // A lower token: the server may have been restored to an earlier state.
+        // Without a token, it is time to poll. A lower token may mean that the server was restored to an earlier state.
         default: try await catchUp()
         }
     }
 
-    /// Whether the view's last pass included the transaction with this token. That happens because a pass may read a transaction
-    /// before its notification arrives.
+    /// Whether the view's last pass included the transaction with this token. A pass may read a transaction before the
+    /// notification of that transaction arrives.
     private func hasJustReached(_ token: Int) -> Bool {
         position.map { token > (start ?? $0.token - 1) && token <= $0.token } ?? false
     }
@@ -52,7 +53,7 @@ struct PassReader<V: ReaderView> {
         return try await applyPass()
     }
 
-    /// Catches up on a standby, whose replay may cancel a pass. Then the next pass reads the same changes.
+    /// Catches up on a standby. If the standby's replay cancels a pass, the next pass reads the same changes.
     mutating func catchUpOnStandby() async throws {
         do {
             try await catchUp()
@@ -61,8 +62,8 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// - Parameter isPrepared: whether to prepare the query, which needs a session. A connection that has received a notification
-    ///   has one.
+    /// - Parameter isPrepared: whether to prepare the query. A prepared query needs a session, which a connection that has
+    ///   received a notification is sure to have.
     @discardableResult
     mutating func applyPass(isPrepared: Bool = false) async throws -> Position {
         var isPrepared = isPrepared
@@ -79,7 +80,7 @@ struct PassReader<V: ReaderView> {
                 if let observer { pass.counter = try await pass.counter(telling: observer) }
                 defer { pass.counter?.end() }
                 let reached = try await view.apply(pass)
-                // Later passes are short.
+                // Later passes are short, so their progress is not reported.
                 observer = nil
                 start = freshStart == nil ? position?.token : nil
                 position = reached
@@ -103,12 +104,13 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// Waits for a standby. If it does not catch up, the transactions that the view has seen count as lost.
+    /// Waits until a standby has reached the view's position. If it does not within `patience`, the transactions that it lacks
+    /// count as lost.
     private mutating func comesBehind(_ snapshot: CatalogueState) async throws -> Bool {
         guard let token = position?.token else { return false }
         let behind = StandbyBehind(token: token, newest: snapshot.position.token)
         guard let patience else { throw behind }
-        if patience > .zero { logger.notice("\(behind); waiting for it, at most \(patience)") }
+        if patience > .zero { logger.notice("\(behind); waiting up to \(patience) until it catches up") }
         let end = ContinuousClock.now + patience
         while .now < end {
             try await Task.sleep(for: .milliseconds(200))
@@ -134,10 +136,11 @@ struct PassReader<V: ReaderView> {
         try await report()
     }
 
-    /// Lets the next report be made even if reports were refused before, because the standby may have become the primary.
+    /// Allows reports again after the server has refused one, because the standby may have become the primary.
     mutating func reportAgain() { (canReport, reportedAt) = (true, nil) }
 
-    /// Reports the view's position. Where that is impossible, on a standby or without the permission, following continues.
+    /// Reports the view's position. If that is impossible, because the server is a standby or the role lacks the permission,
+    /// following continues without reports.
     mutating func report() async throws {
         guard let name, let position, canReport else { return }
         reportedAt = .now
@@ -148,7 +151,7 @@ struct PassReader<V: ReaderView> {
             }
         } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
             logger.warning(
-                "\(error); another session has reported as \(name) and not ended its transaction; trying again in 10 s"
+                "\(error); another session has reported as \(name) and has not ended its transaction; trying again in 10 s"
             )
         } catch let error as PostgresError where ["25006", "42501"].contains(error.sqlState) {
             logger.warning(
@@ -158,12 +161,14 @@ struct PassReader<V: ReaderView> {
     }
 }
 
-/// A hot standby lacks transactions that a reader has seen elsewhere.
+/// A hot standby lacks transactions that a reader has read from another server.
 public struct StandbyBehind: Error, CustomStringConvertible {
     /// The reader's token.
     public let token: Int
     /// The standby's newest token.
     public let newest: Int
 
-    public var description: String { "this standby is at token \(newest), behind \(token)" }
+    public var description: String {
+        "this standby is at token \(newest), but the reader is already at token \(token)"
+    }
 }

@@ -1,10 +1,11 @@
 import Feed
 import PostgreSQL
 
-/// How far a reader has come: the last transaction that it has applied.
+/// A reader's position in the history: the last transaction that the reader has applied.
 ///
-/// A position survives a crash of the reader: everything after it can be read again. It is no longer valid once the server was
-/// restored, failed over with a loss, or pruned beyond it; `history.check` detects that.
+/// If the reader crashes, its stored position stays valid: all later transactions can be read again. A position becomes invalid
+/// if the server is restored, if a failover loses transactions, or if the history after the position is pruned. `history.check`
+/// detects that.
 public struct Position: Sendable, Hashable {
     /// The store's identity, a UUID.
     public let store: String
@@ -12,8 +13,8 @@ public struct Position: Sendable, Hashable {
     /// When that transaction was committed, in UTC and to the microsecond, such as
     /// `2026-11-21T09:00:00.123456Z`: an opaque part of the position.
     public let committedAt: String
-    /// Eight random hexadecimal digits that were drawn with the token. In a restored copy, another transaction may have the
-    /// same token and even the same time.
+    /// Eight random hexadecimal digits that were drawn together with the token. They are needed because in a restored copy of the
+    /// database, another transaction may have the same token and even the same time.
     public let nonce: String
 
     public init(store: String, token: Int, committedAt: String, nonce: String) {
@@ -24,21 +25,22 @@ public struct Position: Sendable, Hashable {
     }
 }
 
-// The text forms are for people and programs that keep a position between two requests.
+// The text forms are for people and programs that store a position between two requests.
 extension Position {
     public var json: String {
         "{\"store\":\"\(store)\",\"token\":\(token),\"committed_at\":\"\(committedAt)\",\"nonce\":\"\(nonce)\"}"
     }
 
-    /// The position as JSON with the shape of the table. A reader that keeps the shape learns if the table is altered later.
+    /// The position as JSON with the shape of the table. A reader that stores the shape can tell later whether the table was
+    /// altered.
     public func json(of table: TableShape) -> String {
         "\(json.dropLast()),\"shape\":\"\(table.signature)\"}"
     }
 
-    /// One word, such as `8_2026-11-21T09:01:00.654321Z_b40e77d2_0f0e2d3c-…`, which may stand in a URL and in a header.
+    /// The position as one word, such as `8_2026-11-21T09:01:00.654321Z_b40e77d2_0f0e2d3c-…`, for use in URLs and headers.
     public var word: String { "\(token)_\(committedAt)_\(nonce)_\(store)" }
 
-    /// Reads a position from its `word`; nil if the text is not one.
+    /// Reads a position from its `word`; nil if the text does not have this form.
     public init?(word: String) {
         let form =
             /(\d{1,19})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8})_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
@@ -51,29 +53,29 @@ extension Position {
 }
 
 extension Position {
-    /// Whether a pass from this position is long: because many changes follow, or because the position is no longer valid, so
-    /// that the pass has to read all rows.
+    /// Whether a pass from this position is long. It is long if many changes follow the position, or if the position is no longer
+    /// valid, because the pass then reads all rows.
     ///
     /// - Parameters:
     ///   - limit: the number of changes above which a pass counts as long.
-    ///   - signature: the signature of the table's shape that the reader has; nil if that is not known.
+    ///   - signature: the signature of the table's shape when the reader stored its position; nil if it is not known.
     public func isFarBehind(_ limit: Int, of signature: String?, on connection: Connection) async throws
         -> Bool
     {
         let state = try await CatalogueState.read(for: self, on: connection)
-        // On a standby that is behind, no changes follow yet.
+        // On a standby that is behind, no changes follow the position yet.
         if state.isBehind { return false }
         guard state.freshStart == nil, signature == nil || signature == state.shape else { return true }
         return try await connection.query(
             """
             select coalesce(sum(changes), 0) > \(limit) as is_far
             from (select changes from history.transaction where token > \(token) order by token limit \(limit)) as next
-            """, to: "look how far a reader is behind"
+            """, to: "count the changes after a position"
         )[0].decode("is_far")
     }
 
-    /// The position for a reader that knows only the token: that of the last transaction with this token or a lower one. If the
-    /// history does not have the token, the result is a position that is not valid.
+    /// The position for a reader that knows only a token: the position of the last transaction with this token or a lower one. If
+    /// the history does not cover the token, the result is an invalid position.
     public static func known(by token: Int, on connection: Connection) async throws -> Position {
         let operation = "find a token"
         let rows = try await connection.query(

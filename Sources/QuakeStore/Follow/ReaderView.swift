@@ -3,17 +3,17 @@ import PostgreSQL
 
 /// A view that follows the table: a local copy, or a stream.
 public protocol ReaderView: Sendable {
-    /// The view's position; nil when it holds nothing yet. Read once per connection.
+    /// The view's position; nil while the view holds nothing. It is read once per connection.
     func position() async throws -> Position?
 
-    /// Whether the view can take rows of this table without a fresh start.
+    /// Whether the view can apply changes of a table with this shape without a fresh start.
     func accepts(_ table: TableShape) -> Bool
 
     /// Whether the view has work to do even if nothing has changed. It is read at each poll; if it is true, the view gets a pass.
     var isDue: Bool { get }
 
-    /// Applies a pass and stores its position: either both or neither. Runs on the connection's executor, so that rows reach the
-    /// view without a change of threads.
+    /// Applies a pass and stores its position: either both or neither. This runs on the connection's executor, so that rows reach
+    /// the view without a change of threads.
     ///
     /// - Returns: the pass's position.
     func apply(_ pass: Pass) async throws -> Position
@@ -22,7 +22,7 @@ public protocol ReaderView: Sendable {
 extension ReaderView {
     public var isDue: Bool { false }
 
-    /// Applies what has changed since the view's position.
+    /// Applies the changes since the view's position, in one pass.
     ///
     /// - Parameter patience: how long to wait for a hot standby that is behind the view before the view starts over; nil to throw
     ///   `StandbyBehind`.
@@ -38,7 +38,8 @@ extension ReaderView {
     }
 }
 
-/// Another program has held the view for longer than the view waits. Nothing was applied; a later attempt may succeed.
+/// The view is in use, for example because another program has locked it for too long. Nothing was applied; a later attempt may
+/// succeed.
 public struct ViewBusy: Error, Equatable, CustomStringConvertible {
     public let description: String
 

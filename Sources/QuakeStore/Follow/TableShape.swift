@@ -3,7 +3,7 @@ import PostgreSQL
 
 /// The followed table's columns, and the expressions that read them.
 public struct TableShape: Sendable {
-    /// The result of `history.shape`, which changes when rows may have changed without a change in the history.
+    /// The result of `history.shape`. It changes whenever rows may have changed without a record in the history.
     public let signature: String
     public let columns: [ViewColumn]
     let expressions: String
@@ -26,7 +26,7 @@ public struct ViewColumn: Sendable, Equatable {
     public let name: String
     let sqlType: String
 
-    /// How a view can keep the column's values without loss; JSON and arrays are kept as JSON text.
+    /// The kind of value with which a view can store the column without loss. JSON and arrays are stored as JSON text.
     public var kind: ColumnKind { ColumnKind(sqlType: sqlType) }
 
     /// The expression whose binary form `ViewRow` reads.

@@ -12,14 +12,14 @@ public enum ViewValue {
     case text(UnsafeRawBufferPointer)
 }
 
-/// A row of the followed table, or its deletion. Read once, column by column.
+/// A row of the followed table, or the deletion of a row. The values can be read once, column by column.
 public struct ViewRow {
     public let code: UnsafeRawBufferPointer
-    /// Whether the row was deleted; then it has no values.
+    /// Whether the row was deleted; if so, it has no values.
     public let isGone: Bool
     private var rest: Row
 
-    /// - Parameter row: the code, whether the row exists, and the columns.
+    /// - Parameter row: a row of the result: the code, whether the table has a row with this code, and the columns.
     init(_ row: Row) throws {
         rest = row
         guard let code = try rest.nextBytes(), let isThere = try rest.nextBool() else {

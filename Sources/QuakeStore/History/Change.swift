@@ -7,7 +7,8 @@ public struct Change: Sendable {
 
     public let token: Int
     public let committedAt: CommitTime
-    /// Who made the change; `context` names the operation that the change was part of, such as `run 7`.
+    /// The name of the program or person that made the change. `context` names the operation that the change was part of, such as
+    /// `run 7`.
     public let author: String
     public let context: String?
     public let ordinal: Int
@@ -20,7 +21,7 @@ public struct Change: Sendable {
     public let after: String?
     /// The columns that an update changed, in the table's column order.
     public let members: [Member]
-    /// The magnitude and the place of an inserted or deleted event, if the selection asks for them.
+    /// The magnitude and the place of an inserted or deleted event, if the selection has set `describesEvents`.
     public let magnitude: Double?
     public let place: String?
 

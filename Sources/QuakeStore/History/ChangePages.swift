@@ -1,7 +1,7 @@
 import PostgreSQL
 
-/// Reads the history page by page in token order. The cost of a page is proportional to its changes, while a single statement
-/// would sort all changes before its first row.
+/// Reads the history page by page in token order. The cost of a page is proportional to its number of changes. A single statement
+/// for all pages would sort all changes before it returned the first row.
 struct ChangePages {
     struct Place {
         var token: Int
@@ -9,7 +9,7 @@ struct ChangePages {
     }
 
     let selection: ChangeSelection
-    /// The changes after this place are still to be read.
+    /// Reading continues with the change after this place.
     var place: Place
     /// The last token to read.
     private var last = Int.max
@@ -20,7 +20,7 @@ struct ChangePages {
         try await connection.execute(script: Self.settings, to: "read the history")
     }
 
-    /// Every look-up goes through an index, because the planner's statistics may be older than the last load.
+    /// Forces index look-ups. The planner might choose a worse plan, because its statistics may be older than the last load.
     static let settings = """
         set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off;
         set local jit = off; set local max_parallel_workers_per_gather = 0; \(HistoryText.settings)
@@ -31,7 +31,7 @@ struct ChangePages {
             try await read(
                 histories(of: "select \(code)::text", where: isSelected), body)
         } else {
-            // The first pages are short, so that the first changes come soon. The longest are sorted within 1 MB.
+            // The first pages are short, so that the first changes arrive soon. Sorting a page takes at most 1 MB.
             var capacity = 100
             while let end = try await endOfPage(of: capacity) {
                 try await read(page(upTo: end), body)
@@ -50,8 +50,8 @@ struct ChangePages {
         return true
     }
 
-    /// Ends the reading with the transaction that has the change with this number. If the reading ended within a transaction, it
-    /// could not continue after a token.
+    /// Limits the reading to the changes up to the transaction that has the change with this number (1 is the first change). If
+    /// reading ended within a transaction, it could not continue later after a token.
     ///
     /// - Returns: whether there are changes after that transaction.
     mutating func endWithTheTransaction(of number: Int) async throws -> Bool {
@@ -66,8 +66,8 @@ struct ChangePages {
         return try await rest.change(number: 0, order: "asc") != nil
     }
 
-    /// Finds the place of a change after this place. The changes are numbered from 0, beginning with the first change (`asc`) or
-    /// with the last one (`desc`). Changes of this place's transaction don't count.
+    /// Finds the place of a change after the current place. The changes are numbered from 0, beginning with the first change
+    /// (`asc`) or with the last one (`desc`). Changes of the current place's transaction don't count.
     ///
     /// - Returns: nil if there are fewer changes.
     private func change(number: Int, order: String) async throws -> Place? {
@@ -93,8 +93,8 @@ struct ChangePages {
         ).first.map { Place(token: try $0.decode("token"), ordinal: try $0.decode("ordinal")) }
     }
 
-    /// The end of the next page. A page is several transactions that have at most `capacity` changes together, or `capacity`
-    /// changes of one transaction. Changes of other tables count, too.
+    /// The end of the next page. A page consists of whole transactions with at most `capacity` changes together, or of `capacity`
+    /// changes of one larger transaction. Changes of other tables count, too.
     private func endOfPage(of capacity: Int) async throws -> Place? {
         let rows = try await connection.query(
             """
@@ -130,7 +130,7 @@ struct ChangePages {
         }
     }
 
-    /// The condition for changes that come with the row as it was after the change.
+    /// The condition for changes that are read together with the row as it was after the change.
     private var isTold: Query {
         "(operation = 'update' or \(selection.describesEvents) and operation = 'insert')"
     }
@@ -160,9 +160,9 @@ struct ChangePages {
         """
     }
 
-    /// The changes of each key after the place, with the row as each change left it.
+    /// The changes of each key after the place, with the row as it was after each change.
     ///
-    /// A key's changes are read once, from the newest back.
+    /// A key's changes are read once, from the newest to the oldest.
     private func histories(of keys: Query, where condition: Query) -> Query {
         """
         select token, committed_at, author, context, ordinal, change.key, operation, reason, before,
@@ -176,7 +176,8 @@ struct ChangePages {
         """
     }
 
-    /// The columns that `Change` reads, for changes that come with the row as it was after the change.
+    /// The query for the columns that `Change` reads. `changes` must have a column `row` with the row as it was after the change,
+    /// or null.
     private func described(_ changes: Query) -> Query {
         """
         select c.token, c.committed_at, c.author, c.context,

@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// Which changes to read, in token order.
+/// Selects changes of the history. They are read in token order.
 public struct ChangeSelection: Sendable {
     public var after: Int?
     public var code: String?
@@ -9,13 +9,13 @@ public struct ChangeSelection: Sendable {
     /// after it are read, including the rest of the transaction that reaches the limit, so that reading can continue after the
     /// last token.
     public var limit: Int?
-    /// Whether inserts and deletes have the event's magnitude and place. That takes a look-up for each insert.
+    /// Whether inserts and deletes include the event's magnitude and place. That takes a look-up for each insert.
     public var describesEvents = false
 
     public init() {}
 
-    /// Hands over each change as it arrives, all from one snapshot, in constant memory. The first one comes at once, even from a
-    /// long history.
+    /// Hands over each change as it arrives. All changes are from one snapshot, and memory use is constant. The first change
+    /// arrives at once, even from a long history.
     ///
     /// - Parameter begin: called once before the changes, with the beginning of the history in that snapshot.
     /// - Returns: whether there are more changes than the limit allowed.

@@ -1,10 +1,10 @@
 import Feed
 import PostgreSQL
 
-/// A cited moment of the past, under a name. Pruning keeps the history from the oldest cited moment on.
+/// A moment of the past that is cited, for example in a paper. Pruning keeps the history after the oldest cited moment.
 public struct Citation: Sendable, Equatable {
     public let name: String
-    /// The position of the moment: `asof=` with this position gives the catalogue as it was.
+    /// The position of the moment: `asof=` with this position gives the catalogue as it was at that moment.
     public let position: Position
     public let reason: String
     public let author: String
@@ -13,13 +13,13 @@ public struct Citation: Sendable, Equatable {
     /// Cites a moment, so that pruning keeps its history.
     ///
     /// - Parameter moment: the moment to cite; nil for now.
-    /// - Throws: `PastError` if the history does not have it; `CitedAlready`; `PostgresError`.
+    /// - Throws: `PastError` if the history does not cover the moment; `CitedAlready` if the name is in use; `PostgresError`.
     public static func keep(
         _ moment: PastMoment?, as name: String, because reason: String, on connection: Connection
     ) async throws -> Citation {
         try await connection.write(to: "cite a moment") {
-            // Pruning locks this row, too, so history that is being cited is not pruned meanwhile.
-            try await connection.query("select from history.store for update", to: "hold the history")
+            // Pruning locks this row, too. So the moment's history cannot be pruned before the citation is stored.
+            try await connection.query("select from history.store for update", to: "lock the history")
             let token =
                 if let moment { try await moment.token(on: connection) } else {
                     try await PastMoment.newestToken(on: connection)

@@ -3,8 +3,8 @@ import PostgreSQL
 
 /// The state of the history, and how far its readers are behind.
 public struct HistoryStatus: Sendable, Equatable {
-    /// The highest token; `committedAt` is the commit time of its transaction. If the history is empty, both are those of the
-    /// horizon.
+    /// The highest token; `committedAt` is the commit time of its transaction. If the history is empty, both values are the
+    /// horizon's.
     public let token: Int
     public let committedAt: CommitTime
     /// History begins after this token.
@@ -23,11 +23,11 @@ public struct HistoryStatus: Sendable, Equatable {
         public let tokensBehind: Int
         /// The age of the oldest transaction that the reader has not applied; zero if there is none.
         public let behind: Duration
-        /// Whether history that the reader needs was pruned. It will then take a fresh snapshot.
+        /// Whether history that the reader needs was pruned. If so, the reader will take a fresh snapshot.
         public let isBeforeHorizon: Bool
     }
 
-    /// - Parameter wanted: only these readers; empty for all.
+    /// - Parameter wanted: the readers to read; empty for all.
     /// - Throws: `UnknownReader` if one of them has never reported its position; `PostgresError`.
     public static func read(of wanted: [String] = [], on connection: Connection) async throws -> HistoryStatus
     {

@@ -4,7 +4,7 @@ import PostgreSQL
 public struct Horizon: Sendable, Equatable, CustomStringConvertible {
     /// 0 before the first pruning.
     public let token: Int
-    /// When that token's transaction was committed; before the first pruning, when the store was created.
+    /// The commit time of that token's transaction; before the first pruning, the time when the store was created.
     public let committedAt: CommitTime
 
     /// Reads the horizon. Call it in the transaction that reads the history; otherwise history may be pruned in between.

@@ -21,13 +21,13 @@ public struct Pruning: Sendable {
         public var rejects = 0
         /// History begins after this token; 0 if nothing was ever pruned.
         public var horizon = 0
-        /// A reader that still needs history older than `keep`.
+        /// The name of a reader that still needs history older than `keep`.
         public var keptFor: String?
-        /// A citation for which history older than `keep` is kept.
+        /// The name of a citation that needs history older than `keep`.
         public var keptForCitation: String?
     }
 
-    /// Removes history step by step, in one transaction per step. If it is interrupted, the finished steps stay and the
+    /// Removes history step by step, in one transaction per step. If it is interrupted, the finished steps stay finished, and the
     /// remaining history is intact.
     public func run(on connection: Connection) async throws -> Outcome {
         var outcome = Outcome()
@@ -50,7 +50,8 @@ public struct Pruning: Sendable {
             select pruned_token as horizon,
                    (select name from history.reader
                     where seen_at > now() - interval '24 hours'
-                      -- The oldest that is left. Before it, the index may still name all that went.
+                      -- The oldest transaction that remains. Without the condition on pruned_token, the search could pass index
+                      -- entries of all deleted transactions.
                       and exists (select from (select transaction.token, committed_at from history.transaction
                                                where transaction.token > pruned_token
                                                order by transaction.token limit 1) as oldest
@@ -65,13 +66,13 @@ public struct Pruning: Sendable {
             from history.store
             """, to: "read the history's horizon")[0]
         let age = keepRuns / .seconds(1)
-        // Deletes rejects that were last found longer ago than `keepRuns`.
+        // Deletes the rejects that no run has found again within `keepRuns`.
         outcome.rejects = try await connection.write(to: "prune the rejects") {
             try await connection.execute(
                 "delete from import.reject where last_seen < now() - make_interval(secs => \(age))",
                 to: "prune the rejects")
         }
-        // The last run and the last successful run of each source stay, because they tell how fresh the source is. Runs that have
+        // The last run and the last successful run of each source stay, because they show how fresh the source is. Runs that have
         // not ended and runs that a reject names stay, too.
         outcome.runs = try await connection.write(to: "prune the runs") {
             try await connection.execute(

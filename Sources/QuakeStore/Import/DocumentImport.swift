@@ -2,7 +2,7 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// Imports one document: scans it, decodes its features, collects them into batches, and imports these.
+/// Imports one document: scans it, decodes its features, collects them into batches, and imports the batches.
 ///
 /// The first batch is imported by itself, because most documents have only one. In a longer document, batches are filled while
 /// one or several lanes import earlier ones.
@@ -11,24 +11,24 @@ struct DocumentImport {
 
     private let log: RunLog
     let window: ImportWindow?
-    /// Set if the source is an event service.
+    /// The sweep that this run performs; nil unless the run sweeps an event service.
     var sweep: Sweep?
     let options: Importer.Options
     let logger: Logger
-    /// The run in `import.run`; nil for a dry run, and until it is known that the document has changed.
+    /// The run's number in `import.run`; nil for a dry run, and until the document is known to have changed.
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
     var scanner: DocumentScanner
     var intake: Intake
     let reading = SourceReading()
     private var bytesRead = 0
-    /// How many of the bytes read are not assigned to a batch yet.
+    /// The number of bytes that were read, but not yet assigned to a batch.
     private var unassigned = 0
     /// Warnings about the document.
     private(set) var notes: [String] = []
-    /// Set if the document, or one answer of a sweep, was cut off. Its events are still imported.
+    /// The error of a document, or of one answer of a sweep, that was cut off. Its events are still imported.
     private var breach: FeedError?
-    /// Set once the first batch has been imported and more may follow.
+    /// The lanes that import the batches after the first one; empty until the first batch has been imported.
     private var lanes: [Lane] = []
 
     init(_ log: RunLog, window: ImportWindow?, sweep: Sweep?, options: Importer.Options, logger: Logger) {
@@ -44,13 +44,16 @@ struct DocumentImport {
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL in the document's metadata, without its secrets: it may be the URL that was requested.
+    /// The URL that the document's metadata states, with secrets removed, because it may be the requested URL. For a sweep, the
+    /// source.
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
-    /// Reads and imports the document. The run begins at once, so that a silent source is visible, too. However, no run is
-    /// recorded for an unchanged feed, or for a window in which a service has no events: where one of these is possible, the run
-    /// begins with the first byte, or with an error.
+    /// Reads and imports the document.
+    ///
+    /// The run is recorded at once, so that a source that sends nothing is visible, too. However, no run is recorded for an
+    /// unchanged feed, or for a window in which a service has no events. Where one of these is possible, the run is recorded when
+    /// the first bytes arrive or an error occurs.
     mutating func read(
         ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
@@ -64,7 +67,8 @@ struct DocumentImport {
                 return try reading.get()
             }
         } catch let error as FeedError where window != nil && [204, 400, 413].contains(error.status) {
-            // An event service has nothing in the window (204), or more than it returns at once. Neither is a failed run.
+            // The event service has no events in the window (204), or more than it returns at once (400, 413). Neither is a
+            // failed run.
             throw error
         } catch {
             try await connection.shieldingFromCancellation(within: .seconds(5)) { try await begin() }
@@ -91,7 +95,7 @@ struct DocumentImport {
                 } catch let failure as FeedError
                     where failure.status == 204 && window == nil && EventService.isQuery(source)
                 {
-                    // The service has no such events.
+                    // Status 204 means that the service has no events that match the query.
                     try await begin()
                 }
             }
@@ -103,7 +107,7 @@ struct DocumentImport {
         }
     }
 
-    /// Reads a document, or one of several answers. The last features stay in batches that are not imported yet.
+    /// Reads a document, or one answer of a sweep. Its last features stay in batches that have not been imported.
     @discardableResult
     mutating func readDocument(
         _ document: FeedSource, ifChangedSince validators: Validators? = nil, _ group: inout LaneTasks,
@@ -145,7 +149,8 @@ struct DocumentImport {
         bytesRead += chunk.count
     }
 
-    /// In text and QuakeML, only the document's end shows that an event is complete.
+    /// Adds the features that the scanner hands over at the end: in text and QuakeML, only the document's end shows that an event
+    /// is complete.
     private mutating func importLastFeatures(_ group: inout LaneTasks) async throws {
         while true {
             var full: Int?
@@ -169,7 +174,7 @@ struct DocumentImport {
             }
         } else {
             try await importFirstBatch(settling)
-            // A document that settles notes its features in temporary tables, which belong to one connection.
+            // A document that settles records its features in a temporary table, which only one connection can use.
             try await startLanes(settling.notesPresence ? 1 : options.lanes, &group)
         }
         intake.keeping = runningCounts.latest.areMostlyUnchanged ? .number : .row
@@ -187,7 +192,7 @@ struct DocumentImport {
         }
     }
 
-    /// Imports the first batch if the rejected deletions of a sweep have filled it. There may be any number of them.
+    /// Imports the first batch if the rejected deletions of a sweep have filled it. Their number is not limited.
     mutating func importRejectedDeletions() async throws {
         guard intake.batches[0].count >= options.batchSize else { return }
         try await importFirstBatch(settling(isLast: false))
@@ -203,8 +208,8 @@ struct DocumentImport {
         BatchImport(connection: connection, logger: logger, run: run, runningCounts: runningCounts)
     }
 
-    /// Starts the lanes. The first lane uses the run's own connection. If the server refuses connections for the others, there
-    /// are fewer lanes.
+    /// Starts the lanes. The first lane uses the run's own connection. If the server refuses connections for the other lanes,
+    /// fewer lanes are started.
     private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) async throws {
         let (openings, opening) = AsyncStream.makeStream(of: (index: Int, failure: (any Error)?).self)
         let all = (0..<count).map { _ in Lane(of: count) }
@@ -247,8 +252,8 @@ struct DocumentImport {
     private func settling(isLast: Bool) -> Settling {
         let identity: FeedIdentity? =
             if let sweep {
-                // Each answer was made at a different moment. The sweep as a whole counts as made at the first of these, because
-                // every answer includes the events up to then.
+                // Each answer was made at a different moment. The whole sweep counts as made at the moment of the first answer,
+                // because every answer includes the events up to that moment.
                 sweep.identity
             } else if let window {
                 scanner.isIncomplete
@@ -256,14 +261,16 @@ struct DocumentImport {
             } else {
                 FeedIdentity(scanner.metadata)
             }
-        // Metadata may also follow the features.
+        // The metadata may follow the features, and the answer for a window proves complete only at its end. So until the last
+        // batch, such a document may still settle.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         var settling = Settling(
             made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",
             notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
             rejectLimit: options.rejectLimit, isSweep: sweep != nil)
         if window?.isRepair == true, options.retraction != .never { settling.corrector = source.host }
-        // An empty list may come from a broken service, so it counts only if the service also counted no events in the window.
+        // An empty document may come from a broken service, so it settles only if the service also counted no events in the
+        // window.
         if isLast, sweep != nil || scanner.count > 0 || window?.count == 0 {
             settling.identity = identity
             settling.deletions = sweep?.deletions ?? StatedDeletions()

@@ -18,19 +18,20 @@ public struct ImportCounts: Sendable, Equatable {
     public var retracted = 0
     /// Size of the document after decompression, in bytes.
     public var bytes = 0
-    /// Rejected events whose id can't be read.
+    /// Rejected features whose id can't be read. Deletions are not counted here.
     var unreadable = 0
     /// Deletions without an id. They are rejected, but do not count as faults of the answer: nearly half of the deletions of the
     /// USGS have no id.
     var unnamed = 0
-    /// Whether the document says that it was generated in the future.
+    /// Whether the document is dated more than 5 minutes in the future.
     var isAhead = false
-    /// Whether the document could have been settled, but was not: because of its rejects, or because settling was off.
+    /// Whether the document could have been settled, but was not: because of its rejects, because of the brake, or because the
+    /// retraction is `never`.
     var isUnsettled = false
     /// Why nothing was deleted; nil if the brake did not stop the deletions.
     var brake: BrakeHeld?
 
-    /// The ids of the first and the last of its transactions in `history.transaction`; nil if nothing has changed.
+    /// The ids of the import's first and last transaction in `history.transaction`; nil if nothing has changed.
     var history: ClosedRange<Int>?
 
     public init() {}
@@ -72,7 +73,7 @@ final class RunningCounts: Sendable {
     private let state = Mutex((sum: ImportCounts(), latest: ImportCounts()))
 
     var counts: ImportCounts { state.withLock { $0.sum } }
-    /// The counts of the last batch.
+    /// The counts of the batch that was committed last.
     var latest: ImportCounts { state.withLock { $0.latest } }
 
     func add(_ counts: ImportCounts) {

@@ -11,8 +11,9 @@ public struct ImportSummary: Sendable {
     /// The run's number in `import.run`; nil for a dry run.
     public var run: Int?
     public var source: FeedSource
-    /// The URL that the document states; `generated` is the time that it states.
+    /// The document's URL, as the document states it.
     public var feed: String?
+    /// When the document was generated, as the document states it.
     public var generated: Instant?
     /// The time up to which an event service has been swept; nil if the cursor did not move, and for any other source.
     public var cursor: Instant?
@@ -30,7 +31,7 @@ public struct ImportSummary: Sendable {
     /// The sweep, if it is complete and settled, so that its cursor may move.
     var sweep: Sweep?
 
-    /// How long the feed will not change, according to the server.
+    /// How long the feed will stay unchanged, according to the server.
     public var freshFor: Duration? {
         switch result {
         case .document(_, let freshFor)?, .notModified(let freshFor)?: freshFor
@@ -38,16 +39,16 @@ public struct ImportSummary: Sendable {
         }
     }
 
-    /// A run that has not changed anything yet.
+    /// The summary of a run that has not changed anything yet.
     ///
-    /// - Parameter failure: why there was no run at all.
+    /// - Parameter failure: the error that prevented the run; nil if there was none.
     public init(source: FeedSource, failure: (any Error)? = nil) {
         self.source = source
         self.failure = failure
         if let failure { outcome = failure is CancellationError ? .cancelled : .failed }
     }
 
-    /// Notes the error that ended the run early. If a cancellation has a reason, the reason is noted instead.
+    /// Records the error that ended the run early. If a cancellation has a reason, the reason is recorded instead.
     mutating func fail(_ error: any Error, _ options: Importer.Options) {
         failure = (error is CancellationError ? options.reasonOfCancellation() : nil) ?? error
         outcome = failure is CancellationError ? .cancelled : .failed

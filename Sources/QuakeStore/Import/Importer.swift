@@ -5,7 +5,7 @@ import PostgreSQL
 /// Imports feeds of any size into a database, in constant memory.
 public struct Importer: Sendable {
     public struct Options: Sendable {
-        /// The number of features per transaction; with several lanes, the number that all lanes hold together.
+        /// The number of features per transaction; with several lanes, the number of features that all lanes hold together.
         public var batchSize = 20_000
         /// How many connections import one document in parallel, if it is larger than a batch and does not settle.
         public var lanes = 1
@@ -16,11 +16,11 @@ public struct Importer: Sendable {
         public var fetch = FetchOptions()
         /// Returns why a task was cancelled. With a reason, the run counts as failed; without one, it counts as cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
-        /// How far back the first sweep of an event service asks for revisions; nil for the last 31 days.
+        /// The first sweep of an event service requests revisions after this time; nil means 31 days ago.
         public var sweepsSince: Instant?
-        /// The clock, which decides which days a service is asked for.
+        /// The clock, which determines the days that a sweep requests from a service.
         package var now: @Sendable () -> Instant = { .now }
-        /// How many events an event service gives at once; nil for its known limit.
+        /// The greatest number of events in an answer of an event service; nil for the service's known limit.
         package var sweepLimit: Int?
         /// The interval at which a daemon imports the source; nil for a single run.
         public var every: Duration?
@@ -48,7 +48,7 @@ public struct Importer: Sendable {
     private let options: Options
     private let logger: Logger
 
-    /// Prepares a connection for imports. Do not use it for anything else meanwhile.
+    /// Prepares a connection for imports. Do not use the connection for anything else while the importer uses it.
     ///
     /// - Throws: `NoSession` when the connection goes through a pooler in transaction mode; `PostgresError`.
     public init(_ connection: Connection, options: Options = Options(), logger: Logger) async throws {
@@ -81,7 +81,7 @@ public struct Importer: Sendable {
             return try await importing(window, log, ifChangedSince: nil, progress)
         }
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
-        // If an error ends this function early, the lock ends with the connection.
+        // If an error ends this function early, the lock is released when the connection closes.
         let validators = try await log.lock()
         var summary =
             if let stream {

@@ -10,7 +10,7 @@ struct Lane: Sendable {
     private let filled = AsyncChannel<(FeatureBatch, Settling)>()
     /// The batch that is not being filled: it is empty, or is being imported. nil until the first exchange.
     private var other: FeatureBatch?
-    /// How many bytes of a batch's rows the lane reads at once, so that it need not read the rows one by one.
+    /// If a batch's rows have at most this many bytes, the lane reads them at once, and not one by one.
     private let readAheadLimit: Int
 
     init(of count: Int) {
@@ -19,15 +19,15 @@ struct Lane: Sendable {
 
     /// Hands over a batch for import, and waits until the lane's other batch is free.
     ///
-    /// - Parameter second: makes the other batch at the first call.
+    /// - Parameter second: creates the lane's second batch; called only at the first exchange.
     mutating func exchange(
         _ batch: FeatureBatch, _ settling: Settling, second: () -> FeatureBatch
     ) async throws -> FeatureBatch {
         await hand(batch, settling)
         try Task.checkCancellation()
         let free = other ?? second()
-        // The lane has emptied the other batch, unless it has failed. Then the lane's error says why, so it takes precedence over
-        // this one.
+        // The other batch is empty, unless the lane has failed. In that case the lane also throws its own error, which says why
+        // and takes precedence over this one.
         guard free.count == 0 else { throw CancellationError() }
         other = batch
         return free
@@ -49,7 +49,8 @@ struct Lane: Sendable {
 
     /// Imports batches over another connection, with the same options as the first.
     ///
-    /// - Parameter opened: called once; with an error if the connection could not be opened. Then the lane takes no batch.
+    /// - Parameter opened: called once: with nil when the connection is open, or with the error if it could not be opened. After
+    ///   an error, the lane imports no batch.
     func runBeside(
         _ batchImport: BatchImport, opened: @escaping @Sendable ((any Error)?) -> Void
     ) async throws {
@@ -60,7 +61,7 @@ struct Lane: Sendable {
             try await Connection.with(own.connection.options, logger: own.logger) { connection in
                 own.connection = connection
                 try await MergeStatement.prepare(connection)
-                if let run = own.run { try await connection.query(RunLog.naming(run), to: "name the run") }
+                if let run = own.run { try await connection.query(RunLog.naming(run), to: "set the context") }
                 isOpen = true
                 opened(nil)
                 try await importAll(own)

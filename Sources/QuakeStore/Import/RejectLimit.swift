@@ -23,6 +23,6 @@ public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
     public let seen: Int
 
     public var description: String {
-        "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; quakes rejects shows them"
+        "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; to see the rejected features, run: quakes rejects"
     }
 }

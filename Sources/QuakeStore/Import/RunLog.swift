@@ -1,8 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// One run's row in `import.run`, and the lock on its source. The lock shows that the worker is alive, and keeps a second run
-/// away.
+/// One run's row in `import.run`, and the lock on its source. The lock shows that the worker is alive, and prevents a second run
+/// of the source.
 struct RunLog {
     let connection: Connection
     let source: FeedSource
@@ -26,8 +26,8 @@ struct RunLog {
         let taken = try await connection.repeating(
             "select \(unescaped: lock)(import.lock_key(\(name))) as locked", to: "lock the source")[0]
         guard try taken.decode("locked") else { throw SourceBusy(source: source) }
-        // Closes dead runs of every source, because a file may never be imported again. Reading the locks, unlike taking them,
-        // keeps no other run from starting.
+        // Closes dead runs of every source, because a file may never be imported again. This only reads the locks: taking them
+        // would prevent other runs from starting.
         let row = try await connection.repeating(
             """
             with dead as (
@@ -39,14 +39,14 @@ struct RunLog {
                       and objsubid = 1 and (classid::bigint << 32 | objid::bigint) = import.lock_key(run.source)))
             select feed.source is not null and not (\(Self.hasDeletions)) as is_known, etag, last_modified
             from (select) as one left join import.feed on feed.source = \(name)
-            """, to: "read what the last run left")[0]
+            """, to: "read the feed's validators")[0]
         guard case .url = source, keepsValidators, try row.decode("is_known") else { return nil }
         return Validators(
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
 
-    /// Whether anyone but a worker has deleted earthquakes since a feed was fetched. The feed may still have these. A deletion
-    /// counts from its commit on; its transaction may have been open for up to a day.
+    /// Whether anyone but a worker has deleted earthquakes since the feed was fetched, because the feed may still list them. A
+    /// deletion counts from its commit on; its transaction may have been open for up to a day.
     private static let hasDeletions: Query = """
         exists (select from import.deleted
                 where deleted.deleted_at > feed.fetched_at - interval '1 day'
@@ -68,8 +68,8 @@ struct RunLog {
             to: "look for the source's runs")[0].decode("has_run")
     }
 
-    /// Notes that the feed was checked and is unchanged. The commit does not wait for the disk: after a crash, an earlier time of
-    /// the check may be recorded.
+    /// Records that the feed was checked and is unchanged. The commit does not wait for the disk, so after a crash, the recorded
+    /// time may be that of an earlier check.
     func touch() async throws {
         try await connection.repeating(
             """
@@ -78,11 +78,11 @@ struct RunLog {
             """, to: "note that the feed is unchanged")
     }
 
-    /// Records the run, and makes it the context that the history records. Both are done in one statement, so that a cancellation
-    /// leaves no run open.
+    /// Records the run, and sets it as the context under which the history records the session's changes. One statement does
+    /// both, so that a cancellation leaves no run open.
     ///
-    /// The commit does not wait for the disk. It need not, because the commits of the run's changes come later, and a later
-    /// commit on disk includes all earlier ones.
+    /// The commit does not wait for the disk. The run's changes are committed later, and once a later commit is on disk, all
+    /// earlier ones are, too.
     func begin() async throws -> Int {
         try await connection.repeating(
             """
@@ -132,9 +132,9 @@ struct RunLog {
         return first...last
     }
 
-    /// Keeps the validators of an imported document. It does not keep them for a document with a warning, so that the next run
-    /// fetches the document and warns again. Nor does it keep them for a document that could have been settled and was not,
-    /// because the next run may be told to settle it.
+    /// Stores the validators of an imported document. The validators of a document with a warning are not stored, so that the
+    /// next run fetches the document and warns again. Nor are those of a document that could have been settled but was not,
+    /// because the next run may have an option that allows settling it.
     private func keeping(_ summary: ImportSummary) -> Query {
         guard case .document(let validators, _) = summary.result, case .url = source, keepsValidators,
             EventService(source) == nil,

@@ -1,10 +1,11 @@
 import Feed
 import PostgreSQL
 
-/// Follows the changes of another Quakes over HTTP, so that the table here becomes the same as the table there.
+/// Follows the changes of another Quakes server over HTTP, so that the table here becomes equal to the table there.
 ///
 /// An answer has all changes after a position, and ends with the next position. One transaction imports the changes and the
-/// position: after a crash at any point, the next run resumes exactly there. If the position is no longer valid, the other Quakes
+/// position: after a crash at any point, the next run resumes exactly there. If the position is no longer valid, the other server
+/// sends all its rows instead.
 /// sends all its rows instead.
 struct Mirror {
     let stream: ChangesSource
@@ -16,7 +17,7 @@ struct Mirror {
     /// How long an answer may wait for a change, in seconds.
     private static let patience = 20
 
-    /// - Returns: an outcome of `notModified` if nothing has changed. Then no run was recorded.
+    /// - Returns: the summary. If nothing has changed, its outcome is `notModified`, and no run is recorded.
     func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary {
         let start = ContinuousClock.now
         var summary = ImportSummary(source: log.source)
@@ -38,7 +39,7 @@ struct Mirror {
             if let brake = summary.counts.brake { throw brake }
         } catch {
             summary.fail(error, options)
-            // A daemon that is stopped while it waits for a change has not begun a run.
+            // If a daemon is stopped while it waits for a change, no run is recorded.
             if summary.run == nil, !options.isDryRun, options.every == nil || summary.outcome == .failed {
                 summary.run = try await connection.shieldingFromCancellation(within: .seconds(5)) {
                     try await log.begin()
@@ -143,13 +144,13 @@ public struct BrokenStream: Error, Equatable, CustomStringConvertible {
     public let reason: String
 
     public var description: String {
-        "\(host) does not send the changes of a Quakes: \(reason); nothing was imported; give the URL of its /changes"
+        "\(host) does not send the changes of a Quakes server: \(reason); nothing was imported; check that the URL is that of its /changes"
     }
 }
 
 /// The lines of one answer, in constant memory. One task adds all lines first, and only reads them afterwards.
 struct StreamLines: @unchecked Sendable {
-    /// The longest line, in bytes. A change has at most two versions of an event, and a feature at most 1 MiB.
+    /// The greatest length of a line, in bytes. A change has at most two versions of an event, and a feature at most 1 MiB.
     static let longestLine = 8 << 20
 
     private let host: String

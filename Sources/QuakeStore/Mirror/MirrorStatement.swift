@@ -1,13 +1,13 @@
 import Feed
 
-/// The SQL that makes the table equal to that of another Quakes.
+/// The SQL that makes the table equal to the table of another Quakes server.
 enum MirrorStatement {
     /// The temporary tables for the lines of one answer, and the function that imports them.
     ///
-    /// The rows of the other Quakes overwrite the rows here, even if their `updated` is older. For each key, the last change
-    /// counts. An event that was deleted there is deleted here, with the reason and the author from there. An event that a
-    /// snapshot lacks is deleted, too. The brake applies to both: if too many events would be deleted, none is deleted and the
-    /// position does not move, while the other rows are imported.
+    /// The other server's rows overwrite the rows here, even if their `updated` is older. For each key, the last change counts.
+    /// An event that was deleted there is deleted here, with the reason and the author from there. An event that a snapshot lacks
+    /// is deleted, too. The brake applies to both: if too many events would be deleted, none is deleted and the position does not
+    /// move, while the other rows are imported.
     static let preparation =
         MergeStatement.quietly(
             """
@@ -99,13 +99,13 @@ enum MirrorStatement {
         $$
         """
 
-    /// The fault of the line `m`; null if there is none. A line is the beginning of a snapshot, a row of a snapshot, a change, or
-    /// the position, which comes last.
+    /// The fault of the line `m`; null if it has none. A line is the beginning of a snapshot, a row of a snapshot, a change, or
+    /// the position. The position is the last line.
     private static let fault = """
         case
             when jsonb_typeof(m.line) <> 'object' then 'is not an object'
-            when m.line ? 'store' then case when m.ordinal < last then 'is a position before the end' end
-            when m.ordinal = last then 'is the last one and not a position'
+            when m.line ? 'store' then case when m.ordinal < last then 'is a position, but not the last line' end
+            when m.ordinal = last then 'is the last line, but not a position'
             when m.line ? 'snapshot' then case when m.ordinal > 1 then 'begins a snapshot after other lines' end
             when m.line ? 'operation' then case
                 when coalesce(m.line ->> 'operation' not in ('insert', 'update', 'delete'), true)
@@ -116,7 +116,7 @@ enum MirrorStatement {
                 when m.line -> 'row' <> 'null' and m.line -> 'row' -> 'code' is distinct from m.line -> 'key'
                     then 'has the row of another event'
                 end
-            when not m.line ? 'row' then 'is of no known kind'
+            when not m.line ? 'row' then 'is of an unknown kind'
             when snapshot is null then 'is a row outside a snapshot'
             when jsonb_typeof(m.line #> '{row,code}') is distinct from 'string' then 'is a row without a code'
         end

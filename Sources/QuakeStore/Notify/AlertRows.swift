@@ -13,8 +13,8 @@ extension AlertEvent {
         columns.map { "\(table).\($0)" }.joined(separator: ", ")
     }
 
-    /// Reads these columns; nil if the row has only nulls, because there is no such earthquake. A magnitude or depth of NaN or
-    /// infinity, which SQL can write, counts as unknown.
+    /// Reads these columns; nil if the row has only nulls, because there is no such earthquake. A magnitude or depth that is NaN
+    /// or infinite, which SQL allows, counts as unknown.
     static func next(in row: inout Row) throws -> AlertEvent? {
         guard let key = try row.nextText() else {
             try row.skip(columns.count - 1)
@@ -44,18 +44,19 @@ extension Double {
 }
 
 extension EventChange {
-    /// Reads the time of the commit, the code under which the earthquake continues, and the columns of the states before and
-    /// after.
+    /// Reads the commit time, the new code of an earthquake that continues under another code, and the columns of the states
+    /// before and after the change.
     init(_ row: inout Row) throws {
         let (committedAt, supersededBy) = (try row.nextInstant(), try row.nextText())
         let (before, after) = (try AlertEvent.next(in: &row), try AlertEvent.next(in: &row))
         self.init(before: before, after: after, supersededBy: supersededBy, committedAt: committedAt)
     }
 
-    /// The differences between the earthquakes as they were last seen and as they are now, in the order of the commits.
+    /// The differences between the earthquakes as they were last seen and as they are now, in the order of the last commits that
+    /// changed them.
     ///
     /// - Parameters:
-    ///   - token: only changes after this token; nil for a comparison of all earthquakes.
+    ///   - token: only earthquakes that have changed after this token are compared; nil for all earthquakes.
     ///   - oldest: earthquakes before this origin time are left out, unless they were seen before or a message was sent about
     ///     them.
     static func all(
@@ -63,7 +64,7 @@ extension EventChange {
     ) async throws -> [EventChange] {
         let query = token.map { pass(after: $0, oldest) } ?? fresh(oldest)
         var changes: [EventChange] = []
-        for var row in try await connection.query(query, to: "read what has changed") {
+        for var row in try await connection.query(query, to: "read the changed earthquakes") {
             let change = try EventChange(&row)
             if change.before != change.after { changes.append(change) }
         }
@@ -72,7 +73,8 @@ extension EventChange {
 
     private static let columns = "\(AlertEvent.columns(of: "seen")), \(AlertEvent.columns(of: "event"))"
 
-    /// Rows are looked up one by one, because the planner's statistics may be older than the last load.
+    /// `offset 0` forces a look-up for each row. The planner might choose a worse plan, because its statistics may be older than
+    /// the last load.
     private static func pass(after token: Int, _ oldest: Instant) -> Query {
         """
         select changed.committed_at,
@@ -85,7 +87,8 @@ extension EventChange {
               from (select * from history.since(\(token), 'quake')
                     union all select * from history.since(\(token), 'earthquake')
                     union all select * from history.since(\(token), 'earthquake_member')) as c
-              -- A row that has joined another one's earthquake is no longer one by itself.
+              -- The row's own code counts, too: a row that has joined another row's earthquake is no longer an earthquake by
+              -- itself.
               cross join lateral (values (c.key), (notify.earthquake(c.key))) as named (earthquake)
               order by named.earthquake collate "C", c.token desc, c.ordinal desc) as changed
         left join lateral (select * from notify.seen where seen.earthquake = changed.earthquake offset 0) as seen on true
@@ -96,8 +99,8 @@ extension EventChange {
         """
     }
 
-    /// Compares all earthquakes. The history does not say under which code an earthquake continues, so it is looked up: an event
-    /// that lists the earlier code among its ids.
+    /// Compares all earthquakes, without the history. If an earthquake continues under another code, that is the code of the
+    /// earthquake that has its row as a member, or of an event that lists the old code among its ids.
     private static func fresh(_ oldest: Instant) -> Query {
         """
         with event as materialized (
@@ -122,16 +125,16 @@ extension EventChange {
 
 /// The table `notify.seen`.
 enum SeenEvents {
-    /// Messages about an earthquake can be sent until it is 30 days old, and corrections for 30 days after that.
+    /// Messages about an earthquake can be sent until it is 30 days old, and corrections for another 30 days.
     static let reach = Ledger.memory * 2
 
-    /// Stores the present rows of these earthquakes as seen. Call it in the snapshot in which the changes were read.
+    /// Stores the present rows of these earthquakes as seen. Call it in the transaction that has read the changes.
     static func replace(_ changes: [EventChange], from oldest: Instant, on connection: Connection)
         async throws
     {
         let keys = changes.compactMap { ($0.after ?? $0.before)?.key }
         guard !keys.isEmpty else { return }
-        let operation = "keep what was seen"
+        let operation = "store the seen earthquakes"
         try await connection.execute(
             "delete from notify.seen where earthquake = any (\(keys))", to: operation)
         try await connection.execute(
@@ -146,6 +149,6 @@ enum SeenEvents {
 
     static func forget(before oldest: Instant, on connection: Connection) async throws {
         try await connection.execute(
-            "delete from notify.seen where time <= \(oldest)", to: "forget what was seen long ago")
+            "delete from notify.seen where time <= \(oldest)", to: "delete old records of seen earthquakes")
     }
 }

@@ -4,10 +4,10 @@ import Logging
 import PostgreSQL
 import Synchronization
 
-/// Decides which messages are sent. It is a reader of the catalogue. One transaction stores the earthquakes that it has seen, its
-/// ledger, the messages and its position. `OutboxSender` delivers the messages.
+/// Decides which messages are sent. The notifier is a reader of the catalogue. For each decision, one transaction stores the seen
+/// earthquakes, the ledger, the messages and the position. `OutboxSender` delivers the messages.
 ///
-/// It keeps the ledger of the last 30 days in memory. After an error, it reads the ledger again from the database.
+/// The notifier keeps the ledger of the last 30 days in memory. After an error, it reads the ledger again from the database.
 public final class Notifier: ReaderView {
     private let options: ConnectionOptions
     private let rules: RulesInForce
@@ -49,14 +49,14 @@ public final class Notifier: ReaderView {
             defer { state = nil }
             return state
         }
-        guard var next = consume taken else { throw ViewBusy("what was told has to be read again") }
+        guard var next = consume taken else { throw ViewBusy("the notifier's state has to be read again") }
         do {
             try await waitForAssociation(pass.connection)
             let count = try await decide(pass, &next)
             state.withLock { [next] in $0 = next }
             if count > 0 { told() }
         } catch let mismatch as Pass.Mismatch {
-            // Nothing was decided. The next pass begins with another reason for a fresh start.
+            // Nothing was decided, so the state is still valid. The reader makes another pass.
             state.withLock { [next] in $0 = next }
             throw mismatch
         }
@@ -64,8 +64,8 @@ public final class Notifier: ReaderView {
         return position
     }
 
-    /// Waits until the associator has taken the new rows, for up to 10 s after their commit. Where nothing is associated, it does not
-    /// wait.
+    /// Waits until the associator has processed the new rows, but no longer than 10 s after their commit. If the associator has
+    /// never run, it does not wait.
     private func waitForAssociation(_ connection: Connection) async throws {
         var isSaid = false
         while try await isAssociating(connection) {
@@ -84,13 +84,13 @@ public final class Notifier: ReaderView {
                     where t.token > association.token and t.context is distinct from \(Associator.context)
                     order by t.token limit 1) as first
                 where first.committed_at > clock_timestamp() - interval '10 seconds') as is_associating
-            """, to: "look how far the association is")[0].decode("is_associating")
+            """, to: "check the association's position")[0].decode("is_associating")
     }
 
     /// - Returns: how many messages were added.
     private func decide(_ pass: Pass, _ state: inout NotifierState) async throws -> Int {
         let connection = pass.connection
-        let operation = "decide what is told"
+        let operation = "decide which messages are sent"
         return try await connection.transaction(
             .repeatableRead, with: ["jit": "off", "enable_seqscan": "off"], holding: "public.quake",
             to: operation

@@ -9,14 +9,14 @@ struct NotifierState: Sendable {
     /// The shape of the table at the last decision.
     var shape: String?
     var revision: Int
-    /// How far the database's clock, which the decisions use, was ahead of this machine's clock.
+    /// How far the database's clock, which the decisions use, was ahead of this machine's clock when the state was read.
     let clockLead: Duration
     var ledger: Ledger
     /// The paces as they are stored in the database.
     private var paces: [String: Pace] = [:]
 
     static func read(on connection: Connection) async throws -> NotifierState {
-        let operation = "read what was told"
+        let operation = "read the notifier's state"
         return try await connection.transaction(.repeatableReadOnly, to: operation) {
             guard
                 var row = try await connection.query(
@@ -54,7 +54,7 @@ struct NotifierState: Sendable {
         var standings: [String: [String: Standing]] = [:]
         for row in try await connection.query(
             "select earthquake, receiver, told::text as told, waiting::text as waiting from notify.standing",
-            to: "read what was told")
+            to: "read the notifier's ledger")
         {
             let standing = Standing(
                 told: try row.decodeIfPresent("told", as: String.self).map(decoded),
@@ -66,7 +66,7 @@ struct NotifierState: Sendable {
 
     private static func paces(on connection: Connection) async throws -> [String: Pace] {
         let rows = try await connection.query(
-            "select receiver, pace::text as pace from notify.pace", to: "read how fast it was told")
+            "select receiver, pace::text as pace from notify.pace", to: "read the receivers' paces")
         return try Dictionary(
             uniqueKeysWithValues: rows.map { row in
                 (try row.decode("receiver"), try decoded(row.decode("pace")))
@@ -89,7 +89,7 @@ struct NotifierState: Sendable {
             set revision = revision + 1, decided_at = \(ledger.decidedAt), store = \(position.store)::uuid, token = \(position.token),
                 committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce), shape = \(shape)
             where revision = \(revision)
-            """, to: "keep the notifier's position")
+            """, to: "store the notifier's position")
         guard count == 1 else { throw ViewBusy("another notifier has decided meanwhile") }
         try await writeStandings(on: connection)
         try await writePaces(on: connection)
@@ -105,7 +105,7 @@ struct NotifierState: Sendable {
 
     private mutating func writeStandings(on connection: Connection) async throws {
         guard !ledger.touched.isEmpty else { return }
-        let operation = "keep what was told"
+        let operation = "store the notifier's ledger"
         let keys = ledger.touched.sorted()
         try await connection.execute(
             "delete from notify.standing where earthquake = any (\(keys))", to: operation)
@@ -139,7 +139,7 @@ struct NotifierState: Sendable {
             select receiver, pace from jsonb_to_recordset(\(try Self.json(changed.map { StoredPace(receiver: $0.key, pace: $0.value) }))::jsonb)
                 as new (receiver text, pace jsonb)
             on conflict (receiver) do update set pace = excluded.pace
-            """, to: "keep how fast it was told")
+            """, to: "store the receivers' paces")
         paces = ledger.paces
     }
 

@@ -2,7 +2,7 @@ import Alerts
 import Feed
 import PostgreSQL
 
-/// The messages that rules would have sent in the last 30 days, according to the history.
+/// The messages that the rules would have sent in the last 30 days, computed from the history.
 public struct NotifyPreview: Sendable {
     /// The beginning of the period: 30 days ago, or the beginning of the history if that is later.
     public let start: Instant
@@ -14,7 +14,7 @@ public struct NotifyPreview: Sendable {
     public static let reach = Duration.seconds(30 * 86_400)
 
     public static func read(_ rules: Rules, on connection: Connection) async throws -> NotifyPreview {
-        let operation = "read what rules would have told"
+        let operation = "preview the rules"
         return try await connection.holdingCatalogue(to: operation) {
             try await connection.execute(script: HistoryText.settings, to: operation)
             var row = try await connection.query(
@@ -55,7 +55,7 @@ public struct NotifyPreview: Sendable {
     }
 
     /// Each change with the row before and after it. Both rows are made from the present row by putting back the values that were
-    /// overwritten since. If several rows are one earthquake, only the preferred one counts.
+    /// overwritten since. If several rows describe one earthquake, only changes of the preferred row count.
     private static func history(after token: Int, from oldest: Instant) -> Query {
         """
         select c.committed_at,

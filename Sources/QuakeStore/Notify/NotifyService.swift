@@ -14,7 +14,7 @@ public struct NotifyService: Sendable {
     /// The name under which the service reports its position to `history.reader`.
     public static let readerName = "notify"
 
-    /// - Parameter deliver: makes one attempt. Throws `DeliveryFailure`, or `CancellationError`.
+    /// - Parameter deliver: makes one attempt to deliver a message. Throws `DeliveryFailure`, or `CancellationError`.
     public init(
         _ options: ConnectionOptions, rules: RulesInForce, poll: PollInterval = PollInterval(),
         logger: Logger,
@@ -24,7 +24,7 @@ public struct NotifyService: Sendable {
         (self.logger, self.deliver) = (logger, deliver)
     }
 
-    /// Decides about the changes up to now, and attempts the deliveries that are due.
+    /// Decides which messages are sent about the changes up to now, and attempts the deliveries that are due.
     ///
     /// - Returns: how many attempts have failed.
     /// - Throws: `PostgresError`; `NotifierBusy`.
@@ -35,10 +35,10 @@ public struct NotifyService: Sendable {
         }
     }
 
-    /// Runs until the task is cancelled. After an outage of the database it continues.
+    /// Runs until the task is cancelled. It continues after an outage of the database.
     ///
-    /// - Throws: `CancellationError`; `NotifierBusy` if another notifier runs at the start; `PostgresError` that a new connection
-    ///   would not fix; `NoSession`.
+    /// - Throws: `CancellationError`; `NotifierBusy` if another notifier is running at the start; `PostgresError` that a new
+    ///   connection would not fix; `NoSession`.
     public func run() async throws {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         var hasRun = false
@@ -84,7 +84,8 @@ public struct NotifyService: Sendable {
         }
     }
 
-    /// Waits for up to 2 seconds, because the session of a killed notifier ends a little later.
+    /// Takes the notifier's lock. Waits for it for up to 2 seconds, because the session of a killed notifier ends a little later
+    /// than its process.
     private func lock(_ connection: Connection) async throws {
         let operation = "take the notifier's lock"
         do {

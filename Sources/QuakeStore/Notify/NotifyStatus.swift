@@ -7,18 +7,18 @@ public struct NotifyStatus: Sendable, Equatable {
 
     public struct Receiver: Sendable, Equatable {
         public let name: String
-        /// Messages that are to be delivered.
+        /// The number of messages that are not delivered yet, and not given up.
         public let waiting: Int
-        /// Earthquakes that wait for the end of quiet hours, or for a digest.
+        /// The number of earthquakes whose message waits for the end of quiet hours, or for a digest.
         public let held: Int
-        /// The age of the oldest message that waits.
+        /// The age of the oldest waiting message.
         public let age: Duration?
-        /// How long deliveries of waiting messages have been failing; nil if none has failed.
+        /// The time since the first failed attempt to deliver one of the waiting messages; nil if no attempt has failed.
         public let failing: Duration?
         public let failingSince: Instant?
-        /// Why the newest undelivered message with a failed attempt could not be delivered.
+        /// The reason of the last failure of the newest message that has failed and was not delivered.
         public let reason: String?
-        /// Messages of the last 30 days that were given up.
+        /// The number of messages of the last 30 days that were given up.
         public let givenUp: Int
         public let deliveredAt: Instant?
     }
@@ -29,7 +29,7 @@ public struct NotifyStatus: Sendable, Equatable {
             select receiver, waiting, held, clock_timestamp() - oldest_at as age, clock_timestamp() - failing_since as failing,
                    failing_since, reason, given_up, delivered_at
             from notify.receiver order by receiver
-            """, to: "read how deliveries stand")
+            """, to: "read the state of the deliveries")
         return NotifyStatus(
             receivers: try rows.map { row in
                 Receiver(

@@ -28,7 +28,8 @@ enum Outbox {
             insert into notify.outbox (message_id, receiver, message, earthquakes, follows)
             select id, receiver, message, earthquakes,
                    case when is_later
-                        -- A digest has another thread, so the earthquakes count, too.
+                        -- The message follows earlier messages of its thread. A digest has another thread, so earlier messages
+                        -- about the same earthquakes count, too.
                         then array(select o.id from notify.outbox o
                                    where o.next_attempt_at is not null and o.receiver = new.receiver
                                      and (o.earthquakes && new.earthquakes or o.message_id = new.thread))
@@ -39,7 +40,7 @@ enum Outbox {
                                  where (e ->> 'count')::integer > 1) as is_later
                   from jsonb_array_elements(\(try NotifierState.json(messages))::jsonb) with ordinality as given (message, place)
                   order by place) as new
-            """, to: "keep the messages")
+            """, to: "store the messages")
     }
 
     /// The first due message of each receiver, the oldest messages first.
@@ -77,7 +78,7 @@ enum Outbox {
             """
             update notify.outbox set attempts = attempts + 1, next_attempt_at = null, delivered_at = clock_timestamp()
             where id = \(entry.id) and next_attempt_at is not null
-            """, to: "note a delivery")
+            """, to: "record a delivery")
     }
 
     static func failed(
@@ -89,7 +90,7 @@ enum Outbox {
             set attempts = attempts + 1, failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason),
                 next_attempt_at = clock_timestamp() + make_interval(secs => \(wait / .seconds(1)))
             where id = \(entry.id) and next_attempt_at is not null
-            """, to: "note a failed delivery")
+            """, to: "record a failed delivery")
     }
 
     /// Gives up a message after its last attempt.

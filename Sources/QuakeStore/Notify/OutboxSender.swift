@@ -8,8 +8,8 @@ import PostgreSQL
 /// If the connection is lost, the process is killed or the server crashes during a delivery, the message is delivered again under
 /// the same id.
 ///
-/// After a failure, a receiver gets no message for a while: each time for twice as long, up to 5 minutes. So an unreachable
-/// receiver costs few attempts, however many messages there are, and each message still has all its attempts.
+/// After a failure, the receiver gets no message for a while. This pause doubles with each further failure, up to 5 minutes. So
+/// an unreachable receiver costs few attempts, even if many messages wait, and each message still has all its attempts.
 struct OutboxSender {
     typealias Deliver = @Sendable (Message, Receiver) async throws -> Void
 
@@ -20,12 +20,12 @@ struct OutboxSender {
 
     /// The largest number of messages that are sent at the same time.
     private static let width = 16
-    /// How often the outbox is read when the bell does not ring, for messages that become due.
+    /// How often the outbox is read if the bell does not ring, because messages may have become due.
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// The longest time for which a message is attempted. It is a little longer than all waits together, so it only ends the
-    /// delivery of messages that were rarely attempted.
+    /// The age at which waiting messages are given up after a failed attempt to their receiver. It is a little longer than all
+    /// waits between the attempts together. So only messages that were rarely attempted reach it before their last attempt.
     private static let patience = Duration.seconds(76 * 3600)
 
     /// The events that end a wait.
@@ -37,12 +37,13 @@ struct OutboxSender {
 
     /// Delivers until the task is cancelled.
     ///
-    /// - Parameter once: whether to return once nothing is due.
+    /// - Parameter once: whether to return as soon as no message is due.
     /// - Returns: how many attempts have failed.
     /// - Throws: `PostgresError`, `CancellationError`.
     @discardableResult
     func run(once: Bool = false, on connection: Connection) async throws -> Int {
-        // If a crash of the server loses the record of a delivery, the message is delivered again, as after a lost connection.
+        // Commits do not wait for the disk. If a crash of the server loses the record of a delivery, the message is delivered
+        // again, as after a lost connection.
         try await connection.execute(script: "set synchronous_commit = off", to: "set up the session")
         return try await withThrowingTaskGroup(of: Event.self) { group in
             defer { group.cancelAll() }
@@ -77,18 +78,18 @@ struct OutboxSender {
         }
     }
 
-    /// The state while messages are sent.
+    /// The state of a run of the sender.
     private struct Round {
         /// The rules that were in force when `gone` was filled.
         var rules: Rules
         var busy: Set<String> = []
         var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
-        /// Receivers that get no more messages until the rules change, and why.
+        /// The receivers that get no more messages until the rules change, with the reason.
         var gone: [String: String] = [:]
         var failures = 0
     }
 
-    /// - Returns: whether anything was done.
+    /// - Returns: whether any message was due.
     private func start(
         _ round: inout Round, _ group: inout ThrowingTaskGroup<Event, any Error>, on connection: Connection
     ) async throws -> Bool {
@@ -123,7 +124,9 @@ struct OutboxSender {
     }
 
     private func reasonNotToSend(_ entry: Outbox.Entry, _ round: Round) -> String? {
-        if round.rules.receivers[entry.receiver] == nil { return "the rules name no such receiver" }
+        if round.rules.receivers[entry.receiver] == nil {
+            return "the rules contain no receiver with this name"
+        }
         return round.gone[entry.receiver]
     }
 
@@ -140,7 +143,7 @@ struct OutboxSender {
         let wait = AttemptSchedule.wait(after: failure, attempts: attempts, random: .random(in: 0..<1))
         if let wait {
             logger.warning(
-                "message \(entry.message.id), attempt \(attempts): \(failure.reason); again in \(Int(wait / .seconds(1))) s"
+                "message \(entry.message.id), attempt \(attempts): \(failure.reason); trying again in \(Int(wait / .seconds(1))) s"
             )
             try await Outbox.failed(entry, failure.reason, again: wait, on: connection)
         } else {

@@ -12,20 +12,20 @@ public struct ToldMessage: Sendable {
 
     public enum State: Sendable, Equatable {
         case delivered(Instant)
-        /// `reason` is the reason of the last failure.
+        /// `reason` is the reason of the last failed attempt; nil if none has failed.
         case waiting(next: Instant, reason: String?)
         case givenUp(Instant, reason: String?)
     }
 
     /// The latest messages, the newest first.
     ///
-    /// - Parameter limit: nil for all.
+    /// - Parameter limit: the largest number of messages; nil for all.
     public static func latest(_ limit: Int?, on connection: Connection) async throws -> [ToldMessage] {
         try await connection.query(
             """
             select message::text as message, created_at, attempts, next_attempt_at, delivered_at, given_up_at, reason
             from notify.outbox order by id desc limit \(limit)
-            """, to: "read what was told"
+            """, to: "read the latest messages"
         ).map { row in
             let reason = try row.decodeIfPresent("reason", as: String.self)
             let state: State =

@@ -47,8 +47,8 @@ public struct CatalogueStatus: Sendable, Equatable {
 
     /// Counts the earthquakes, or estimates how many there are if the table has more than `limit` bytes.
     ///
-    /// The estimate counts the rows on about 500 pages. The server's own statistics would cost less, but they are as old as its
-    /// last ANALYZE: after a first load there are none.
+    /// The estimate counts the rows on about 500 pages. The server's own statistics would cost less, but they are as old as the
+    /// last ANALYZE, and after a first load they do not exist.
     static func count(
         upTo limit: Int = 64 << 20, on connection: Connection
     ) async throws -> (count: Int, isEstimate: Bool) {
@@ -56,7 +56,7 @@ public struct CatalogueStatus: Sendable, Equatable {
             """
             select pg_relation_size('public.quake') as size,
                    pg_relation_size('public.quake') / current_setting('block_size')::integer as pages
-            """, to: "look at the table's size")[0]
+            """, to: "read the table's size")[0]
         guard try table.decode("size") > limit else {
             let row = try await connection.query(
                 "select count(*) as count from only public.quake", to: "count the earthquakes")[0]

@@ -4,12 +4,12 @@ import PostgreSQL
 public enum Deletion {
     /// Deletes earthquakes by their codes: all in one transaction, or none.
     ///
-    /// - Parameter reason: kept in the history.
+    /// - Parameter reason: the reason that the history records; nil for none.
     /// - Throws: `UnknownCodes` when the table lacks any of them; then nothing is deleted.
     public static func delete(
         _ codes: [String], reason: String?, on connection: Connection
     ) async throws {
-        // Rows are locked in code order, as imports lock them.
+        // Rows are locked in the order of their codes, as imports lock them, to avoid deadlocks.
         let codes = Set(codes.map { ExactText($0) }).sorted().map(\.text)
         try await connection.write(to: "delete earthquakes") {
             try await connection.query(

@@ -1,22 +1,23 @@
 import Feed
 import PostgreSQL
 
-/// The earthquake that a row of the table describes, alone or with the rows of other agencies, as `quakes associate` has found.
+/// The earthquake that a row of the table describes, alone or together with rows of other agencies. `quakes associate` decides
+/// which rows describe the same earthquake.
 public struct EarthquakeGroup: Sendable, Equatable {
     /// The earthquake's code, which is the code of one of its rows.
     public let code: String
-    /// The row to show.
+    /// The code of the row to show.
     public let preferred: String
-    /// The row whose magnitude to show; nil if no row has a magnitude.
+    /// The code of the row whose magnitude to show; nil if no row has a magnitude.
     public let magnitudeFrom: String?
-    /// That row's `net`.
+    /// The `net` of the row that `magnitudeFrom` names.
     public let magnitudeNetwork: String?
     /// The different `net` values of the earthquake's rows, in the order of their bytes.
     public let networks: [String]
     /// The codes of the earthquake's rows, in the order of their bytes.
     public let members: [String]
 
-    /// The columns of `SelectedQuakes.grouped`.
+    /// The columns that `SelectedQuakes.grouped` adds to those of a row.
     static let columns = "earthquake, preferred, magnitude_from, magnitude_network, networks, members"
 
     /// Reads the columns in the order of `columns`.

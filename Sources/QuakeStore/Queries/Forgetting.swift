@@ -8,17 +8,17 @@ public enum Forgetting {
     /// Earthquakes, history and rejects stay. A run that a reject names stays, too, marked as forgotten.
     ///
     /// - Returns: how many runs were dropped.
-    /// - Throws: `SourceBusy` while the source is imported; `UnknownSource`; `PostgresError`.
+    /// - Throws: `SourceBusy` if the source is being imported; `UnknownSource`; `PostgresError`.
     public static func forget(_ source: FeedSource, on connection: Connection) async throws -> Int {
         let name = try await ImportStatus.read(of: [source], on: connection).sources[0].name
         let log = RunLog(connection: connection, source: source, name: name)
         try await log.lock()
-        // If an error ends this function early, the lock ends with the connection.
+        // If an error ends this function early, the lock is released with the connection.
         let count = try await connection.write(to: "forget a source") {
-            // Runs of standard input share their lock, so another one may be running.
+            // Runs that read standard input share one lock, so another run may still hold it.
             let running = try await connection.query(
                 "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
-                to: "look for a run that is going on")
+                to: "look for a running import")
             guard running.isEmpty else { throw SourceBusy(source: source) }
             for table in ["feed", "sweep", "mirror"] {
                 try await connection.execute(
@@ -60,10 +60,10 @@ public struct UnknownSource: Error, CustomStringConvertible {
     public let description: String
 
     public init(_ source: FeedSource, known: [ImportStatus.Source]) {
-        // People write the short names of feeds, and read them in `quakes status`.
+        // Suggestions include the short names of feeds, because `quakes status` shows them.
         let names = known.flatMap { [$0.name, FeedSource($0.name).shortName] }
         let suggestion = closestSpelling(of: source.shortName ?? "\(source)", among: names)
-        let remedy = suggestion.map { "did you mean \($0)?" } ?? "quakes status lists what was"
+        let remedy = suggestion.map { "did you mean \($0)?" } ?? "quakes status lists the imported sources"
         description = "nothing was ever imported from \(source.shortName ?? "\(source)"); \(remedy)"
     }
 }
@@ -75,6 +75,6 @@ public struct UnknownReader: Error, CustomStringConvertible {
     init(_ name: String, known: [String]) {
         let remedy = closestSpelling(of: name, among: known).map { "did you mean \($0)?" }
         description =
-            "no reader has reported under the name \(name); \(remedy ?? "quakes status lists those that did")"
+            "no reader has reported under the name \(name); \(remedy ?? "quakes status lists the known readers")"
     }
 }

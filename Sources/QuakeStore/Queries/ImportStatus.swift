@@ -3,7 +3,8 @@ import PostgreSQL
 
 public struct ImportStatus: Sendable, Equatable {
     public let sources: [Source]
-    /// The number of different features that could not be imported, and how often they were found in feeds.
+    /// The number of different features that could not be imported. `rejected` is the number of times that they were found in
+    /// feeds.
     public let rejects: Int
     public let rejected: Int
 
@@ -14,11 +15,11 @@ public struct ImportStatus: Sendable, Equatable {
         public let label: String
         /// When the source was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
-        /// The time since then.
+        /// The time since `freshAt`.
         public let age: Duration?
-        /// When the newest imported document was made, according to the document.
+        /// The time at which the newest imported document was made, as the document states it.
         public let generated: Instant?
-        /// The time since then.
+        /// The time since `generated`.
         public let documentAge: Duration?
         /// The interval at which a daemon imports the source; nil if the last run was not a daemon's.
         public let every: Duration?
@@ -34,7 +35,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
         public let rejected: Int
         public let error: String?
-        /// nil if the source is not an event service.
+        /// The results of the source's sweeps; nil if the source is not an event service.
         public let sweeps: Sweeps?
 
         fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {
@@ -58,13 +59,13 @@ public struct ImportStatus: Sendable, Equatable {
             self.sweeps = sweeps[name]
         }
 
-        /// Whether people mean this source if they write `source`, which may be its name or its label.
+        /// Whether `source` is the name or the label of this source.
         func isNamed(by source: FeedSource) -> Bool { [name, label].contains("\(source)") }
     }
 
-    /// The complete sweeps of the last 24 hours.
+    /// The number and the results of the complete sweeps of the last 24 hours.
     public struct Sweeps: Sendable, Equatable {
-        /// The service's revisions and deletions up to this time are imported; nil before the first complete sweep.
+        /// All revisions and deletions of the service up to this time are imported; nil before the first complete sweep.
         public let cursor: Instant?
         public let count: Int
         public let inserted: Int
@@ -72,7 +73,7 @@ public struct ImportStatus: Sendable, Equatable {
         public let deleted: Int
     }
 
-    /// - Parameter wanted: only these sources; empty for all.
+    /// - Parameter wanted: the sources to read; empty for all.
     /// - Throws: `UnknownSource` if one of them has never been imported, or `PostgresError`.
     public static func read(
         of wanted: [FeedSource] = [], on connection: Connection
@@ -115,7 +116,7 @@ public struct ImportStatus: Sendable, Equatable {
                 from import.run
                 where run.source = sweep.source and run.started > clock_timestamp() - interval '24 hours'
                   and run.outcome = 'done' and not run.forgotten) as day
-            """, to: "read what the sweeps brought")
+            """, to: "read the results of the sweeps")
         return try Dictionary(
             uniqueKeysWithValues: rows.map { row in
                 (

@@ -8,9 +8,9 @@ public enum PastMoment: Sendable, Equatable {
     case position(Position)
     /// The moment after all transactions that were committed up to this time.
     case time(CommitTime)
-    /// The moment of a time that may have been cut to the millisecond: all transactions up to the end of the millisecond count.
-    /// But if a transaction was committed exactly at its beginning, only those up to that transaction count, because the time may
-    /// be exact, with its trailing zeros left out.
+    /// The moment of a time that may have been cut to the millisecond, so all transactions up to the end of the millisecond
+    /// count. But if a transaction was committed exactly at the beginning of the millisecond, the time may be exact, with its
+    /// trailing zeros left out. Then only the transactions up to that one count.
     case millisecond(Instant)
 
     /// Reads a time as `Instant` does, with up to six decimals of the second.
@@ -29,10 +29,10 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
     case pruned(Horizon)
     /// The moment is in the future; the value is the newest token.
     case future(Int)
-    /// The position is not in the past of this store.
+    /// The history of this database does not contain the position.
     case foreign
 
-    /// Whether the moment existed here once, but was pruned or undone by a restore.
+    /// Whether the moment may have existed in this database before, but was pruned, or undone by a restore.
     public var isGone: Bool {
         switch self {
         case .pruned(let horizon): horizon.token > 0
@@ -44,8 +44,8 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .pruned(let horizon): "history does not reach that far back: \(horizon)"
-        case .future(let token): "the newest token is \(token)"
-        case .foreign: "this database was restored since, or is another one"
+        case .future(let token): "the token does not exist yet; the newest token is \(token)"
+        case .foreign: "the position is from another database, or a restore has undone it"
         }
     }
 }
@@ -102,8 +102,8 @@ extension PastMoment {
             .decode("token") ?? horizon.token
     }
 
-    /// Tokens and times grow together, so the last transaction is found by bisection between two tokens, with the index on
-    /// tokens. An index on times would have to be updated by every commit.
+    /// Later transactions have higher tokens and later times. So the last transaction up to a time is found by bisection between
+    /// two tokens, with the index on tokens. An index on times would have to be updated by every commit.
     private static func last(upTo time: CommitTime) -> Query {
         """
         with recursive bound (low, high) as (

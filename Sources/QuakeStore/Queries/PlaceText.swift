@@ -1,11 +1,11 @@
-/// Text to look for in the names of places. Upper and lower case match, letter by letter, in any script; everything else has to
-/// match exactly.
+/// Text to look for in the names of places. A letter matches its upper and lower case, in any script; every other character has
+/// to match exactly.
 ///
-/// The cases of letters are decided here and not by the server, whose `lower` and `ilike` depend on how the database was created.
-/// So a query on a view's file gives the same events as one on the server.
+/// The cases of letters come from Swift and not from the server, because the server's `lower` and `ilike` depend on how the
+/// database was created. So a query on a view's file gives the same events as one on the server.
 public struct PlaceText: Sendable, Equatable {
     public let text: String
-    /// The cases of each character of the text.
+    /// For each character of the text: the character and its other cases.
     private let characters: [Set<Unicode.Scalar>]
 
     /// Returns nil for an empty text.
@@ -42,7 +42,7 @@ public struct PlaceText: Sendable, Equatable {
     private static func cases(_ scalar: Unicode.Scalar) -> Set<Unicode.Scalar> {
         let properties = scalar.properties
         var cases: Set = [scalar]
-        // A case of several characters, such as SS for ß, does not match.
+        // A case that consists of several characters, such as SS for ß, does not match.
         for mapping in [
             properties.lowercaseMapping, properties.uppercaseMapping, properties.titlecaseMapping,
         ] {

@@ -9,7 +9,7 @@ extension QuakeSelection {
         public var latitude: Double
         public var longitude: Double
         public var kilometres: Double
-        /// Events nearer than this are left out, so that the circle becomes a ring. Both edges belong to the ring.
+        /// Events nearer than this are left out, so that the circle becomes a ring. Events exactly on an edge are included.
         public var innerKilometres: Double
 
         public init(
@@ -51,7 +51,7 @@ extension QuakeSelection {
     }
 
     /// A box between two parallels and two meridians, its edges included. It runs from `west` eastwards to `east`, across the
-    /// date line if necessary; both may be given from −180 to 180 or from 0 to 360.
+    /// date line if necessary; both longitudes may be given from −180 to 180 or from 0 to 360.
     public struct Box: Sendable, Equatable {
         /// The four edges, in degrees.
         public var south: Double

@@ -1,9 +1,9 @@
 import Feed
 import PostgreSQL
 
-/// Which earthquakes to read, and in which order.
+/// Selects earthquakes, and determines the order in which they are read.
 ///
-/// A nil member does not narrow the selection. A condition on the magnitude leaves out events without one.
+/// A nil member does not narrow the selection. A condition on the magnitude leaves out events without a magnitude.
 public struct QuakeSelection: Sendable {
     /// Only events with this origin time or later.
     public var since: Instant?
@@ -20,23 +20,24 @@ public struct QuakeSelection: Sendable {
     public var code: String?
     /// Only events whose numbers are within these limits. An event that lacks the number is left out.
     public var ranges: [Property: ClosedRange<Double>] = [:]
-    /// Only events with one of these texts; in a list, any element counts. The case of ASCII letters matters for `code` only.
+    /// Only events that have one of these texts as the property's value. If the value is a list, any element counts. The case of
+    /// ASCII letters matters for `code` only.
     public var values: [Property: [String]] = [:]
     /// Only events to which one of these networks contributed, as the event's own network or as one of its `sources`. The case of
     /// ASCII letters does not matter.
     public var contributors: [String]?
     public var agency: Agency?
     /// Whether rows that describe one earthquake are merged into one: the preferred solution, with the magnitude that was chosen
-    /// separately. A row that shares its earthquake with no other row is an earthquake by itself. When merging, `values[.net]`
-    /// and `contributors` select the earthquakes that one of these networks reports, even if another network's row is preferred,
-    /// and a code selects the earthquake that has the row with this code. Works only on a database, and not together with
+    /// separately. A row that belongs to no group is an earthquake by itself. When merging, `values[.net]` and `contributors`
+    /// select the earthquakes that one of these networks reports, even if another network's row is preferred, and a code selects
+    /// the earthquake that has the row with this code. Only a database supports this, not a view's file. Not to be combined with
     /// `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?
     public var deleted = Deleted.excluded
     public var order = Order.time
-    /// Whether the order is reversed: the oldest, the smallest, or the farthest come first.
+    /// Whether the order is reversed: the oldest, smallest or farthest events come first.
     public var isReversed = false
     public var offset = 0
     public var limit: Int?
@@ -45,21 +46,21 @@ public struct QuakeSelection: Sendable {
 
     public init() {}
 
-    /// Which events come first. Ties are in the order of their codes.
+    /// The order of the events. Events that are equal in this order are in the order of their codes.
     public enum Order: String, Sendable, CaseIterable {
         case time
-        /// The largest first; those without a magnitude last.
+        /// The largest first; events without a magnitude last.
         case magnitude
-        /// The nearest to the centre of `near` first, in whole metres. Without `near`, the newest first.
+        /// The nearest to the centre of `near` first. Distances are rounded to metres. Without `near`, the newest first.
         case distance
     }
 
-    /// Whether to select events that are no longer in the table. History keeps them, until it is pruned.
+    /// Whether to select events that are no longer in the table. The history contains them until it is pruned.
     public enum Deleted: String, Sendable, CaseIterable {
         case excluded, included, only
     }
 
-    /// Hands over each earthquake as it arrives. The first ones come soon, however many there are.
+    /// Hands over each earthquake as it arrives. The first earthquakes arrive soon, even if many are selected.
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; any error of `body`.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
@@ -89,7 +90,8 @@ public struct QuakeSelection: Sendable {
         "\(ordered(columns, table)) limit \(limit) offset \(offset)"
     }
 
-    /// The query for the first events, at most `most`. The planner plans for that number, not for the limit.
+    /// The query for the first `most` events, or fewer if the limit is lower. `most` is part of the statement's text, so that the
+    /// planner plans for this number and not for the limit.
     func shortQuery(_ columns: String, most: Int) -> Query {
         """
         select * from (\(ordered(columns, "only public.quake")) limit \(unescaped: "\(most)")) as few
@@ -134,7 +136,7 @@ public struct QuakeSelection: Sendable {
 }
 
 extension QuakeSelection {
-    /// A condition in SQL, and the same rule for rows that do not come from a database.
+    /// A condition in SQL, and the same condition in Swift for rows that are not read from a database.
     private struct Condition {
         let properties: [Property]
         let sql: Query
@@ -169,7 +171,7 @@ extension QuakeSelection {
         }
         if let code { add(.code, sql: "code = \(code)", Property.code.isOne(of: [code])) }
         if let types {
-            // A type can't have a comma, because types are given as a comma-separated list.
+            // A type cannot contain a comma, because users give types as a comma-separated list.
             let names = types.map(\.inLowerASCII)
             let exact = Set(names.map { ExactText($0) })
             add(
@@ -232,12 +234,12 @@ extension QuakeSelection {
 }
 
 extension String {
-    /// The text in lower case as by PostgreSQL's `lower` with the collation C, which changes only ASCII letters.
+    /// The text in lower case. Only ASCII letters change, as with PostgreSQL's `lower` and the collation C.
     package var inLowerASCII: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 
 extension Property {
-    /// The same rule as `condition(texts)`, for rows that do not come from a database.
+    /// The same condition as `condition(texts)`, for rows that are not read from a database.
     fileprivate func isOne(of texts: [String]) -> @Sendable (Quake) -> Bool {
         @Sendable func name(_ text: String) -> ExactText {
             ExactText(self == .code ? text : text.inLowerASCII)

@@ -6,14 +6,14 @@ public struct Reject: Sendable, Equatable {
     /// The last run that rejected the feature, and that run's source.
     public let run: Int
     public let source: String
-    /// The feature's place in that run's document, counted from 1; `offset` is where it begins there, in bytes after
-    /// decompression.
+    /// The feature's place in that run's document, counted from 1. `offset` is the offset of the feature's first byte in the
+    /// decompressed document.
     public let ordinal: Int
     public let offset: Int
     /// One of `Rejection.Reason`.
     public let reason: String
     public let message: String
-    /// The feature's size in bytes; fewer bytes may be kept.
+    /// The feature's size in bytes. If `isCut`, fewer bytes are stored.
     public let size: Int
     public let isCut: Bool
     public let count: Int
@@ -22,7 +22,7 @@ public struct Reject: Sendable, Equatable {
 
     /// Hands over the rejects, the latest first.
     ///
-    /// - Parameter run: only those that this run was the last to reject.
+    /// - Parameter run: only the rejects that this run was the last to reject; nil for all.
     public static func forEach(
         run: Int?, limit: Int?, on connection: Connection, _ body: @Sendable (Reject) throws -> Void
     ) async throws {
@@ -38,7 +38,7 @@ public struct Reject: Sendable, Equatable {
         ) { try body(Reject($0)) }
     }
 
-    /// The bytes of a reject as the feed wrote them, at most 64 KiB; nil when there is no such reject.
+    /// The bytes of a reject as they were in the feed, at most 64 KiB; nil if there is no reject with this ID.
     public static func bytes(of id: Int, on connection: Connection) async throws -> [UInt8]? {
         try await connection.query(
             "select raw from import.reject where id = \(id)", to: "read a reject's bytes"

@@ -1,11 +1,12 @@
 import Feed
 import PostgreSQL
 
-/// The names, in a FROM clause, of the tables at one moment that tell which rows are one earthquake.
+/// The tables, as of one moment, that record which rows describe one earthquake. The three table expressions are for use in a
+/// FROM clause.
 struct GroupTables {
-    /// The WITH clause, which has to be in front of the statement.
+    /// The WITH clause that the statement must begin with; empty for the present.
     let with: Query
-    /// Whether any rows may be one earthquake.
+    /// Whether several rows may describe one earthquake. If false, each row is an earthquake by itself.
     let hasEarthquakes: Bool
     let quake: Query
     let member: Query
@@ -36,8 +37,9 @@ extension SelectedQuakes {
             hasEarthquakes: true, quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
     }
 
-    /// Rows with the columns of `EarthquakeGroup`. If the selection is merged, there is one row for each earthquake, by the rule
-    /// of `report.earthquake`: the preferred solution, with the magnitude that was chosen separately.
+    /// Rows with the columns of a row of `quake` and of `EarthquakeGroup`. If the selection is merged, there is one row for each
+    /// earthquake, made by the rule of `report.earthquake`: the preferred solution, with the magnitude that was chosen
+    /// separately.
     ///
     /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, for which all rows of an earthquake have
     ///   to be read.
@@ -77,8 +79,8 @@ extension SelectedQuakes {
         """
     }
 
-    /// The columns `networks` and `members`. They are looked up for each row that shares its earthquake with others. Past tables
-    /// have no index, so there they are computed for all earthquakes at once.
+    /// The columns `networks` and `members`. They are looked up for each row that shares its earthquake with other rows. Past
+    /// tables have no index, so there they are computed for all earthquakes at once.
     private func listed(_ tables: GroupTables) -> Query {
         if isPast {
             return """
@@ -104,8 +106,8 @@ extension SelectedQuakes {
         """
     }
 
-    /// Selects the row to show of each earthquake. If a preferred solution was deleted, the first of the other solutions replaces
-    /// it until the associator has seen the deletion.
+    /// Selects the row to show of each earthquake. If a preferred solution was deleted, the remaining solution with the lowest
+    /// code replaces it until the associator has processed the deletion.
     private func shown(_ tables: GroupTables) -> Query {
         """
         left join \(tables.quake) as p on p.code = e.preferred
@@ -131,8 +133,8 @@ extension SelectedQuakes {
     }
 
     /// Hands over each row of the selected earthquakes, earthquake by earthquake, each time beginning with the row to show. The
-    /// selection has to be merged. Two columns come before those of the properties: whether this is the row to show, and whether
-    /// the earthquake's magnitude comes from it.
+    /// selection has to be merged. Two columns precede the columns of the properties: whether this is the row to show, and
+    /// whether the earthquake's magnitude comes from it.
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {

@@ -5,13 +5,13 @@ extension SelectedQuakes {
     static let columns = Property.allCases.list()
     private static let declarations = Property.allCases.declarations
 
-    /// The table at that moment: in the past, the present rows with every later change undone. Only columns of the catalogue are
-    /// included, because other columns may have had another type.
+    /// The table as it was at `token`. For the past, every later change of the present rows is undone. Only columns that Quakes
+    /// defines are included, because the types of other columns may have changed.
     ///
     /// - Parameter codes: only these events are read, as an array in SQL; nil for all.
     func table(of codes: Query?) -> Query { table("quake", Self.columns, Self.declarations, of: codes) }
 
-    /// The same for any tracked table of the schema `public`.
+    /// Any tracked table of the schema `public`, as it was at `token`.
     func table(_ name: String, _ columns: String, _ declarations: String, of codes: Query? = nil) -> Query {
         guard isPast else { return "only public.\(unescaped: name)" }
         let changes =
@@ -37,12 +37,12 @@ extension SelectedQuakes {
             """
     }
 
-    /// The events that were deleted up to that moment and were not in the table then, with their last values, except that
+    /// The events that were deleted up to `token` and were not in the table at `token`, with their last values, except that
     /// `status` is `deleted` and `updated` is the time of the deletion. Deletions that were pruned are missing.
     func tombstones(of codes: Query?) -> Query {
         let changes =
             codes.map { Self.changes(of: $0) }
-                // These are found with the index of deletions.
+                // This query uses the index on deletions.
                 ?? """
                 (select * from history.change c join history.transaction t on t.id = c.transaction where c.entity = 'quake')
                 """

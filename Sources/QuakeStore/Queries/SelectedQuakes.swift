@@ -3,7 +3,7 @@ import PostgreSQL
 import Synchronization
 
 extension QuakeSelection {
-    /// Runs `body` with the selected earthquakes in one snapshot, so that it counts the same earthquakes as it reads.
+    /// Runs `body` with the selected earthquakes in one snapshot, so that counting and reading give the same earthquakes.
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; any error of `body`.
     public func read<Result>(
@@ -26,7 +26,7 @@ extension QuakeSelection {
         }
         var selected = SelectedQuakes(
             token: token, isPast: token != newest, connection: connection, selection: self)
-        // When merging, the code of any of its rows selects an earthquake.
+        // When merging, an earthquake is selected by the code of any of its rows.
         if isMerged, let codes = code.map({ [$0] }) ?? values[.code] {
             selected.selection.code = nil
             selected.selection.values[.code] = try await selected.members(of: codes)
@@ -41,8 +41,8 @@ extension QuakeSelection {
     }
 
     /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
-    /// own types. All come from one prepared statement, which the server does not parse again. Reads only the present table, and
-    /// ignores the offset.
+    /// own types. State and earthquakes are the result of one prepared statement, which the server parses only once per session.
+    /// The statement reads only the present table, and ignores the offset.
     ///
     /// - Parameters:
     ///   - most: the greatest number of earthquakes.
@@ -54,7 +54,7 @@ extension QuakeSelection {
         _ told: @Sendable (CatalogueState) -> Void, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
         let isTold = Atomic(false)
-        // The state has no settled documents.
+        // The state is read without the settled documents.
         try connection.forEachRow(
             preparing: .row(
                 CatalogueState.queryOfWhole, width: CatalogueState.width,
@@ -71,15 +71,16 @@ extension QuakeSelection {
     }
 }
 
-/// The earthquakes of a selection in one snapshot. Valid only within its transaction.
+/// The earthquakes of a selection in one snapshot. Use them only within the snapshot's transaction.
 public struct SelectedQuakes {
-    /// The token of the catalogue's state: the newest one in the snapshot, or that of `asOf`.
+    /// The token of the catalogue's state: the newest token in the snapshot, or the token of `asOf`.
     public let token: Int
     let isPast: Bool
     let connection: Connection
     fileprivate(set) var selection: QuakeSelection
 
-    /// A statement that applies the selection to its rows: `query` makes it from their FROM clause.
+    /// A statement that applies the selection to the catalogue's rows. `query` receives the source of the rows, for a FROM
+    /// clause, and returns the statement.
     ///
     /// - Parameter withGroups: whether the rows also have the columns of `EarthquakeGroup`.
     private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
@@ -138,11 +139,12 @@ public struct SelectedQuakes {
     }
 
     /// The current code of a renamed event. Sources give an event the code of another network when they prefer that network's
-    /// origin. The history has the new code in the reason of the deletion, and a code may change several times. If an earthquake
-    /// was named after the event, the reason of that earthquake's deletion may also lead to the new code.
+    /// origin. The history records the new code as the reason of the old code's deletion. A code may change several times. If an
+    /// earthquake had the event's code, the reason of that earthquake's deletion may also lead to the new code.
     ///
-    /// - Returns: a code in the table; nil if the event was not renamed, if the table does not have its last code, or if the
-    ///   table has an event with the old code (another event, or the same one renamed back).
+    /// - Returns: the first of the event's later codes that is in the table; nil if the event was not renamed, if the table has
+    ///   none of its later codes, or if the table has an event with the old code (another event, or the same event after it was
+    ///   renamed back).
     public func newCode(of code: String) async throws -> String? {
         // Ten steps are enough for any event, and they end the search if two codes lead to each other.
         let codes = try await connection.query(

@@ -31,7 +31,8 @@ enum SourceLabel {
         return prefix + (host.map { "\($0)/\(end)" } ?? end)
     }
 
-    /// `backfill https://host/a/b` is `backfill `, `host`, and `a` and `b`. A path has no host.
+    /// Splits a name: `backfill https://host/a/b` gives the prefix `backfill `, the host `host`, and the path `a`, `b`. The name
+    /// of a file gives no host.
     private static func parts(of name: String) -> (prefix: String, host: String?, path: [String]) {
         let prefix = name.hasPrefix("backfill http") ? "backfill " : ""
         let rest = name.dropFirst(prefix.count)

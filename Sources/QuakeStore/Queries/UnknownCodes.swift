@@ -9,14 +9,14 @@ public struct UnknownCodes: Error, Equatable, CustomStringConvertible {
         "no such earthquake: \(codes.joined(separator: ", "))\(consequence.map { "; \($0)" } ?? "")"
     }
 
-    /// Checks that an earthquake is in the table, or was in it as far as history goes back.
+    /// Checks that an earthquake is in the table, or that the history contains a change of it.
     ///
-    /// - Throws: `UnknownCodes` if it was never there.
+    /// - Throws: `UnknownCodes` if neither is the case.
     public static func check(_ code: String, on connection: Connection) async throws {
         guard try await isKnown(code, on: connection) else { throw UnknownCodes(codes: [code]) }
     }
 
-    /// Whether an earthquake is in the table, or was in it as far as history goes back.
+    /// Whether an earthquake is in the table, or the history contains a change of it.
     static func isKnown(_ code: String, on connection: Connection) async throws -> Bool {
         try await connection.query(
             """

@@ -10,7 +10,7 @@ public struct HeldPeriod: Sendable, Equatable {
     /// The area; nil for the whole world.
     public let box: QuakeSelection.Box?
 
-    /// All held periods; empty if the login may not read them, because its role was granted by an earlier version.
+    /// All held periods; empty if the login may not read them, because an earlier version granted its role's privileges.
     ///
     /// - Throws: `PostgresError`.
     public static func all(on connection: Connection) async throws -> [HeldPeriod] {
@@ -20,7 +20,7 @@ public struct HeldPeriod: Sendable, Equatable {
                 """
                 select service, held_from, held_until, minimum_magnitude, south, west, north, east
                 from report.coverage order by held_from
-                """, to: "read what the catalogue holds")
+                """, to: "read the held periods")
         } catch let error as PostgresError where error.sqlState == "42501" {
             return []
         }

@@ -10,12 +10,12 @@ extension Report {
             select exists (select from report.solution)
                 or (select count(distinct report.agency(network)) > 1
                     from (select network, code from report.event order by origin_time desc limit 1000) as newest
-                    -- Not the networks of the synthetic feed.
+                    -- Events of the synthetic feed do not count, because its networks are not agencies.
                     where code like '%:%' or report.agency(network) = 'usgs') as has_several
             """, to: "look for several agencies")[0].decode("has_several")
     }
 
-    /// Whether the catalogue has an event of this agency, or with this network, in upper or lower case.
+    /// Whether the catalogue has an event of this agency or network. Upper and lower case are the same.
     public static func hasAgency(_ name: String, on connection: Connection) async throws -> Bool {
         try await connection.query(
             "select exists (select from report.event where report.agency(network) = lower(\(name))) as is_known",
@@ -50,8 +50,8 @@ public struct UnknownAgency: Error, Equatable, CustomStringConvertible {
     public let known: [String]
 
     public var description: String {
-        let known = known.isEmpty ? "none at all" : "those of \(known.joined(separator: ", "))"
+        let known = known.isEmpty ? "nor of any other" : "only of \(known.joined(separator: ", "))"
         let meant = closestSpelling(of: name, among: self.known).map { "; did you mean \($0)?" } ?? ""
-        return "the catalogue has no events of the agency \(name), but \(known)\(meant)"
+        return "the catalogue has no events of the agency \(name), \(known)\(meant)"
     }
 }

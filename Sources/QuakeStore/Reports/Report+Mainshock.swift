@@ -5,7 +5,7 @@ extension Report {
     /// as if there had been no aftershocks.
     ///
     /// - Throws: `UnknownCodes` if the argument `mainshock` names no earthquake. `UnmeasuredMainshock` if the window depends on
-    ///   its magnitude, and it has none.
+    ///   the mainshock's magnitude, and the mainshock has none.
     public func checkMainshock(_ arguments: [String: String], on connection: Connection) async throws {
         guard isFunction, let code = arguments["mainshock"] else { return }
         let rows = try await connection.query(
@@ -21,7 +21,7 @@ extension Report {
     }
 }
 
-/// The mainshock has no magnitude, which would determine how far from it and for how long to look for aftershocks.
+/// The mainshock has no magnitude, so the radius and the duration of the search for aftershocks are unknown.
 public struct UnmeasuredMainshock: Error, Equatable, CustomStringConvertible {
     public let code: String
     /// The parameters that have to be given instead.

@@ -45,8 +45,8 @@ public struct Report: Sendable, Equatable {
     /// Whether the report's rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
 
-    /// Hands over each row as it arrives, sorted by the first column. A row is its cells in column order, nil for null. The first
-    /// rows come soon if an index has the rows in order, as for `report.event`.
+    /// Calls `body` with each row as it arrives. The rows are sorted by the first column. A row is the list of its cells in
+    /// column order, nil for null. The first rows arrive soon if an index provides this order, as for `report.event`.
     ///
     /// - Parameters:
     ///   - arguments: values as SQL writes them, keyed by the names of `parameters`; times without a zone are UTC.
@@ -96,7 +96,7 @@ public struct Report: Sendable, Equatable {
             """
     }
 
-    /// Quotes names where SQL requires it, so that they can be spliced into a statement.
+    /// Lists the reports. Names are quoted where SQL requires it, so that they can be spliced into a statement.
     private static let catalogue: Query = """
         select report.name, report.is_function, coalesce(report.summary, '') as summary,
                array(select quote_ident(a.attname) from pg_attribute a

@@ -2,7 +2,7 @@
 public enum ColumnKind: String, Sendable {
     case integer, number, boolean, time, text
 
-    /// - Parameter sqlType: the type's name as `format_type` returns it. A type without its own kind can be read as text.
+    /// - Parameter sqlType: the type's name as `format_type` returns it. A type that is not listed here is read as text.
     init(sqlType: String) {
         self =
             switch sqlType {

@@ -2,7 +2,7 @@ import Feed
 import Migrations
 import PostgreSQL
 
-/// Brings a database's schema up to this version.
+/// Brings a database's schema up to date with this version of Quakes.
 ///
 /// Each migration is one transaction. Several migrators can start at once: a lock on the list of migrations lets one of
 /// them work, and the others find the work done.
@@ -40,7 +40,7 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// - Returns: the titles of the applied migrations.
+    /// - Returns: the titles of the migrations that this call has applied.
     /// - Throws: `PostgresError`, which names the migration; the migrations before it stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
@@ -65,7 +65,7 @@ public struct Migrator: Sendable {
     public func isPublicSchemaOpen() async throws -> Bool {
         try await connection.query(
             "select has_schema_privilege('public', 'public', 'create') as is_open where to_regnamespace('public') is not null",
-            to: "look who may create in public"
+            to: "check who may create in public"
         ).first?.decode("is_open") ?? false
     }
 
@@ -73,8 +73,8 @@ public struct Migrator: Sendable {
     /// take an advisory lock.
     static let lock = "lock table import.migration in share row exclusive mode"
 
-    /// The advisory lock to use as long as `import.migration` does not exist. Its number is "quakes" in ASCII, which other
-    /// programs hardly use.
+    /// The key of the advisory lock to use as long as `import.migration` does not exist. The key is "quakes" in ASCII, so other
+    /// programs are unlikely to use it.
     static let beginning = 0x7175_616B_6573
 
     /// - Returns: false if another migrator has applied the migration meanwhile.
@@ -86,7 +86,7 @@ public struct Migrator: Sendable {
                             then pg_advisory_xact_lock(\(Self.beginning)) end
                 """, to: "take the migration lock")
             try await become(owner)
-            try await connection.execute(script: Self.ownNames, to: "leave open schemas")
+            try await connection.execute(script: Self.ownNames, to: "set the search path")
             try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
             try await connection.execute(script: Self.lock, to: "take the migration lock")
             let known = try await connection.query(
@@ -117,7 +117,7 @@ public struct Migrator: Sendable {
         if changed.isEmpty { return }
         try await connection.write(to: "describe the columns of quake") {
             try await become(owner)
-            try await connection.execute(script: Self.ownNames, to: "leave open schemas")
+            try await connection.execute(script: Self.ownNames, to: "set the search path")
             try await connection.execute(script: Self.lock, to: "take the migration lock")
             for property in changed {
                 try await connection.execute(
@@ -137,7 +137,7 @@ public struct Migrator: Sendable {
     /// Works as the schema's owner until the transaction ends.
     func becomeOwner() async throws { try await become(try await otherOwner()) }
 
-    /// The owner of the table `quake`, if that is not the login. New objects get the same owner (see `Roles`).
+    /// The owner of the table `quake`; nil if the login owns it. New objects get the same owner (see `Roles`).
     private func otherOwner() async throws -> String? {
         try await connection.query(
             """
@@ -147,8 +147,8 @@ public struct Migrator: Sendable {
         ).first?.decode("owner")
     }
 
-    /// Refuses a database with another encoding than UTF8. Feeds have place names in every script: another encoding would refuse
-    /// some of them, or would not check their bytes.
+    /// Throws an error unless the database's encoding is UTF8. Feeds have place names in every script: with another encoding, the
+    /// server would refuse some of them, or would not check their bytes.
     private func checkEncoding() async throws {
         let encoding: String = try await connection.query(
             "select current_setting('server_encoding') as encoding", to: "read the database's encoding")[0]
@@ -205,9 +205,9 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
         case .ahead(let number):
             "the database was migrated by a newer version (migration \(number)); install that version of quakes"
         case .encoding(let encoding):
-            "the database's encoding is \(encoding), and quakes needs UTF8; make another one: createdb -E UTF8 -T template0 NAME"
+            "the database's encoding is \(encoding), and quakes needs UTF8; create another database: createdb -E UTF8 -T template0 NAME"
         case .edited(let title):
-            "migration \(title) was changed after it had been applied to this database; restore the published one"
+            "migration \(title) was changed after it had been applied to this database; restore the published migration"
         }
     }
 }

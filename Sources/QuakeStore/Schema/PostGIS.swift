@@ -3,25 +3,25 @@ import PostgreSQL
 /// A view with a geometry, and notifications for QGIS, for programs that draw maps from a database with PostGIS.
 ///
 /// The view is separate from `report.event`: in that view, the geometry would be the last column, and then a later migration
-/// could not add its own columns at the end.
+/// could not append columns.
 public enum PostGIS {
     /// Creates the view `report.event_geometry`, and a trigger that notifies the channel `qgis` of each commit that changes
-    /// earthquakes. May be repeated, which brings the view up to date.
+    /// earthquakes. Calling it again brings the view up to date.
     ///
     /// - Throws: `NoPostGIS` when the extension is not installed on the server, or only a superuser may create it.
     ///   `PostgresError`.
     public static func establish(on connection: Connection) async throws {
-        try await connection.write(to: "make the geometry") {
-            try await connection.execute(script: Migrator.ownNames, to: "leave open schemas")
+        try await connection.write(to: "create the geometry") {
+            try await connection.execute(script: Migrator.ownNames, to: "set the search path")
             try await connection.execute(script: Migrator.lock, to: "take the migration lock")
             let schema = try await extensionSchema(on: connection)
             try await Migrator(connection).becomeOwner()
-            try await connection.execute(script: script(in: schema), to: "make report.event_geometry")
+            try await connection.execute(script: script(in: schema), to: "create report.event_geometry")
         }
     }
 
-    /// The schema that has the functions of PostGIS, quoted. Creates the extension if it is installed on the server, but not in
-    /// the database.
+    /// The quoted name of the schema that has the functions of PostGIS. Creates the extension if it is installed on the server,
+    /// but not in the database.
     private static func extensionSchema(on connection: Connection) async throws -> String {
         func known() async throws -> String? {
             try await connection.query(
@@ -62,7 +62,7 @@ public enum PostGIS {
         declare
             grantee text;
         begin
-            -- Readers of report.event may read this, too.
+            -- Roles that may read report.event may also read this view.
             for grantee in select distinct case g.grantee when 0 then 'public' else g.grantee::regrole::text end
                            from pg_class c, aclexplode(c.relacl) as g
                            where c.oid = 'report.event'::regclass and g.privilege_type = 'SELECT' and g.grantee <> c.relowner
@@ -103,7 +103,7 @@ public enum NoPostGIS: Error, Equatable, CustomStringConvertible {
         case .notInstalled(let version):
             "PostGIS is not installed on the database's server; on Debian: apt install postgresql-\(version)-postgis-3"
         case .notAllowed:
-            "only a superuser may create the extension PostGIS; have one run in this database: create extension postgis"
+            "only a superuser may create the extension PostGIS; have a superuser run in this database: create extension postgis"
         }
     }
 }

@@ -8,15 +8,16 @@ extension Property {
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
     func condition(_ range: ClosedRange<Double>) -> Query {
-        // A generic plan expects few rows from a range, and sorts them all, so a range without an upper end uses only `>=`. The
-        // result is the same, because a column with a limit can't hold NaN, which the server sorts after infinity.
+        // For a range with both ends, a generic plan expects few rows, and sorts them all. So a range without an upper end uses
+        // only `>=`. The result is the same, because a column with a limit can't hold NaN, which the server sorts after infinity.
         if limit != nil, range.upperBound == .infinity {
             return "\(unescaped: column) >= \(range.lowerBound)"
         }
         return "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
     }
 
-    /// The condition that the column's text, or an element of its list, is one of these texts. They must not contain a line feed.
+    /// The condition that the column's text, or an element of its list, is one of these texts. The texts must not contain a line
+    /// feed.
     func condition(_ texts: [String]) -> Query {
         // Codes are compared exactly, so that the primary key's index finds them.
         if self == .code { return "code = any(\(Self.array(of: texts)))" }
@@ -34,7 +35,7 @@ extension Property {
 
     private static func array(ofLower texts: [String]) -> Query { array(of: texts.map(\.inLowerASCII)) }
 
-    /// Texts as an array in SQL. They must not contain a line feed.
+    /// Texts as an array in SQL. The texts must not contain a line feed.
     static func array(of texts: [String]) -> Query {
         "string_to_array(\(texts.joined(separator: "\n")), E'\\n')"
     }
@@ -49,12 +50,13 @@ extension [Property] {
 }
 
 extension Query {
-    /// One row of a query, followed by other rows from the same statement and so from the same snapshot. Each result row has the
-    /// columns of both, the first query's columns first; the columns that a row does not have are null.
+    /// Combines a query for one row with a query for other rows in one statement, so that both see the same snapshot. Each result
+    /// row has the columns of both queries, the first query's columns first. The columns of the other query are null.
     ///
     /// - Parameters:
     ///   - width: how many columns the first row has.
     ///   - rest: the text after SELECT for the other rows.
+    ///   - columns: how many columns the other rows have.
     static func row(_ row: Query, width: Int, before rest: Query, columns: Int) -> Query {
         """
         select *\(unescaped: String(repeating: ", null", count: columns)) from (\(row)) as first

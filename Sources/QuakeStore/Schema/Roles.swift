@@ -16,7 +16,7 @@ public struct Roles: Sendable {
         case owner
         /// Imports and deletes earthquakes.
         case writer
-        /// Reads the table and its history, including overwritten values, and reports its position.
+        /// Reads the table and its history, including overwritten values, and records how far it has read.
         case reader
         /// Sends notifications: reads the earthquakes and their history, and stores the messages.
         case notifier
@@ -39,14 +39,14 @@ public struct Roles: Sendable {
     /// needs. It revokes every other privilege from the roles and from PUBLIC, which also loses CONNECT and TEMPORARY on the
     /// database.
     ///
-    /// Runs as one transaction. It needs a superuser, or the database's owner with CREATEROLE. Nothing else in the
-    /// database changes: PostgreSQL's own functions stay as they are, also for a superuser.
+    /// Runs as one transaction. It needs a superuser, or the database's owner with CREATEROLE. Nothing else in the database
+    /// changes: PostgreSQL's own functions keep their privileges, even if a superuser runs this.
     ///
     /// - Returns: the names of the roles it created.
     /// - Throws: `PostgresError`; then nothing has changed.
     public func establish(on connection: Connection) async throws -> [String] {
         try await connection.write(to: "establish the roles") {
-            try await connection.execute(script: Migrator.ownNames, to: "leave open schemas")
+            try await connection.execute(script: Migrator.ownNames, to: "set the search path")
             try await connection.query(
                 "select pg_advisory_xact_lock(\(Migrator.beginning))", to: "take the migration lock")
             var created: [String] = []
@@ -94,7 +94,7 @@ public struct Roles: Sendable {
     }
 
     /// Transfers to the owner everything in our schemas that belongs to another role, and every tracked table: only tables of the
-    /// history's owner can be tracked. The owner needs CREATE on the schemas for that.
+    /// history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas.
     private var ownership: String {
         let owner = name(.owner)
         return """
@@ -113,7 +113,8 @@ public struct Roles: Sendable {
                     cross join lateral (
                         select 'pg_namespace'::regclass, n.oid, n.nspowner from pg_namespace n where n.oid = ours.oid
                         union all
-                        -- The sequences of identity columns and the row types follow their tables.
+                        -- Sequences of identity columns and row types are left out, because they change their owner with their
+                        -- tables.
                         select 'pg_class'::regclass, c.oid, c.relowner from pg_class c
                         where c.relnamespace = ours.oid and c.relkind in ('r', 'v', 'S', 'c')
                           and not exists (select from pg_depend d
@@ -150,7 +151,7 @@ public struct Roles: Sendable {
             begin
                 execute format('revoke all on database %I from public, \(members)', current_database());
                 execute format('grant connect on database %I to \(members)', current_database());
-                -- For the temporary tables that hold a batch.
+                -- The writer keeps the features of a batch in temporary tables.
                 execute format('grant temporary on database %I to \(writer)', current_database());
             end
             $$;
@@ -160,24 +161,24 @@ public struct Roles: Sendable {
             revoke all on all tables in schema import, history, report, notify from public, \(members);
             revoke all on all sequences in schema import, history, report, notify from public, \(members);
             revoke all on all functions in schema import, history, report, notify from public, \(members);
-            -- Also for functions that later migrations create.
+            -- PUBLIC must not execute functions that later migrations create, either.
             alter default privileges for role \(owner) revoke execute on functions from public;
 
-            -- So that they can check the schema's version.
+            -- Every role has to check the schema's version.
             grant usage on schema import to \(members);
             grant select on import.migration to \(members);
 
             grant select, insert, update, delete on public.quake, public.earthquake, public.earthquake_member,
                 public.association_override to \(writer);
-            -- An associator also reads what was overwritten: its login needs both roles, the writer's and the reader's.
+            -- An associator also reads overwritten values, so its login needs both roles: the writer's and the reader's.
             grant select, update on import.association to \(writer);
             grant select, insert, update on import.run, import.reject, import.feed, import.sweep, import.mirror,
                 import.backfill to \(writer);
             grant select, insert, update, delete on import.settled, import.withdrawn, import.deleted to \(writer);
-            -- An unfinished backfill can be discarded.
+            -- The writer may discard an unfinished backfill.
             grant delete on import.backfill to \(writer);
             grant execute on all functions in schema import to \(writer);
-            -- To read a run's tokens and the status, but not what was overwritten.
+            -- The writer reads the tokens of a run and the status, but no overwritten values.
             grant usage on schema history to \(writer);
             grant select (id, token, context, committed_at, nonce) on history.transaction to \(writer);
             grant select on import.last_run, history.store to \(writer);
@@ -205,11 +206,11 @@ public struct Roles: Sendable {
             grant select, update on notify.state to \(notifier);
             grant select, insert, update, delete on notify.seen, notify.standing, notify.pace, notify.outbox to \(notifier);
             grant execute on all functions in schema notify to \(notifier);
-            -- How deliveries stand, but not what was told.
+            -- The state of the deliveries, without the messages.
             grant usage on schema notify to \(writer), \(reader);
             grant select on notify.receiver to \(writer), \(reader);
 
-            -- For earthquakes near a place, for agencies, for what is held and for the status.
+            -- Views and functions for earthquakes near a place, for agencies, for held periods and for the status.
             grant usage on schema report to \(writer), \(reader);
             grant select on report.coverage, report.reader_lag to \(writer), \(reader);
             grant execute on function report.seconds(interval), report.agency(text), report.distance_km(
@@ -221,7 +222,7 @@ public struct Roles: Sendable {
             """
     }
 
-    /// Adds the role to grant as the remedy to an error about a missing privilege; returns any other error unchanged.
+    /// If an error is about a missing privilege, adds a remedy that names the role to grant. Returns any other error unchanged.
     public static func naming(
         _ purpose: Purpose, in error: any Error, _ options: ConnectionOptions, logger: Logger
     ) async -> any Error {
@@ -236,9 +237,9 @@ public struct Roles: Sendable {
         return refused
     }
 
-    /// Says which role to grant to a login that was refused access.
+    /// Returns a text that says which role to grant to a login that was refused access.
     ///
-    /// Derives the role's name from the table's owner. If there are no roles, it says how to create them.
+    /// The role's name is derived from the table's owner. If there are no roles, the text says how to create them.
     public static func remedy(for purpose: Purpose, on connection: Connection) async throws -> String {
         let row = try await connection.query(
             """

@@ -5,8 +5,8 @@ import Feed
 //
 // Answers are never paged by number: if an event is deleted between two pages, the second page begins one event too late, and the
 // next sweep does not ask for the skipped event, because that event was revised before the cursor. So a sweep that is too large
-// for one answer is divided by origin times. If an event moves from one part to another during the sweep, it is revised during
-// the sweep, and the next sweep asks for it.
+// for one answer is divided by origin times. An event moves from one part to another only if it is revised during the sweep, and
+// the next sweep asks for such events.
 extension DocumentImport {
     mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
         try await askForDeletions()
@@ -35,7 +35,7 @@ extension DocumentImport {
                     "updatedafter, so it is asked for the last \(service.daysEach) days each time, and for the last \(service.daysDaily) once a day"
                 case .deletions: "includedeleted=only, so its deletions stay unknown"
                 case .counts: "count"
-                case .geojson: "the USGS's GeoJSON, so its text is read"
+                case .geojson: "the USGS's GeoJSON, so its other format is read"
                 case .limits: "limit"
                 }
             logger.notice("import \(source): the service does not support \(what)")
@@ -62,7 +62,7 @@ extension DocumentImport {
             windows.service.abilities.remove(.deletions)
         } catch let unfit as UnfitService {
             logger.warning(
-                "import \(source): asked for deletions, \(unfit.reason), so it ignores the requested times; other deletions stay unknown: see quakes verify"
+                "import \(source): the service seems to ignore the requested times of deletions, because \(unfit.reason); other deletions stay unknown; to find them, run: quakes verify"
             )
         }
         keep(windows.service)
@@ -105,7 +105,7 @@ extension DocumentImport {
         }
     }
 
-    /// Keeps memory bounded, however many deletions there are.
+    /// Moves deletions out of memory when there are many, so that memory stays bounded.
     private mutating func storeDeletions() async throws {
         try await importRejectedDeletions()
         guard var full = sweep, full.deletions.isFull else { return }

@@ -21,12 +21,12 @@ struct Sweep: Sendable {
     var deletions = StatedDeletions()
     /// When a complete sweep last asked for the longer period; nil if never.
     let lastLong: Instant?
-    /// Whether the sweep may lack existing events, so that it does not delete events that it lacks. That is so if an answer may
-    /// have been cut off, or if the sweep was too large for one answer: an event that moves from one part to another meanwhile
-    /// may be in neither.
+    /// Whether the sweep may lack existing events. If so, it does not delete the events that it lacks. This is the case if an
+    /// answer may have been cut off, or if the sweep was divided because it was too large for one answer: an event that moves
+    /// from one part to another during the sweep may be in neither.
     var isPartial = false
 
-    /// How far a sweep reaches back behind the cursor, in milliseconds: revisions become visible with a delay, and the clocks of
+    /// How far a sweep reaches back before the cursor, in milliseconds: revisions become visible with a delay, and the clocks of
     /// the service's servers differ.
     static let overlap: Int64 = 600_000
     private static let firstLook = 31 * day
@@ -57,8 +57,8 @@ struct Sweep: Sendable {
         return cursor.map { $0 - Self.overlap } ?? beginning
     }
 
-    /// The plan and the requests for the whole sweep. Nearly all revised events are recent, so the newest come first, and a
-    /// window with too many events is cut into many parts.
+    /// The plan and the requests for the whole sweep. Nearly all revised events are recent, so the newest windows come first, and
+    /// a window with too many events is cut into many parts.
     func questions(ofDeletions: Bool, _ fetch: FetchOptions) -> (plan: BackfillPlan, windows: ServiceWindows)
     {
         let end = moment + Self.day
@@ -84,14 +84,15 @@ struct Sweep: Sendable {
         guard isByWindow else { return EventService.Question.beginning }
         let window = started - Int64(isLong ? service.daysDaily : service.daysEach) * Self.day
         guard isLong || cursor == nil else { return window }
-        // After a long pause, the cursor lies before the window.
+        // After a long pause, the cursor may be earlier than this window, so the window is extended.
         let last = cursor.map { $0 - Int64(service.daysEach) * Self.day }
         return min(window, last ?? beginning)
     }
 
     private static let day: Int64 = 86_400_000
 
-    /// Whether the cursor is ahead of the service's clock. One of the two is wrong then, and it is unknown since when.
+    /// Whether the cursor is clearly ahead of the service's clock. Then one of the two is wrong, and has been for an unknown
+    /// time.
     var isCursorAhead: Bool { cursor.map { $0 > moment + Self.overlap / 2 } ?? false }
 
     mutating func startOver() {

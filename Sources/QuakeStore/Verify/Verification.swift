@@ -25,7 +25,7 @@ public struct Verification: Sendable {
         public let code: String
         /// The event's origin time in the service, or in the table if the service does not have the event.
         public let time: Instant
-        /// When the event was revised: in the table (`here`) and in the service (`there`); nil where it is missing.
+        /// When the event was revised: in the table (`here`) and in the service (`there`); nil where the event is missing.
         public let here: Instant?
         public let there: Instant?
 
@@ -41,7 +41,9 @@ public struct Verification: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         /// The service has the event, and the table does not.
         case missing
+        /// The table's version was revised earlier than the service's.
         case older
+        /// The table's version was revised later than the service's.
         case newer
         /// Both versions were revised at the same time, but their values differ.
         case different
@@ -73,7 +75,7 @@ public struct Verification: Sendable {
     private let importer: Importer
     private let logger: Logger
 
-    /// - Parameter imports: how a repair imports, and how everything is fetched.
+    /// - Parameter imports: the options for the imports of a repair, and for all requests.
     public init(
         _ connection: Connection, _ options: Options, imports: Importer.Options, logger: Logger
     ) async throws {
@@ -128,7 +130,7 @@ public struct Verification: Sendable {
         (outcome.service, outcome.requests) = (windows.service, windows.requests)
         try await findSurplus(made)
         outcome.findings = try await connection.query(
-            "select count(*) as count from pg_temp.finding", to: "count what was found")[0].decode("count")
+            "select count(*) as count from pg_temp.finding", to: "count the differences")[0].decode("count")
         return outcome
     }
 
@@ -137,7 +139,7 @@ public struct Verification: Sendable {
         try await connection.forEachRow(
             of: """
                 select kind, code, time, here, there from pg_temp.finding order by kind = 'surplus', time, code
-                """, to: "read what was found"
+                """, to: "read the differences"
         ) { try body(Finding($0)) }
     }
 
@@ -187,7 +189,7 @@ public struct Verification: Sendable {
                 select code, import.service_of(url) from pg_temp.incoming
                 union select code, null from unnest(\(unread)) as unread(code)
                 on conflict do nothing
-                """, to: "note what the service has")
+                """, to: "note the service's events")
             try await connection.execute(
                 """
                 insert into pg_temp.finding (kind, code, time, here, there)
@@ -204,7 +206,7 @@ public struct Verification: Sendable {
     }
 
     /// Finds the service's events that the table has and the service does not list. If the service lists only events of other
-    /// services, as another Quakes does, the events of those services are checked instead.
+    /// services, as another Quakes server does, the events of those services are checked instead.
     private func findSurplus(_ made: Instant) async throws {
         try await connection.execute(
             """
@@ -221,7 +223,7 @@ public struct Verification: Sendable {
               and q.updated < \(made - Self.grace)
               and import.service_of(q.url) in (select service from services)
               and not exists (select from pg_temp.listed where listed.code = q.code)
-            """, to: "look for what the service does not have")
+            """, to: "look for events that the service lacks")
     }
 
     // MARK: Repair
@@ -236,8 +238,8 @@ public struct Verification: Sendable {
 
     private static let namedCodes = 20
 
-    /// Imports and settles the windows that have findings. Each window is one transaction. It also replaces events that the table
-    /// has in a later version than the service, and the brake counts these, too.
+    /// Imports and settles the windows that have findings. Each window is one transaction. The import also replaces events that
+    /// the table has in a later version than the service, and the brake counts these, too.
     ///
     /// An answer without any event repairs nothing, unless the service also counted no events in the window.
     ///
@@ -272,21 +274,21 @@ public struct Verification: Sendable {
                    count(*) filter (where kind = 'surplus' and (time <= \(window.lowerBound + Self.edge)
                                                                 or time >= \(window.last - Self.edge))) > 0 as is_close
             from pg_temp.finding where time >= \(window.lowerBound) and time < \(window.upperBound)
-            """, to: "look for what was found in a window")[0]
+            """, to: "look for differences in a window")[0]
         guard try found.decode("is_any") else { return nil }
         guard try found.decode("is_close") else { return window }
         let start = max(options.from, window.lowerBound - Self.edge)
         return start..<min(options.to, window.upperBound + Self.edge)
     }
 
-    /// Drops the findings that the import of a window has certainly repaired. The others are events to delete or to take back,
-    /// which depends on the brake and on newer documents.
+    /// Drops the findings that the import of a window has certainly repaired. The other findings are events to delete or to take
+    /// back. Whether the import did so depends on the brake and on newer documents.
     private func drop(_ window: Range<Instant>) async throws {
         try await connection.execute(
             """
             delete from pg_temp.finding
             where time >= \(window.lowerBound) and time < \(window.upperBound) and kind not in ('surplus', 'newer')
-            """, to: "note what was repaired")
+            """, to: "drop the repaired differences")
     }
 
     private func left() async throws -> (count: Int, codes: [String]) {
@@ -296,7 +298,7 @@ public struct Verification: Sendable {
             from pg_temp.finding f left join only public.quake q on q.code = f.code
             where f.kind not in ('surplus', 'newer') or q.updated = f.here
             order by f.time, f.code limit \(Self.namedCodes)
-            """, to: "look for what is still as it was")
+            """, to: "look for remaining differences")
         return (try rows.first?.decode("count") ?? 0, try rows.map { try $0.decode("code") })
     }
 }

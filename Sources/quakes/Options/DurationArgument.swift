@@ -43,7 +43,7 @@ extension Duration {
         return seconds < 60 ? "\((seconds * 100).rounded() / 100) s" : "\(Int(seconds.rounded())) s"
     }
 
-    /// For people, with one or two units: `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`, `7 y 131 d`.
+    /// The duration for people, in one or two units: `12 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`, `7 y 131 d`.
     var rough: String {
         let seconds = max(0, Int((self / .seconds(1)).rounded()))
         let units = [(365 * 86_400, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s")]

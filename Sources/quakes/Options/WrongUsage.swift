@@ -2,8 +2,8 @@ import ArgumentParser
 import Feed
 import FoundationEssentials
 
-/// The argument parser's message about wrong usage, and two hints that it lacks: which values are accepted in place of a refused
-/// one, and which command was probably meant.
+/// The argument parser's message about wrong usage, with hints that the parser does not give: the values that an option accepts,
+/// and the command that was probably meant.
 struct WrongUsage: CustomStringConvertible {
     let description: String
 

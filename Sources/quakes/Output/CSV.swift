@@ -8,7 +8,7 @@ struct CSV {
     enum Field {
         /// Text that came from a feed or another program.
         case text(String?)
-        /// A number, a time or another value whose text is our own.
+        /// A number, a time or another value that this program formats.
         case value(String?)
     }
 

@@ -2,7 +2,7 @@ import Feed
 import Glibc
 import Synchronization
 
-/// Writes lines that may get lost: those of a log, and a daemon's reports about its runs.
+/// Writes lines that may be lost: log lines, and a daemon's reports about its runs.
 ///
 /// Writing never fails and never ends the process. Lines that can't be written, because a disk is full or the reader went away,
 /// are counted. The number is reported as soon as lines can be written again.
@@ -11,7 +11,7 @@ final class LogLines: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// The number of lines lost since a line was last written.
+        /// The number of lines that were lost since the last line that was written.
         var lost = 0
         var reason = ""
         var hasEverLost = false

@@ -3,9 +3,9 @@ import Glibc
 
 /// The cells a character takes on a terminal: 0, 1 or 2.
 ///
-/// Terminals disagree on rare cases. This is what most of them do: a character is as wide as the widest of its scalars according
-/// to wcwidth(3), and an emoji takes 2. A whole ZWJ sequence, a flag, a keycap, and any character that variation selector 16
-/// turns into an emoji also take 2. Strip control characters first.
+/// Terminals disagree on rare cases. This function follows most of them: a character is as wide as the widest of its scalars
+/// according to wcwidth(3), and an emoji takes 2. A whole ZWJ sequence, a flag, a keycap, and any character that variation
+/// selector 16 turns into an emoji also take 2. Strip control characters first.
 func terminalWidth(of character: Character) -> Int {
     if let ascii = character.asciiValue { return ascii >= 0x20 && ascii < 0x7F ? 1 : 0 }
     let scalars = character.unicodeScalars

@@ -3,7 +3,7 @@ import Testing
 @testable import Alerts
 
 @Suite("Attempts") struct AttemptTests {
-    @Test func theWaitsAreThoseOfStandardWebhooks() {
+    @Test func waitsFollowStandardWebhooks() {
         let waits = (1...20).map {
             AttemptSchedule.wait(after: DeliveryFailure("x"), attempts: $0, random: 0)
         }
@@ -16,11 +16,11 @@ import Testing
         #expect(sum == 272_105)
     }
 
-    @Test func chanceLengthensAWaitByUpToATenth() {
+    @Test func aWaitIsLengthenedAtRandomByUpToATenth() {
         #expect(AttemptSchedule.wait(after: DeliveryFailure("x"), attempts: 2, random: 0.5) == .seconds(315))
     }
 
-    @Test func aReceiverThatAsksForALongerWaitGetsIt() {
+    @Test func aLongerWaitThatAReceiverRequestsIsKept() {
         func wait(_ seconds: Int, _ attempts: Int = 1) -> Duration? {
             AttemptSchedule.wait(
                 after: DeliveryFailure("x", retryAfter: .seconds(seconds)), attempts: attempts, random: 0)
@@ -31,7 +31,7 @@ import Testing
         #expect(wait(120, 10) == nil)
     }
 
-    @Test func aFinalFailureIsNotRepeated() {
+    @Test func aFinalFailureIsNotRetried() {
         #expect(
             AttemptSchedule.wait(after: DeliveryFailure("x", isFinal: true), attempts: 1, random: 0) == nil)
     }

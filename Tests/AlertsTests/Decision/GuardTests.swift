@@ -5,7 +5,7 @@ import Testing
 @Suite("Alerts: guards") struct GuardTests {
     private let world = rule("world", .init(4))
 
-    @Test func whatIsThereAtTheFirstStartIsNotTold() {
+    @Test func earthquakesFromBeforeTheFirstStartAreNotReported() {
         var stage = Stage([world], isStarted: false)
         #expect(stage.commit(quake()).isEmpty)
         #expect(stage.commit(quake("us1", 5.1)).isEmpty)
@@ -15,13 +15,13 @@ import Testing
     }
 
     @Test(arguments: [(5, true), (7, false)])
-    func anOriginOfMoreThanSixHoursAgoIsNotTold(hours: Int, isTold: Bool) {
+    func anEarthquakeOfMoreThanSixHoursAgoIsNotReported(hours: Int, isTold: Bool) {
         var stage = Stage(world)
         #expect(stage.commit(after: .seconds(hours * 3600), quake()).isEmpty != isTold)
     }
 
     /// In 2017 the USGS mailed an earthquake of 1925 as new, when its place was corrected.
-    @Test func anOriginOf92YearsAgoIsNotTold() {
+    @Test func anEarthquakeOf92YearsAgoIsNotReported() {
         var stage = Stage(world, rule("late", .init(4)) { $0.maxAge = Ledger.memory })
         let old = quake("ci1", 6.8, time: at("1925-06-29T14:42:16Z"))
         #expect(stage.commit(old).isEmpty)
@@ -29,21 +29,21 @@ import Testing
         #expect(stage.commit(deleted: ["ci1"]).isEmpty)
     }
 
-    @Test func aRuleThatAsksForLateOnesSaysSo() throws {
+    @Test func aLateReportSaysHowLateItIs() throws {
         var stage = Stage(rule("late", .init(4)) { $0.maxAge = .seconds(7 * 86_400) })
         let told = stage.commit(after: .seconds(3 * 86_400), quake())
         #expect(told.kinds == [.new])
         #expect(try #require(told.first).text.contains("This report is late: 3 days after the earthquake."))
     }
 
-    @Test func oneThatIsToldIsCorrectedHoweverOldItIs() {
+    @Test func aReportedEarthquakeIsCorrectedAtAnyAge() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).kinds == [.new])
         #expect(stage.commit(after: .seconds(9 * 86_400), quake("us1", 5.6)).kinds == [.corrected])
         #expect(stage.commit(after: .seconds(9 * 86_400), deleted: ["us1"]).kinds == [.withdrawn])
     }
 
-    @Test func whatWasToldLongAgoIsForgotten() {
+    @Test func oldReportsAreForgotten() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).kinds == [.new])
         #expect(stage.tick(.seconds(31 * 86_400)).isEmpty)
@@ -52,7 +52,7 @@ import Testing
         #expect(stage.commit(deleted: ["us1"]).isEmpty)
     }
 
-    @Test func anOriginInTheFutureIsToldOnlyOnceItIsPast() {
+    @Test func anEarthquakeInTheFutureIsReportedOnceItsTimeHasPassed() {
         var stage = Stage(world)
         let ahead = quake(time: noon + .seconds(7200))
         #expect(stage.commit(ahead).isEmpty)
@@ -70,15 +70,15 @@ import Testing
             { $0.type = "scenario" }, { $0.type = "Training exercise" }, { $0.status = "test" },
             { $0.types = ["origin", "shakemap-scenario"] }, { $0.place = "TEST 10 km N of Reno" },
         ] as [@Sendable (inout AlertEvent) -> Void])
-    func testsAndScenariosAreNotTold(change: @Sendable (inout AlertEvent) -> Void) {
+    func testsAndScenariosAreNotReported(change: @Sendable (inout AlertEvent) -> Void) {
         var stage = Stage(world)
         #expect(stage.commit(quake("us1", 8, change)).isEmpty)
         #expect(stage.commit(quake("us2", 8)).kinds == [.new])
-        // An earthquake that turns out to be an exercise is called off.
+        // An earthquake that turns out to be an exercise is no longer reported.
         #expect(stage.commit(quake("us2", 8, change)).kinds == [.noLonger])
     }
 
-    @Test func otherPlacesAndKindsAreTold() {
+    @Test func quarryBlastsAndPlacesNamedTestAreReported() {
         var stage = Stage(world)
         let told = stage.commit(
             quake("us1") { $0.place = "5 km W of Test Valley" },
@@ -87,7 +87,7 @@ import Testing
         #expect(told.last?.title == "M 4.5 quarry blast 111 km N of home")
     }
 
-    @Test func anAutomaticSolutionNeedsTheStationsThatARuleAsksFor() {
+    @Test func anAutomaticSolutionNeedsTheStationsOfTheRule() {
         var stage = Stage(rule("sure", .init(4)) { $0.stations = 8 })
         #expect(stage.commit(quake { $0.status = "automatic" }, quake("us2") { $0.stations = 7 }).isEmpty)
         #expect(stage.commit(quake("us3") { $0.stations = 8 }).kinds == [.new])
@@ -97,19 +97,19 @@ import Testing
         #expect(stage.commit(quake("us2") { $0.stations = 3 }).isEmpty)
     }
 
-    @Test func aChangedRuleTellsNothingOld() {
+    @Test func aChangedRuleReportsNoOldEarthquake() {
         var stage = Stage(rule("world", .init(6)))
         #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])
         stage.rules.rules[0].ladder = [.init(4)]
         #expect(stage.commit(quake("us1", 5.1)).isEmpty)
         #expect(stage.commit(quake("us3", 4)).codes == ["us3"])
-        // A stricter rule does not call off earlier alerts either.
+        // A stricter rule does not cancel earlier alerts either.
         stage.rules.rules[0].ladder = [.init(7)]
         #expect(stage.commit(quake("us2", 6.4), quake("us3", 4.1)).isEmpty)
         #expect(stage.commit(deleted: ["us2", "us3"]).isEmpty)
     }
 
-    @Test func aRuleThatIsAddedTellsNothingOld() {
+    @Test func anAddedRuleReportsNoOldEarthquake() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).count == 1)
         stage.rules.rules.append(rule("mine", .init(4)) { $0.receivers = ["you"] })
@@ -117,7 +117,7 @@ import Testing
         #expect(stage.commit(quake("us2", 6)).map(\.receiver) == ["me", "you"])
     }
 
-    @Test func aRuleThatIsRemovedTellsNothing() {
+    @Test func aRemovedRuleReportsNothing() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).count == 1)
         stage.rules.rules = []
@@ -125,7 +125,7 @@ import Testing
     }
 
     /// This machine's clock goes back by an hour, and is then set right.
-    @Test func aClockThatJumpsTellsNothingTwiceAndSkipsNothing() {
+    @Test func aJumpingClockNeitherRepeatsNorSkipsReports() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).count == 1)
         stage.now = stage.now - .seconds(3600)

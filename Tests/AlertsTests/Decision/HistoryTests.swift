@@ -62,13 +62,13 @@ import Testing
         },
     ]
 
-    /// Tracks the state of a person who reads one receiver's messages about one earthquake.
-    @Test func everyMessageFollowsFromTheOnesBefore() {
+    /// Tracks what a person knows who reads one receiver's messages about one earthquake.
+    @Test func everyMessageIsConsistentWithTheEarlierOnes() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
         var (ids, last): (Set<String>, [String: Report]) = ([], [:])
         for _ in 0..<1500 {
-            // The steps are so slow that no night brings more earthquakes than a digest lists.
+            // The commits are so rare that no night has more earthquakes than a digest lists.
             let now = stage.now + .seconds(Int.random(in: 1...3000, using: &world.random))
             stage.now = now
             for message in stage.rules.decide(world.commit(at: now), &stage.ledger, now: now) {
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// Simulates a process that is killed after each commit and restarted with the stored state.
-    @Test func aRestartTellsTheSame() throws {
+    @Test func aRestartChangesNoMessage() throws {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
         var stored = stage.ledger
@@ -115,7 +115,7 @@ import Testing
     }
 
     /// A follower has to write only the rows in `touched`.
-    @Test func whatIsNotTouchedHasNotChanged() {
+    @Test func onlyTouchedRowsChange() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
         var stored: [String: [String: Standing]] = [:]
@@ -129,7 +129,7 @@ import Testing
     }
 
     /// After all commits, the last report of each earthquake agrees with the catalogue, if no rule delays it.
-    @Test func inTheEndEveryoneKnowsWhatIsThere() {
+    @Test func theLastReportsAgreeWithTheCatalogue() {
         var world = World(seededRandom())
         var single = rule("one", .init(4.2))
         single.maxAge = Ledger.memory
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func thousandsOfRulesAndRowsAreDecidedAtOnce() {
+    @Test func thousandsOfRulesAndRowsAreDecidedTogether() {
         let rules = (0..<1000).map { index -> Rule in
             let point = Point(latitude: Double(index % 170 - 85), longitude: Double(index) * 0.36 - 180)
             return rule("rule\(index)", .init(4, within: 100), .init(7)) {
@@ -183,7 +183,7 @@ import Testing
     /// Replays 120 hours of the USGS feed. The counts follow the rule of the USGS's notification service, and were computed
     /// independently of this code.
     @Test(.needsRealFeeds)
-    func aReplayOfRealHoursTellsWhatItShould() throws {
+    func aReplayOfRealHoursGivesTheExpectedReports() throws {
         var stage = Stage(rule("all", .init(2.5)) { $0.maxAge = Ledger.memory })
         stage.now = at("2025-05-04T00:00:00Z")
         stage.ledger = Ledger(decidedAt: stage.now)
@@ -195,7 +195,7 @@ import Testing
         }
         #expect(Set(told.map(\.id)).count == told.count)
         let counts = Dictionary(grouping: told.flatMap { $0.earthquakes }, by: \.kind).mapValues(\.count)
-        // The first snapshots bring a whole day at once, in digests that list 50 earthquakes.
+        // The first snapshots contain a whole day, which is reported in digests that list 50 earthquakes.
         let omitted = told.map(\.omitted).reduce(0, +)
         #expect(counts[.new, default: 0] + omitted == 250)
         #expect(counts[.risen] == 1)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Alerts: kinds") struct KindTests {
     private let near = rule("near", .init(4, within: 200))
 
-    @Test func anEarthquakeThatAppearsIsToldOnce() {
+    @Test func aNewEarthquakeIsReportedOnce() {
         var stage = Stage(near)
         let told = stage.commit(quake())
         #expect(told.map(\.type) == ["earthquake.new"])
@@ -14,14 +14,14 @@ import Testing
         #expect(stage.commit(quake("us1", 5.2) { $0.status = "reviewed" }).isEmpty)
     }
 
-    @Test func oneThatIsSmallOrFarIsNotTold() {
+    @Test func aSmallOrDistantEarthquakeIsNotReported() {
         var stage = Stage(near)
         #expect(
             stage.commit(quake("us1", 3.9), quake("us2", 5, north: 3), quake("us3", nil), quake("us4", .nan))
                 .isEmpty)
     }
 
-    @Test func oneThatARevisionMakesReachTheRuleHasRisen() {
+    @Test func anEarthquakeThatReachesTheRuleAfterARevisionHasRisen() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", 3.8)).isEmpty)
         let told = stage.commit(quake("us1", 4.1))
@@ -30,13 +30,13 @@ import Testing
         #expect(stage.commit(quake("us1", 4.3)).isEmpty)
     }
 
-    @Test func oneThatARevisionMovesNearHasRisen() {
+    @Test func anEarthquakeThatARevisionMovesNearHasRisen() {
         var stage = Stage(near)
         #expect(stage.commit(quake(north: 3)).isEmpty)
         #expect(stage.commit(quake(north: 1.5)).kinds == [.risen])
     }
 
-    @Test func aMagnitudeThatComesLaterMakesItRise() {
+    @Test func anEarthquakeThatGetsAMagnitudeLaterHasRisen() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", nil)).isEmpty)
         #expect(stage.commit(quake("us1", 5)).kinds == [.risen])
@@ -46,7 +46,7 @@ import Testing
         (5.4, 0.0, 0.0, false), (5.41, 0, 0, true), (4.6, 0, 0, false), (4.59, 0, 0, true),
         (5, 0.5, 0, false), (5, 0.51, 0, true), (5, 0, -0.5, false), (5, 0, -0.51, true),
     ])
-    func aLargeDifferenceFromWhatWasToldIsCorrected(
+    func aLargeDifferenceFromTheLastReportIsCorrected(
         magnitude: Double, north: Double, east: Double, isTold: Bool
     ) {
         var stage = Stage(rule("world", .init(4)))
@@ -66,14 +66,14 @@ import Testing
         #expect(told.first?.id == "me:us1:2-corrected")
     }
 
-    @Test func theDateLineIsNoDistance() {
+    @Test func crossingTheDateLineIsNotAMove() {
         var stage = Stage(rule("world", .init(4)))
         #expect(stage.commit(quake { $0.longitude = 179.9 }).kinds == [.new])
         #expect(stage.commit(quake { $0.longitude = -179.9 }).isEmpty)
         #expect(stage.commit(quake { $0.longitude = 180.1 }).isEmpty)
     }
 
-    @Test func oneThatFellBelowIsToldOnce() {
+    @Test func anEarthquakeThatFallsBelowTheThresholdIsReportedOnce() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", 4)).kinds == [.new])
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
@@ -85,14 +85,14 @@ import Testing
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
     }
 
-    @Test func oneThatMovedAwayIsToldOnce() {
+    @Test func anEarthquakeThatMovesAwayIsReportedOnce() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
         #expect(stage.commit(quake(north: 10)).kinds == [.noLonger])
         #expect(stage.commit(quake(north: 11)).isEmpty)
     }
 
-    @Test func aMagnitudeThatIsLostChangesNothing() {
+    @Test func aRemovedMagnitudeChangesNothing() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
         #expect(stage.commit(quake("us1", nil)).isEmpty)
@@ -100,7 +100,7 @@ import Testing
     }
 
     /// The table's columns accept these values, though no feed sends them.
-    @Test func infinityAndNaNAreUnknown() throws {
+    @Test func infinityAndNaNCountAsUnknown() throws {
         var stage = Stage(near)
         #expect(stage.commit(quake { $0.depth = .nan }).kinds == [.new])
         #expect(stage.commit(quake("us1", .infinity), quake("us2", .nan)).isEmpty)
@@ -109,7 +109,7 @@ import Testing
         #expect(stage.commit(quake("us1", 6)).kinds == [.corrected])
     }
 
-    @Test func oneThatIsDeletedIsWithdrawn() {
+    @Test func aDeletedEarthquakeIsWithdrawn() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
         let told = stage.commit(deleted: ["us1"])
@@ -117,15 +117,15 @@ import Testing
         #expect(told.first?.earthquakes.first?.magnitude == 5)
     }
 
-    @Test func oneThatWasNeverToldOrIsNoLongerToldIsNotWithdrawn() {
+    @Test func onlyReportedEarthquakesAreWithdrawn() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", 3), quake("us2", 5)).codes == ["us2"])
         #expect(stage.commit(quake("us2", 3)).kinds == [.noLonger])
         #expect(stage.commit(deleted: ["us1", "us2"]).isEmpty)
     }
 
-    /// Feeds flap: in 120 real hours, 4 of the 35 earthquakes that disappeared came back.
-    @Test func oneThatComesBackIsToldAgain() {
+    /// Real feeds remove and restore earthquakes: in 120 hours, 4 of the 35 earthquakes that disappeared came back.
+    @Test func aWithdrawnEarthquakeThatComesBackIsReportedAgain() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
         #expect(stage.commit(deleted: ["us1"]).kinds == [.withdrawn])
@@ -134,7 +134,7 @@ import Testing
         #expect(told.first?.id == "me:us1:3-risen")
     }
 
-    @Test func oneThatContinuesUnderAnotherCodeIsNotToldAgain() {
+    @Test func anEarthquakeWithANewCodeIsNotReportedAgain() {
         // The new row comes first, the old row is deleted first, or one commit does both.
         for order in 0..<3 {
             var stage = Stage(near)
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func severalAgenciesOfOneEarthquakeAreToldOnce() {
+    @Test func anEarthquakeOfSeveralAgenciesIsReportedOnce() {
         var stage = Stage(near)
         func group(_ magnitude: Double, _ code: String, _ agencies: [String]) -> AlertEvent {
             quake(code, magnitude) {
@@ -166,13 +166,13 @@ import Testing
         #expect(stage.commit(deleted: ["e1"]).first?.earthquakes.first?.code == "jma1")
     }
 
-    @Test func aRuleHearsOfTheAgenciesThatItNames() {
+    @Test func aRuleMatchesOnlyTheAgenciesThatItNames() {
         var stage = Stage(rule("jma", .init(4)) { $0.agencies = ["jma"] })
         #expect(stage.commit(quake()).isEmpty)
         #expect(stage.commit(quake { $0.agencies = ["us", "JMA"] }).kinds == [.new])
     }
 
-    @Test func onlyTheKindsThatARuleWantsAreTold() {
+    @Test func onlyTheKindsOfARuleAreReported() {
         var stage = Stage(rule("some", .init(4)) { $0.kinds = [.new, .withdrawn] })
         #expect(stage.commit(quake("us1"), quake("us2", 3)).kinds == [.new])
         #expect(stage.commit(quake("us1", 6), quake("us2", 4)).isEmpty)
@@ -189,7 +189,7 @@ import Testing
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
     }
 
-    @Test func eachReceiverIsToldForItself() {
+    @Test func eachReceiverGetsItsOwnMessages() {
         var stage = Stage(near, rule("strong", .init(6)) { $0.receivers = ["you"] })
         #expect(stage.commit(quake("us1", 5)).map(\.receiver) == ["me"])
         let told = stage.commit(quake("us1", 6))
@@ -197,12 +197,12 @@ import Testing
         #expect(told.kinds == [.corrected, .risen])
     }
 
-    @Test func anIntensityTakesThePlaceOfALadder() {
+    @Test func anIntensityReplacesALadderOfMagnitudes() {
         var stage = Stage(rule("felt") { $0.intensity = 4 })
         // At a distance of 111 km, an M 5 is hardly felt and an M 6.5 is felt.
         #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])
         #expect(stage.commit(quake("us3", 5, north: 0.1)).codes == ["us3"])
-        // An earthquake deep below the place is far away, too.
+        // An earthquake deep below the place is also far away.
         #expect(stage.commit(quake("us4", 5, north: 0) { $0.depth = 600 }).isEmpty)
     }
 

@@ -17,7 +17,7 @@ import Testing
         return stage
     }
 
-    @Test func whatHappensAtNightIsToldInTheMorning() {
+    @Test func earthquakesAtNightAreReportedInTheMorning() {
         var stage = stage(night(.defer))
         #expect(stage.commit(quake("us1", 5, time: stage.now)).isEmpty)
         #expect(stage.commit(quake("us1", 5.6, time: stage.now)).isEmpty)
@@ -31,14 +31,14 @@ import Testing
         #expect(told.kinds == [.new, .new])
     }
 
-    @Test func whatComesAndGoesAtNightIsNotTold() {
+    @Test func earthquakesThatVanishInTheSameNightAreNotReported() {
         var stage = stage(night(.defer))
         #expect(stage.commit(quake("us1", 5, time: stage.now)).isEmpty)
         #expect(stage.commit(deleted: ["us1"]).isEmpty)
         #expect(stage.ledger.nextDue == nil)
     }
 
-    @Test func whatIsDroppedIsNeverTold() {
+    @Test func droppedReportsAreNeverSent() {
         var stage = stage(night(.drop))
         let start = stage.now
         #expect(stage.commit(quake("us1", 5, time: start)).isEmpty)
@@ -49,7 +49,7 @@ import Testing
         #expect(stage.commit(quake("us2", 5, time: stage.now)).kinds == [.new])
     }
 
-    @Test func whatSetsRightIsNotDropped() {
+    @Test func correctionsAndWithdrawalsAreNotDropped() {
         var stage = Stage(night(.drop))
         #expect(stage.commit(quake("us1"), quake("us2"), quake("us3")).count == 3)
         stage.now = at("2026-11-26T14:00:00Z")
@@ -58,17 +58,17 @@ import Testing
         #expect(stage.tick().kinds == [.corrected, .withdrawn, .noLonger])
     }
 
-    @Test func aRuleWithoutQuietHoursTellsAtNight() {
+    @Test func aRuleWithoutQuietHoursReportsAtNight() {
         var stage = stage(night(.defer), rule("strong", .init(6)))
         #expect(
             stage.commit(quake("us1", 5, time: stage.now), quake("us2", 6, time: stage.now)).codes == ["us2"])
-        // The earthquake is told at once when it reaches the other rule.
+        // The earthquake is reported at once when it reaches the other rule.
         #expect(stage.commit(quake("us1", 6, time: stage.now)).codes == ["us1"])
         stage.now = at("2026-11-26T22:00:00Z")
         #expect(stage.tick().isEmpty)
     }
 
-    @Test func aDigestThatFallsIntoTheNightWaitsForTheMorning() {
+    @Test func aDigestThatIsDueAtNightWaitsForTheMorning() {
         var stage = stage(night(.defer))
         stage.now = at("2026-11-26T12:59:00Z")
         for index in 0..<7 { _ = stage.commit(quake("q\(index)", 4, time: stage.now)) }
@@ -78,7 +78,7 @@ import Testing
         #expect(stage.tick().codes == ["q5", "q6"])
     }
 
-    @Test func aRuleThatIsRemovedAtNightTellsNothingInTheMorning() {
+    @Test func aRuleThatIsRemovedAtNightReportsNothingInTheMorning() {
         var stage = stage(night(.defer))
         #expect(stage.commit(quake("us1", 5, time: stage.now)).isEmpty)
         stage.rules.rules = []

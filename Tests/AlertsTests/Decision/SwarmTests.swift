@@ -37,7 +37,7 @@ import Testing
         #expect(commit(&stage, [3, 3, 3, 3, 3, 3], named: "b").count == 5)
     }
 
-    @Test func fiveMessagesInMoreThanTenMinutesAreNoSwarm() {
+    @Test func fiveMessagesInMoreThanTenMinutesAreNotASwarm() {
         var stage = Stage(world)
         for index in 0..<20 {
             stage.now = stage.now + .seconds(150)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func oneThatIsLargerByAMagnitudeIsToldAtOnce() {
+    @Test func anEarthquakeThatIsLargerByAMagnitudeIsReportedAtOnce() {
         var stage = Stage(world)
         #expect(commit(&stage, [3, 3.2, 3, 3, 3]).count == 5)
         #expect(commit(&stage, [4.1], named: "a").isEmpty)
@@ -53,12 +53,12 @@ import Testing
         // From now on, an earthquake has to be a magnitude larger than this one.
         #expect(commit(&stage, [5.1], named: "c").isEmpty)
         #expect(commit(&stage, [5.2], named: "d").kinds == [.new])
-        // A waiting earthquake is told at once when its magnitude rises enough.
+        // A waiting earthquake is reported at once when its magnitude rises enough.
         #expect(stage.commit(quake("a0", 6.3, time: noon)).kinds == [.new])
         #expect(stage.tick(.seconds(300)).codes == ["c0"])
     }
 
-    @Test func whatWaitsIsToldAsItIsThen() {
+    @Test func aDigestHasTheCurrentStateOfTheWaitingEarthquakes() {
         var stage = Stage(world)
         _ = commit(&stage, [3, 3, 3, 3, 3])
         _ = commit(&stage, [3, 3, 3], named: "a")
@@ -69,7 +69,7 @@ import Testing
         #expect(told.first?.earthquakes.map(\.magnitude) == [3.6])
     }
 
-    @Test func aCorrectionThatIsUndoneWhileItWaitsIsNotTold() {
+    @Test func aCorrectionThatIsUndoneWhileItWaitsIsNotReported() {
         var stage = Stage(world)
         _ = commit(&stage, [3, 3, 3, 3, 3])
         #expect(stage.commit(quake("q0", 3.6, time: noon)).isEmpty)
@@ -80,7 +80,7 @@ import Testing
         #expect(stage.tick(.seconds(600)).isEmpty)
     }
 
-    @Test func oneCommitOfManyIsNoFlood() {
+    @Test func aCommitOfManyEarthquakesGivesFewMessages() {
         var stage = Stage(world)
         let many = (0..<400).map { quake("q\($0)", 3 + Double($0) / 400) }
         let told = stage.commit(after: .seconds(1), many)
@@ -103,13 +103,13 @@ import Testing
         #expect(stage.commit(deleted: ["a0"]).first?.thread == digest.first?.id)
     }
 
-    @Test func aSwarmOfOneReceiverDelaysNoOther() {
+    @Test func aSwarmForOneReceiverDoesNotDelayOthers() {
         var stage = Stage(world, rule("strong", .init(2.9)) { $0.receivers = ["you"] })
         _ = commit(&stage, [2.5, 2.5, 2.5, 2.5, 2.5, 2.5])
         #expect(commit(&stage, [3], named: "a").map(\.receiver) == ["you"])
     }
 
-    @Test func aClockThatWasAheadHoldsNothingBack() {
+    @Test func aCorrectedClockDelaysNothing() {
         var stage = Stage(world)
         stage.now = noon + .seconds(86_400)
         _ = commit(&stage, [3, 3, 3, 3, 3, 3])
@@ -122,7 +122,7 @@ import Testing
 @Suite("Alerts: outages") struct OutageTests {
     private let world = rule("world", .init(4))
 
-    @Test func anOutageOfADayIsToldInOneDigest() {
+    @Test func theEarthquakesOfADayLongOutageAreReportedInOneDigest() {
         var stage = Stage(world)
         // These 400 commits happened while alerts were not running. A follower that catches up reads them in three parts.
         let changes = (0..<400).map { index in
@@ -141,7 +141,7 @@ import Testing
         #expect(stage.rules.decide([], &stage.ledger, now: now + .seconds(600)).isEmpty)
     }
 
-    @Test func whatCameAndWentDuringAnOutageIsNotTold() {
+    @Test func earthquakesThatVanishDuringTheSameOutageAreNotReported() {
         var stage = Stage(world)
         let moment = noon + .seconds(600)
         let changes = [
@@ -155,7 +155,7 @@ import Testing
     }
 
     /// After a fresh snapshot only two states are known: the last state seen, and the present state.
-    @Test func aFreshSnapshotTellsWhatHappenedSinceAndNothingBefore() {
+    @Test func aFreshSnapshotReportsOnlyEarthquakesSinceTheLastRun() {
         var stage = Stage(world)
         #expect(stage.commit(quake("a")).count == 1)
         let now = noon + .seconds(86_400)
@@ -171,12 +171,12 @@ import Testing
         #expect(stage.rules.decide([], &stage.ledger, now: now + .seconds(60)).codes == ["b", "c"])
     }
 
-    @Test func aRestartOfMinutesIsNoOutage() {
+    @Test func aShortRestartIsNotAnOutage() {
         var stage = Stage(world)
         #expect(stage.commit(decided: .seconds(3000), quake()).kinds == [.new])
     }
 
-    @Test func whatIsCommittedNowIsNotHeldBackByAnOutage() {
+    @Test func newCommitsAreNotDelayedByAnOutage() {
         var stage = Stage(world)
         let now = noon + .seconds(86_400)
         let changes = [

@@ -13,11 +13,11 @@ import Testing
 
     static var cases: [Case] { (try? table.get().cases) ?? [] }
 
-    @Test func theTableIsThere() throws {
+    @Test func theTableHasCases() throws {
         #expect(try Self.table.get().cases.count >= 20)
     }
 
-    @Test(arguments: cases) func whatIsToldIsThatOfTheTable(each: Case) throws {
+    @Test(arguments: cases) func theReportsAreThoseOfTheTable(each: Case) throws {
         let table = try Self.table.get()
         var stage = Stage(
             rule("page", .init(table.wish.magnitude, within: table.wish.radius)) {
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// What happens to a row in a commit.
+    /// The change of a row in a commit.
     enum Outcome: Decodable, Sendable {
         case deleted
         case supersededBy(String)

@@ -39,7 +39,7 @@ import Testing
         #expect(message.priority == 3)
     }
 
-    @Test func eachKindHasItsWords() throws {
+    @Test func eachKindHasItsOwnText() throws {
         var stage = stage()
         _ = stage.commit(described())
         let corrected = try #require(
@@ -53,7 +53,7 @@ import Testing
         #expect(corrected.text.contains("\nA person has reviewed it.\n"))
         let smaller = try #require(stage.commit(described { $0.magnitude = 3.9 }).first)
         #expect(smaller.title == "No longer: M 3.9 earthquake 111 km N of home, was M 5.8")
-        #expect(smaller.text.contains("It no longer reaches your rule."))
+        #expect(smaller.text.contains("It no longer matches your rule."))
         #expect(
             smaller.text.contains(
                 "You got the first message because rule home quakes asks for M 4 or more within 200 km of home."
@@ -67,7 +67,7 @@ import Testing
         #expect(!withdrawn.text.contains("shaking"))
     }
 
-    @Test func anExerciseIsCalledOffAsOne() throws {
+    @Test func anEarthquakeThatBecomesAnExerciseIsCalledOff() throws {
         var stage = stage()
         _ = stage.commit(described())
         let message = try #require(stage.commit(described { $0.type = "scenario" }).first)
@@ -77,7 +77,7 @@ import Testing
             ))
     }
 
-    @Test func whereNoPlaceIsNearTheAgencysWordsStand() throws {
+    @Test func withoutANearbyPlaceTheAgencysPlaceIsShown() throws {
         var stage = Stage(rule("world", .init(4)) { $0.places = [] })
         #expect(stage.commit(described()).first?.title == "M 5.2 earthquake, 12 km SSW of Mito, Japan")
         #expect(
@@ -93,7 +93,7 @@ import Testing
         #expect(stage.commit(deleted: ["us1"]).first?.priority == 3)
     }
 
-    @Test func aFeedCanNotWriteLinesIntoAMessage() throws {
+    @Test func aFeedCannotAddLinesToAMessage() throws {
         var stage = Stage(rule("world", .init(4)) { $0.places = [] })
         let event = quake {
             $0.place = "Reno\r\nBcc: all@example.org\u{2028}\u{7}"
@@ -107,13 +107,13 @@ import Testing
                 == "Earth quake of magnitude 5.0 (mw), Reno  Bcc: all@example.org.")
     }
 
-    @Test func anIdHasOnlyCharactersThatHeadersTake() {
+    @Test func anIdHasOnlyCharactersThatHeadersAllow() {
         var stage = Stage(near)
         let told = stage.commit(quake("smi:ch.ethz/Ünï code"))
         #expect(told.first?.id == "me:smi:ch%2Eethz%2F%C3%9Cn%C3%AF%20code:1-new")
     }
 
-    @Test func itsJSONIsWhatProgramsRead() throws {
+    @Test func aMessageIsEncodedAsJSONForPrograms() throws {
         var stage = stage()
         let message = try #require(stage.commit(described()).first)
         let encoder = JSONEncoder()

@@ -173,13 +173,13 @@ private func file(rule: String) -> String {
         ("magnitude: 40", "7:16: a magnitude is between -3 and 12"),
         (
             "near: home\nmagnitude: 4 within 20017 km",
-            "8:16: a distance is between 0.1 and 20016 km; beyond that, write anywhere"
+            "8:16: a distance must be from 0.1 to 20016 km; or write anywhere"
         ),
         (
             "near: home\nmagnitude: [4 within 100 km, 5 within 50 km]",
-            "8:34: the step M 5 never decides: another one includes it"
+            "8:34: the step M 5 has no effect: another one includes it"
         ),
-        ("magnitude: [4, 4]", "7:20: the step M 4 never decides: another one includes it"),
+        ("magnitude: [4, 4]", "7:20: the step M 4 has no effect: another one includes it"),
         ("magnitude: []", "7:16: the ladder of magnitudes is an empty list"),
         ("magnitude:", "7:15: a magnitude is empty"),
         ("magnitude: {a: b}", "7:16: a magnitude must be a single value"),
@@ -200,10 +200,10 @@ private func file(rule: String) -> String {
         ),
         (
             "magnitude: 4\ntell: withdrawn",
-            "8:11: without new or risen, nothing is told that could be corrected or withdrawn"
+            "8:11: tell must include new or risen: the other kinds need an earlier message"
         ),
-        ("magnitude: 4\nmax_age: 31d", "8:14: max_age is a time from 1m to 30d, such as 45m, 6h or 7d"),
-        ("magnitude: 4\nmax_age: 6", "8:14: max_age is a time from 1m to 30d, such as 45m, 6h or 7d"),
+        ("magnitude: 4\nmax_age: 31d", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
+        ("magnitude: 4\nmax_age: 6", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
         (
             "magnitude: 4\nstations: some",
             "8:15: stations must be a number from 1 to 10000, without an exponent"
@@ -224,14 +224,14 @@ private func file(rule: String) -> String {
         ),
         (
             "magnitude: 4\nquiet: {from: 22:00, to: 07:00, zone: no}",
-            #"8:43: the system has no time zone "no"; zones are named as in Europe/Berlin"#
+            #"8:43: the system has no time zone "no"; an example of a name is Europe/Berlin"#
         ),
         (
             "magnitude: 4\nquiet: {from: 22:00, to: 07:00, then: dorp}",
-            #"8:43: then is defer or drop, not "dorp""#
+            #"8:43: then must be defer or drop, not "dorp""#
         ),
-        ("magnitude: 4\nquiet: yes", "8:12: quiet hours must be keys with values"),
-        ("magnitude: 4\nmagnitude: 5", #"7:5: the key "magnitude" stands twice"#),
+        ("magnitude: 4\nquiet: yes", "8:12: quiet hours must consist of keys with values"),
+        ("magnitude: 4\nmagnitude: 5", #"7:5: the key "magnitude" occurs twice"#),
         (
             "magnitude: &four 4\nintensity: *four",
             "7:16: anchors and aliases are not supported; write the value out"
@@ -246,22 +246,25 @@ private func file(rule: String) -> String {
         ("{commnd: [/bin/true]}", #"4:7: unknown key "commnd" of receiver "x"; did you mean "command"?"#),
         (
             "{command: siren}",
-            #"4:16: a command begins with the whole path of a program; write [/bin/sh, -c, "…"] for a shell"#
+            #"4:16: a command must begin with the full path of a program; for a shell, write [/bin/sh, -c, "…"]"#
         ),
-        ("{command: [/bin/true], timeout: 1h}", "4:38: timeout is a time from 1s to 10m"),
-        ("{command: [/bin/true], token: {file: /x}}", #"4:29: "token" does not belong to command"#),
-        ("{webhook: ftp://example.org/SECRET}", "4:16: a URL is needed that begins with https:// or http://"),
+        ("{command: [/bin/true], timeout: 1h}", "4:38: timeout must be a time from 1s to 10m"),
+        ("{command: [/bin/true], token: {file: /x}}", #"4:29: "token" is not an option of command"#),
+        (
+            "{webhook: ftp://example.org/SECRET}",
+            "4:16: the value must be a URL that begins with https:// or http://"
+        ),
         (
             "{webhook: https://me:SECRET@example.org/}",
-            "4:16: a URL with a user and a password does not stand in the file"
+            "4:16: a URL must not contain a user or a password"
         ),
         (
             "{webhook: https://example.org, secret: SECRET}",
-            "4:45: the webhook's secret does not stand in the file; name where it is: {file: /etc/quakes/NAME} or {environment: NAME}"
+            "4:45: the webhook's secret must not be in this file; write where it is kept: {file: /etc/quakes/NAME} or {environment: NAME}"
         ),
         (
             "{webhook: https://example.org, secret: {file: SECRET}}",
-            "4:52: the file of a secret needs its whole path"
+            "4:52: the file of a secret must be a full path"
         ),
         (
             "{webhook: https://example.org, secret: {}}",
@@ -273,7 +276,7 @@ private func file(rule: String) -> String {
         ),
         ("{ntfy: https://ntfy.sh}", "4:7: ntfy needs a topic"),
         ("{ntfy: https://ntfy.sh, topic: SECRET/x}", "4:37: a topic has up to 64 letters, digits, _ and -"),
-        ("{email: me@example.org}", "4:14: e-mail needs the section mail, which names the server"),
+        ("{email: me@example.org}", "4:14: e-mail needs a mail server; add the section mail"),
     ])
     func aBadReceiverIsRefusedWithoutItsSecret(receiver: String, problem: String) {
         let found = problems("rules:\n  a: {magnitude: 5, to: x}\nreceivers:\n  x: \(receiver)\n")
@@ -284,18 +287,21 @@ private func file(rule: String) -> String {
     }
 
     @Test(arguments: [
-        ("{server: smtp://h, from: q@example.org, user: u}", "a user and a password belong together"),
+        (
+            "{server: smtp://h, from: q@example.org, user: u}",
+            "mail needs both a user and a password, or neither"
+        ),
         (
             "{server: smtp://h, from: q@example.org, user: u, password: SECRET}",
-            "the password does not stand in the file"
+            "the password must not be in this file"
         ),
         (
             "{server: smtp://h, from: q@example.org, encryption: none, user: u, password: {file: /x}}",
-            "without encryption, everyone on the way could read the password"
+            "a password needs encryption; without it, others could read the password"
         ),
         (
             "{server: mail.example.org, from: q@example.org}",
-            "a URL is needed that begins with smtp:// or smtps://"
+            "the value must be a URL that begins with smtp:// or smtps://"
         ),
         (
             "{server: smtp://h, from: 'q@example.org>\\r\\nRCPT TO:<x@y>'}",
@@ -305,7 +311,7 @@ private func file(rule: String) -> String {
         ("{from: q@example.org}", #"mail needs "server""#),
         (
             "{server: smtp://h, from: q@example.org, encryption: no}",
-            #"encryption is required or none, not "no""#
+            #"encryption must be required or none, not "no""#
         ),
     ])
     func aBadMailServerIsRefusedWithoutItsSecret(mail: String, problem: String) {
@@ -315,7 +321,7 @@ private func file(rule: String) -> String {
         #expect(!found.contains { $0.contains("SECRET") })
     }
 
-    @Test func allProblemsAreSaidInTheOrderOfTheFile() {
+    @Test func allProblemsAreListedInTheOrderOfTheFile() {
         let found = problems(file(rule: "magnitud: 4\nnear: hone\ntell: [new, withdrwn]"))
         #expect(
             found == [
@@ -329,13 +335,13 @@ private func file(rule: String) -> String {
     @Test(arguments: [
         ("", "rules.yaml: the file is empty"),
         ("# nothing\n", "rules.yaml: the file is empty"),
-        ("[]", "rules.yaml:1:1: the file must be keys with values"),
+        ("[]", "rules.yaml:1:1: the file must consist of keys with values"),
         (
             "rules: {}\nreceivers: {}\n--- \nrules: {}\n",
             "rules.yaml:3:1: not YAML: but found another document"
         ),
         ("rules: [\n", "rules.yaml:2:1: not YAML: did not find expected node content"),
-        ("rules:\n\tnear: home\n", "rules.yaml:2:1: a tab indents the line; YAML takes only spaces"),
+        ("rules:\n\tnear: home\n", "rules.yaml:2:1: YAML lines are indented with spaces, not tabs"),
         ("rules:\n  a: {magnitude: 5, to: x}\n", "rules.yaml:1:1: the file has no receivers"),
         ("receivers: {}\n", "rules.yaml:1:1: the file has no rules"),
         (
@@ -344,11 +350,11 @@ private func file(rule: String) -> String {
         ),
         ("? [a]\n: b\n", "rules.yaml:1:3: a key must be a word"),
     ])
-    func aFileThatIsNoneIsRefused(text: String, problem: String) {
+    func aFileThatIsNotARulesFileIsRefused(text: String, problem: String) {
         #expect(problems(text).contains(problem), "\(problems(text))")
     }
 
-    @Test func bytesThatAreNoTextAreRefusedWithTheirLine() {
+    @Test func bytesThatAreNotUTF8AreRefusedWithTheirLine() {
         #expect(
             problems(Array("rules:\n  a".utf8) + [0xff, 0x0a]) == ["rules.yaml:2:1: the line is not UTF-8"])
         #expect(
@@ -358,7 +364,7 @@ private func file(rule: String) -> String {
         #expect(problems(large) == ["rules.yaml: the file has more than 1 MiB"])
     }
 
-    @Test func deepAndRepeatedNestingIsRefusedInTime() {
+    @Test func deepAndRepeatedNestingIsRefusedQuickly() {
         #expect(!problems(String(repeating: "[", count: 100_000)).isEmpty)
         let laughs =
             "a: &a [x,x,x,x,x,x,x,x,x,x]\n"

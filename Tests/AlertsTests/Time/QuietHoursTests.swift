@@ -14,7 +14,7 @@ import Testing
         ("2026-11-26T12:59:59Z", nil), ("2026-11-26T13:00:00Z", "2026-11-26T22:00:00Z"),
         ("2026-11-26T21:59:59Z", "2026-11-26T22:00:00Z"), ("2026-11-26T22:00:00Z", nil),
     ])
-    func aNightRunsOverMidnight(moment: String, end: String?) throws {
+    func quietHoursMayIncludeMidnight(moment: String, end: String?) throws {
         #expect(try quiet("22:00", "07:00", "Asia/Tokyo").end(at: at(moment)) == end.map(at))
     }
 
@@ -22,31 +22,31 @@ import Testing
         ("2026-11-26T11:59:59Z", nil), ("2026-11-26T12:00:00Z", "2026-11-26T13:30:00Z"),
         ("2026-11-26T13:30:00Z", nil),
     ])
-    func aRestAtNoonIsOnOneDay(moment: String, end: String?) throws {
+    func quietHoursMayBeWithinOneDay(moment: String, end: String?) throws {
         #expect(try quiet("12:00", "13:30", "UTC").end(at: at(moment)) == end.map(at))
     }
 
     /// On 29 March 2026, Berlin's clocks go from 02:00 to 03:00 at 01:00 UTC.
-    @Test func theNightOfSpringIsAnHourShorter() throws {
+    @Test func theNightOfTheSpringChangeIsAnHourShorter() throws {
         let night = try quiet("22:00", "07:00", "Europe/Berlin")
         #expect(night.end(at: at("2026-03-28T21:00:00Z")) == at("2026-03-29T05:00:00Z"))
     }
 
-    @Test func anEndThatTheClockSkipsIsTheMomentOfTheChange() throws {
+    @Test func anEndThatTheClockSkipsBecomesTheMomentOfTheChange() throws {
         let night = try quiet("22:00", "02:30", "Europe/Berlin")
         #expect(night.end(at: at("2026-03-29T00:00:00Z")) == at("2026-03-29T01:00:00Z"))
         #expect(night.end(at: at("2026-03-29T01:00:00Z")) == nil)
         #expect(night.end(at: at("2026-03-29T20:00:00Z")) == at("2026-03-30T00:30:00Z"))
     }
 
-    @Test func aBeginningThatTheClockSkipsIsTheMomentOfTheChange() throws {
+    @Test func aBeginningThatTheClockSkipsBecomesTheMomentOfTheChange() throws {
         let night = try quiet("02:30", "07:00", "Europe/Berlin")
         #expect(night.end(at: at("2026-03-29T00:59:59Z")) == nil)
         #expect(night.end(at: at("2026-03-29T01:00:00Z")) == at("2026-03-29T05:00:00Z"))
     }
 
     /// On 25 October 2026, Berlin's clocks go from 03:00 back to 02:00 at 01:00 UTC.
-    @Test func aTimeThatComesTwiceEndsTheNightOnce() throws {
+    @Test func anEndThatTheClockShowsTwiceEndsTheNightOnce() throws {
         let night = try quiet("22:00", "02:30", "Europe/Berlin")
         #expect(night.end(at: at("2026-10-25T00:29:59Z")) == at("2026-10-25T00:30:00Z"))
         for second in ["2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:29:00Z"] {
@@ -67,7 +67,7 @@ import Testing
 
     /// Checks the definition in steps of five minutes: it is quiet from the first minute that shows `from` until the first minute
     /// that shows `to`.
-    @Test func itHoldsMinuteByMinuteOverAYear() throws {
+    @Test func quietHoursFollowTheirDefinitionOverAYear() throws {
         for (zone, from, to) in [
             ("Europe/Berlin", "22:00", "07:00"), ("Australia/Lord_Howe", "23:15", "06:45"),
             ("Africa/Casablanca", "13:00", "14:00"),

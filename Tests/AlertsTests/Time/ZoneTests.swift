@@ -7,7 +7,7 @@ import Testing
 @testable import Alerts
 
 @Suite("Alerts: time zones") struct ZoneTests {
-    @Test func aZoneKnowsItsOffsetsAndTheirNames() throws {
+    @Test func aZoneHasOffsetsWithNames() throws {
         let berlin = try #require(Zone(named: "Europe/Berlin"))
         #expect(berlin.localType(at: at("2026-03-29T00:59:59Z")) == .init(offset: 3600, abbreviation: "CET"))
         #expect(berlin.localType(at: at("2026-03-29T01:00:00Z")) == .init(offset: 7200, abbreviation: "CEST"))
@@ -21,11 +21,11 @@ import Testing
         "", "no", "../etc/passwd", "/etc/passwd", "Europe/", "Europe/Berlin/x", "Europe", "tzdata.zi",
         "Europe/Ber lin",
     ])
-    func aNameThatIsNoZoneIsRefused(name: String) {
+    func aNameThatIsNotAZoneIsRefused(name: String) {
         #expect(Zone(named: name) == nil)
     }
 
-    @Test func aDamagedFileIsNoZone() throws {
+    @Test func aDamagedFileGivesNoZone() throws {
         let bytes = [UInt8](try Data(contentsOf: URL(filePath: "\(Zone.systemFolder)/Europe/Berlin")))
         for length in stride(from: 0, to: bytes.count - 40, by: 7) {
             #expect(Zone(name: "cut", Array(bytes.prefix(length))) == nil, "\(length)")
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Python's zoneinfo reads the same files.
-    @Test func itAgreesWithPythonInManyZonesAndYears() throws {
+    @Test func offsetsAgreeWithPythonInManyZonesAndYears() throws {
         var random = seededRandom()
         let names = [
             "Europe/Berlin", "Europe/Dublin", "America/New_York", "America/St_Johns", "America/Nuuk",
@@ -93,7 +93,7 @@ import Testing
         #expect(ZoneRule(text) == nil)
     }
 
-    @Test func namesAreKnownForSuggestions() {
+    @Test func zoneNamesCanBeSuggested() {
         let names = Zone.names()
         #expect(names.contains("Europe/Berlin"))
         #expect(closestSpelling(of: "Europe/Berln", among: names) == "Europe/Berlin")

@@ -23,7 +23,7 @@ import Testing
 
     private static let byteOrderMark = "\u{FEFF}"
 
-    /// Each document is broken in a different way; faults that the scanner finds come first.
+    /// Each document is broken in a different way. The first ones have faults that the scanner finds.
     static let brokenDocuments: [[UInt8]] =
         [
             #"{"type":"FeatureCollection","features":[{"a":[1}],"x":1}"#,
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [hardDocument] + brokenDocuments)
-    func aScanThatPausesAfterEachFeatureGivesTheSame(document: [UInt8]) {
+    func aScanThatPausesAfterEachFeatureGivesTheSameResult(document: [UInt8]) {
         #expect(ScanOutcome(document, pausing: true) == ScanOutcome(document))
         #expect(ScanOutcome(document, inChunksOf: { 100 }, pausing: true) == ScanOutcome(document))
     }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func aFeatureOverTheLimitIsMeasuredByNobody() {
+    @Test func aFeatureOverTheLimitGivesTheSameResultWithMeasuring() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(
             #"{"type":"FeatureCollection","features":[\#(feature(properties: #""place":"\#(long)","#)),\#(feature())]}"#
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: [hardDocument] + brokenDocuments)
-    func singleBytesGiveWhatOneChunkGives(document: [UInt8]) {
+    func singleBytesGiveTheSameResultAsOneChunk(document: [UInt8]) {
         #expect(ScanOutcome(document, inChunksOf: { 1 }) == ScanOutcome(document))
     }
 
@@ -116,8 +116,8 @@ import Testing
         #expect(outcome == ScanOutcome(Self.hardDocument))
     }
 
-    /// The limit is reached at the same place, even if the chunk also contains the later fault in the value.
-    @Test func aMemberThatIsTooLargeIsTheErrorBeforeWhatIsWrongBehindTheBound() {
+    /// The limit is reached at the same offset, even if the chunk also contains the fault behind the limit.
+    @Test func aMemberThatIsTooLargeIsReportedInsteadOfALaterFault() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(#"{"x":["\#(long)"}]}"#.utf8)
         let expected = FeedError.brokenDocument(
@@ -127,7 +127,7 @@ import Testing
     }
 
     /// The properties that the fuzzer checks also hold for its fixed corpus.
-    @Test func everyPromiseHoldsForTheFuzzersCorpus() throws {
+    @Test func everyPropertyHoldsForTheFuzzersCorpus() throws {
         let files = try corpus()
         #expect(files.count > 20)
         for (name, document) in files {

@@ -77,7 +77,7 @@ import Testing
         #expect(quake[.ids] == .list(ids))
     }
 
-    @Test func everythingElseMayBeMissingOrNull() throws {
+    @Test func optionalMembersMayBeMissingOrNull() throws {
         let names = Property.allCases.compactMap(\.feedName).filter {
             !["mag", "net", "code", "time", "updated"].contains($0)
         }
@@ -99,7 +99,7 @@ import Testing
     ]
 
     @Test(arguments: ["tz", "felt", "sig", "nst"], integers)
-    func anIntegerColumnTakesWhatFits32Bits(property: String, number: (text: String, value: Int32?)) throws {
+    func anIntegerColumnAccepts32BitNumbers(property: String, number: (text: String, value: Int32?)) throws {
         let feature = feature(properties: #""\#(property)":\#(number.text),"#)
         guard let value = number.value else {
             let refused = try #require(rejection(of: feature))
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: ["mag", "cdi", "mmi", "dmin", "rms", "gap"])
-    func aDoubleColumnTakesWhatIsFinite(property: String) throws {
+    func aDoubleColumnAcceptsFiniteNumbers(property: String) throws {
         func quake(_ number: String) throws -> Quake {
             try decode(
                 feature(properties: #""\#(property)":\#(number),"#).replacing(
@@ -204,18 +204,18 @@ import Testing
             (feature() + "x", .syntax), ("", .syntax),
             (feature(properties: #""place":"\u0000","#), .encoding), (feature(id: #""us\u0000""#), .encoding),
         ] as [(String, Rejection.Reason)])
-    func aWrongFeatureIsRejectedForItsReason(feature: String, reason: Rejection.Reason) {
+    func aWrongFeatureIsRejectedWithTheReason(feature: String, reason: Rejection.Reason) {
         #expect(rejection(of: feature)?.reason == reason)
     }
 
     /// The syntax error is reported even if another fault comes first, because broken JSON cannot be trusted at all.
-    @Test func brokenJSONIsTheGraverFault() {
+    @Test func brokenJSONIsReportedBeforeOtherFaults() {
         #expect(rejection(of: feature(properties: #""tsunami":2,"place":tru,"#))?.reason == .syntax)
         #expect(rejection(of: feature(properties: #""tsunami":2,"#) + "}")?.reason == .syntax)
         #expect(rejection(of: feature(id: "7", members: #""x":"\ud800","#))?.reason == .encoding)
     }
 
-    @Test func aRejectionNamesThePropertyAtFaultAndNoOther() throws {
+    @Test func aRejectionNamesOnlyThePropertyAtFault() throws {
         #expect(
             rejection(of: feature(properties: #""x":"\u0000","felt":1,"#))?.message
                 == "NUL character in a string")
@@ -254,7 +254,7 @@ import Testing
         #expect(rejection(of: feature(members: #""x":\#(number),"#)) == nil, "what is not kept may be large")
     }
 
-    @Test func aDecoderThatMetAnotherOrderOfMembersReadsEachAlike() throws {
+    @Test func aDecoderReadsMembersInAnyOrder() throws {
         var random = seededRandom()
         var decoder = FeatureDecoder()
         let values = Property.allCases.compactMap { property in

@@ -4,7 +4,7 @@ import Testing
 @testable import Feed
 
 @Suite struct DocumentTests {
-    /// The offset is that of the wrong byte, or of the end if something is missing.
+    /// The offset is the position of the wrong byte, or the end of the document if something is missing.
     @Test(arguments: [
         ("<!DOCTYPE html><html></html>", 0), ("", 0), (" \n", 2), ("not found", 0), ("[]", 0), ("17", 0),
         ("null", 0), (#""text""#, 0),
@@ -29,7 +29,7 @@ import Testing
         (#"{type:1}"#, 1), (#"{"a":1 "b":2}"#, 7), (#"{,"a":1}"#, 1), (#"{"a":,}"#, 5),
         (#"{"a":[1,2,],"b":2}"#, 10), (#"{"a":"\x"}"#, 6), ("{\"a\u{1}\":1}", 3),
     ])
-    func aBrokenDocumentIsSaidWithTheByteAtFault(text: String, offset: Int) throws {
+    func theErrorOfABrokenDocumentHasTheOffsetOfTheFault(text: String, offset: Int) throws {
         let error = try #require(ScanOutcome(Array(text.utf8)).error)
         guard case .brokenDocument(_, offset) = error else {
             Issue.record("\(error), not at \(offset)")
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [7, 1000, Int.max])
-    func aFeatureOverOneMebibyteIsCutAndTheNextOneIsTaken(chunk: Int) throws {
+    func aFeatureOverOneMebibyteIsCutAndTheNextOneIsAccepted(chunk: Int) throws {
         let long = feature(properties: #""long":"\#(String(repeating: "a\\\"]}", count: 400_000))","#)
         let outcome = ScanOutcome(document([feature(), long, feature()]), inChunksOf: { chunk })
 
@@ -136,14 +136,14 @@ import Testing
         #expect(error.map { "\($0)".contains("too many members") } == true)
     }
 
-    @Test func tenThousandNestedArraysRejectTheirFeatureAlone() {
+    @Test func tenThousandNestedArraysRejectOnlyTheirFeature() {
         let nested = String(repeating: "[", count: 10_000) + String(repeating: "]", count: 10_000)
         let outcome = ScanOutcome(document([nested, feature(properties: #""deep":\#(nested),"#), feature()]))
         #expect(outcome.error == nil)
         #expect(outcome.features.map { $0.result?.failure?.reason } == [.syntax, .syntax, nil])
     }
 
-    @Test func metadataOfAnotherShapeIsLeftOut() {
+    @Test func malformedMetadataAreIgnored() {
         let metadata = #""metadata":{"generated":"x","url":7,"title":null,"count":1.5,"more":[{}]},"#
         #expect(ScanOutcome(document([], members: metadata)).metadata == FeedMetadata())
         #expect(ScanOutcome(document([], members: #""metadata":[1],"#)).metadata == FeedMetadata())

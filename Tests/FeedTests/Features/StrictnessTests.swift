@@ -58,7 +58,7 @@ import Testing
 
     /// Only the broken feature is rejected: the features before and after it are accepted.
     @Test(arguments: JSONCase.all.filter { !$0.breaksStructure })
-    func aFeatureThatHoldsItIsRejectedAloneOrNotAtAll(json: JSONCase) {
+    func aFeatureWithTheTextIsRejectedAloneOrNotAtAll(json: JSONCase) {
         let broken = feature(properties: #""extra":@,"#)
         let document = json.inside(document([feature(), broken, feature()]))
 
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: JSONCase.all.filter(\.breaksStructure))
-    func aFeatureThatHidesItsEndBreaksTheDocument(json: JSONCase) {
+    func aFeatureWhoseEndIsUnknownBreaksTheDocument(json: JSONCase) {
         let document = json.inside(document([feature(), feature(properties: #""extra":@,"#), feature()]))
         #expect(ScanOutcome(document).error != nil)
     }

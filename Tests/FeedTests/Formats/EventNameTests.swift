@@ -14,7 +14,7 @@ import Testing
     static let header = TextTests.header.replacing("|EventType", with: "")
 
     @Test(
-        "Contributors do not own an id: a number in text has an unknown owner, and its code includes the day",
+        "A contributor does not own an id: a numeric id in text has an unknown owner, and its code has the day",
         arguments: [
             row(), row(contributor: "NEIC"),
             row(catalog: "ISC", contributor: "ISC", contributorID: "2844986"),
@@ -32,7 +32,7 @@ import Testing
         #expect(quake[.url] == .null)
         #expect(
             outcome.notes == [
-                "the document does not say whose id 1 of its events has; their codes have the day instead (unknown:10998811@2019-01-24), and no service deletes them; an import from the agency's own event service gives them the agency's codes"
+                "the document does not say which agency gave the id of 1 event; such events get codes that contain the day (unknown:10998811@2019-01-24), and no service deletes them; an import from the agency's own event service gives them the agency's codes"
             ])
     }
 
@@ -77,7 +77,7 @@ import Testing
             // These ids have ComCat's form, and their network has contributed to the event.
             ("us7000abcd", "us7000abcd", "earthquake.usgs.gov"),
             ("usc000lvb5", "usc000lvb5", "earthquake.usgs.gov"),
-            // SeisComP makes ids of this form. The ids of Texas are ComCat's, and those of Sweden are not.
+            // SeisComP makes ids of this form. Ids of the Texan network are ComCat's, but ids of the Swedish network are not.
             ("tx2022mrop", "tx2022mrop", "earthquake.usgs.gov"), ("xyz2026abcd", "xyz:xyz2026abcd", nil),
             ("se2026abcd", "unknown:se2026abcd", nil),
             // These ids only begin like ComCat's.
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "The service that gave the answer owns its ids, in text and in QuakeML",
+        "The ids in a service's response belong to that service, in text and in QuakeML",
         arguments: [
             ("www.isc.ac.uk", "645898639", "isc:645898639"),
             ("webservices.ingv.it", "46744251", "ingv:46744251"),

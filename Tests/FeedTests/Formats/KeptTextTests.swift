@@ -45,7 +45,8 @@ import Testing
         let error = try #require(ScanOutcome(Array("\(Self.start)|\(columns)\n".utf8)).error)
         #expect(
             "\(error)".contains(
-                "the header line has no column \(missing), and whether \(likely) is one is unclear"),
+                "the header line has no column \(missing), and it is unclear whether \(likely) is that column"
+            ),
             "\(error)")
     }
 
@@ -59,14 +60,14 @@ import Testing
         #expect(quake.depth == nil && quake.magnitude == nil)
         #expect(
             outcome.notes == [
-                "the header line has no column Depth/km, so no event has one; other columns are DepthType, DepthError, Mag_Uncertainty",
-                "the header line has no column Magnitude, so no event has one; other columns are DepthType, DepthError, Mag_Uncertainty",
+                "the header line has no column Depth/km, so no event has this value; other columns are DepthType, DepthError, Mag_Uncertainty",
+                "the header line has no column Magnitude, so no event has this value; other columns are DepthType, DepthError, Mag_Uncertainty",
             ])
         #expect(ScanOutcome(Array("\(Self.start)\n\(Self.row)\n".utf8)).notes == [])
     }
 
     @Test(
-        "A standard name is preferred to another spelling; the other column goes to extra, or is a duplicate")
+        "A standard name wins over another spelling, which goes to extra; two other spellings are an error")
     func twoNames() throws {
         let document = "\(Self.start)|Mag|Magnitude|Depth_km|Depth/km\n\(Self.row)|9|2.5|7|33.5\n"
         let outcome = ScanOutcome(Array(document.utf8))
@@ -163,7 +164,7 @@ import Testing
         }
     }
 
-    @Test("An empty answer to a query for text has no events, and deletes none")
+    @Test("An empty response to a query for text has no events, and deletes none")
     func empty() {
         for text in ["", "\n", " \r\n"] {
             let outcome = ScanOutcome(Array(text.utf8), mayBeEmpty: true)

@@ -278,7 +278,7 @@ import Testing
             ])
     }
 
-    @Test("Zeros of the NCEDC are also a withdrawal in QuakeML")
+    @Test("Zeros of the NCEDC also mean a withdrawal in QuakeML")
     func zeros() {
         let parts = "<latitude><value>0</value></latitude><longitude><value>0.0</value></longitude>"
         let event = Self.event(

@@ -185,7 +185,7 @@ import Testing
                 "# dataset: GeoCSV 2.0\n# delimiter: ,\nEventID,Time,Latitude\n",
                 "GeoCSV with another delimiter"
             ),
-            ("eqfeed_callback({\"type\":\"FeatureCollection\"});\n", "JSONP, a call with GeoJSON in it"),
+            ("eqfeed_callback({\"type\":\"FeatureCollection\"});\n", "JSONP, a function call around GeoJSON"),
             ("{\"type\":\"Feature\",\"id\":\"us1\"}", "a single Feature, not a FeatureCollection"),
             ("a|b|c\n", "no line names the columns"),
             ("# a comment\n# another\n", "no line names the columns"),
@@ -243,7 +243,7 @@ import Testing
     }
 
     @Test(
-        "In answers of the NCEDC's service, zeros are a withdrawal",
+        "In responses of the NCEDC's service, zeros mean that the event was withdrawn",
         arguments: [ncedc, ncedc.replacing("0.000|0.000", with: "-0.0|0")])
     func withdrawn(row: String) {
         let outcome = ScanOutcome(Array("\(Self.header)\n\(row)\n".utf8), host: "service.ncedc.org")
@@ -257,7 +257,7 @@ import Testing
         "75442121|2026-10-01T01:58:02.0300|0.000|0.000|0.000|NC|NCSS|NC||MU|0.0|NC||earthquake"
 
     @Test(
-        "Zeros are values, unless the NCEDC writes zero for the place, the depth and the magnitude",
+        "Zeros are values, unless the NCEDC writes zero for the position, the depth and the magnitude",
         arguments: [
             ncedc.replacing("|0.0|NC", with: "|0.1|NC"),
             ncedc.replacing("0.000|0.000|", with: "0.000|0.001|"),

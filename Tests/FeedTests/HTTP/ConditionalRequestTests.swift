@@ -17,7 +17,7 @@ import Testing
             ? .whole(.notModified, [], headers: headers) : .whole(.ok, feed, headers: headers)
     }
 
-    @Test func aFeedThatIsStillTheSameIsNotHandedOver() async throws {
+    @Test func anUnchangedFeedIsNotPassedOn() async throws {
         try await TestFeedServer.run(answering: Self.answer) { server in
             let source = FeedSource(server.url("/feed"))
             var read: [UInt8] = []
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aFeedThatChangedIsHandedOverWithItsNewValidators() async throws {
+    @Test func aChangedFeedIsPassedOnWithItsNewValidators() async throws {
         try await TestFeedServer.run(answering: Self.answer) { server in
             var read: [UInt8] = []
             let result = try await FeedSource(server.url("/feed")).read(
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [nil, Validators()])
-    func aServerThatIsNotAskedMustNotSayNotModified(validators: Validators?) async throws {
+    func notModifiedWithoutAConditionIsAnError(validators: Validators?) async throws {
         try await TestFeedServer.run(script: [.whole(.notModified, [])]) { server in
             let error = await failure {
                 try await FeedSource(server.url("/feed")).read(
@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    /// Validators belong to the URL of the request, and the server at the end of the redirects knows them.
-    @Test func validatorsGoAlongWithARedirect() async throws {
+    /// Validators are stored for the URL of the request, but come from the server at the end of the redirects.
+    @Test func validatorsAreSentAgainAfterARedirect() async throws {
         try await TestFeedServer.run {
             $0.uri == "/old" ? .whole(.movedPermanently, [], headers: ["location": "/new"]) : Self.answer($0)
         } _: { server in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatSaysNothingHasNoValidators() async throws {
+    @Test func aResponseWithoutValidatorsGivesNone() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             let result = try await FeedSource(server.url("/feed")).read(options: .withoutWaiting()) { _ in }
             #expect(result == .document(nil, freshFor: nil))
@@ -91,7 +91,7 @@ import Testing
     }
 
     /// Fields of an interim response and fields after the body do not belong to the response.
-    @Test func onlyTheFinalHeadCounts() async throws {
+    @Test func onlyTheFinalResponseHeadIsUsed() async throws {
         let interim = "HTTP/1.1 103 Early Hints\r\nETag: \"early\"\r\n\r\n"
         let answer = """
             HTTP/1.1 200 OK\r\nLast-Modified: \(Self.date)\r\nTransfer-Encoding: chunked\r\nTrailer: ETag\r\n\r\n\

@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [TestStatus.notFound, .gone])
-    func aFeedThatIsNotThereIsNoInput(status: TestStatus) async throws {
+    func aMissingFeedIsReportedAsNoInput(status: TestStatus) async throws {
         try await TestFeedServer.run(script: [.whole(status, [])]) { server in
             let url = server.url("/feed")
             let error = await failure { _ = try await FeedSource(url).contents() }
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aQueryIsSentAndNeverShown() async throws {
+    @Test func aQueryIsSentButNeverShown() async throws {
         try await TestFeedServer.run(script: [.whole(.forbidden, [])]) { server in
             let url = server.url("/feed?key=hunter2&x=1")
             let error = await failure { _ = try await FeedSource(url).contents() }
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: ["br", "deflate", "gzip, br", "gzip, gzip", "zstd"])
-    func aContentEncodingThatIsNotKnownIsRefused(encoding: String) async throws {
+    func anUnknownContentEncodingIsRefused(encoding: String) async throws {
         try await TestFeedServer.run(
             script: [.whole(.ok, Self.feed, headers: ["content-encoding": encoding])]
         ) { server in
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "X-GZIP", "identity", ""])
-    func aContentEncodingThatIsKnownIsNot(encoding: String) async throws {
+    func aKnownContentEncodingIsAccepted(encoding: String) async throws {
         let body = gzip(Self.feed)
         try await TestFeedServer.run(
             script: [.whole(.ok, body, headers: ["content-encoding": encoding])]
@@ -114,8 +114,8 @@ import Testing
         }
     }
 
-    /// A feed is requested at most once a minute, so a connection that waits that long is useless.
-    @Test func noConnectionIsAskedToStay() async throws {
+    /// A feed is requested at most once a minute, so keeping a connection open for that long is useless.
+    @Test func aRequestAsksTheServerToCloseTheConnection() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             _ = try await FeedSource(server.url("/feed")).contents()
             #expect(server.requests.first?.headers["connection"] == ["close"])
@@ -150,12 +150,12 @@ import Testing
     }
 
     @Test(arguments: ["http://", "http:///feed", "http://host:port/feed", "https://a b/"])
-    func aURLThatIsNoneIsAnError(url: String) async throws {
+    func anInvalidURLIsAnError(url: String) async throws {
         let error = await failure { _ = try await FeedSource(url).contents() }
         #expect(error as? FeedError == .unavailable(url: url, reason: "not a valid URL"))
     }
 
-    @Test func credentialsOfTheURLAreSentAndNeverShown() async throws {
+    @Test func credentialsOfTheURLAreSentButNeverShown() async throws {
         try await TestFeedServer.run { request in
             // RFC 7617: "user:pa:ss" in base 64.
             request.headers["authorization"] == ["Basic dXNlcjpwYTpzcw=="]
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func whatTheReaderThrowsEndsTheDownload() async throws {
+    @Test func anErrorOfTheReaderEndsTheDownload() async throws {
         struct Full: Error {}
         try await TestFeedServer.run { _ in
             .whole(.ok, Self.feed)

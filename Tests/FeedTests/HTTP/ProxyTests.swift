@@ -94,15 +94,15 @@ import Testing
                 == .unavailable(
                     url: "https://feed.example/",
                     reason:
-                        "proxy 127.0.0.1:\(forbidden.port): it asks for a user and a password, which belong "
-                        + "into the proxy's URL"))
+                        "proxy 127.0.0.1:\(forbidden.port): it asks for a user and a password; "
+                        + "add them to the proxy's URL"))
         #expect(forbidden.requests.count == 1)
     }
 
     @Test(arguments: [
         "socks5://user:hunter2@host:1080", "https://user:hunter2@host", "http://", "ho st", "host:0",
     ])
-    func aProxyOfAnotherKindIsAnError(value: String) async throws {
+    func anUnsupportedProxyIsAnError(value: String) async throws {
         let error = await failure {
             _ = try await FeedSource("http://feed.example/").contents(options(["http_proxy": value]))
         }

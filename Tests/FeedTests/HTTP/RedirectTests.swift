@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func circlesAreNoticed() async throws {
+    @Test func redirectsInACircleAreNoticed() async throws {
         try await TestFeedServer.run { request in
             switch request.uri {
             case "/a": Self.redirect(to: "/b")
@@ -67,13 +67,13 @@ import Testing
         }
     }
 
-    @Test func aRedirectToNowhereIsAnError() async throws {
+    @Test func aRedirectWithoutALocationIsAnError() async throws {
         try await TestFeedServer.run(script: [.whole(.found, [])]) { server in
             #expect(await reason(server.url("/")) == "HTTP status 302 Found")
         }
     }
 
-    @Test func anErrorBehindARedirectTellsWhere() async throws {
+    @Test func anErrorAfterARedirectNamesTheTarget() async throws {
         try await TestFeedServer.run { request in
             request.uri == "/" ? Self.redirect(to: "/new?key=hunter2") : .whole(.forbidden, [])
         } _: { server in
@@ -114,7 +114,7 @@ import Testing
         ("http://user:pa@ss@a/b/../c d", "http://a/c%20d"),
         ("http://a/?next=http:///x", "http://a/?next=http:///x"),
     ])
-    func aTargetIsWrittenOneWay(text: String, url: String) {
+    func aTargetURLIsNormalised(text: String, url: String) {
         #expect(HTTPTarget(text)?.url == url)
     }
 }

@@ -23,17 +23,17 @@ import Testing
 
     private static func options(_ waits: Waits = Waits()) -> FetchOptions { .withoutWaiting(noting: waits) }
 
-    /// Options for silent servers. On a busy machine, a good server can look silent with them.
+    /// Options for silent servers. With them, even a good server can look silent on a busy machine.
     private static func impatient(_ waits: Waits = Waits()) -> FetchOptions {
         options(waits).with(\.headTimeout, .milliseconds(300)).with(\.readTimeout, .milliseconds(100))
     }
 
     @Test(arguments: passing)
-    func aFailureThatPassesIsTriedAgain(failing: TestFeedServer.Answer) async throws {
+    func aTemporaryFailureIsRetried(failing: TestFeedServer.Answer) async throws {
         let waits = Waits()
         let options =
             switch failing {
-            // With so long a limit, a good answer is not taken for a silent one, even on a busy machine.
+            // This limit is long enough that a good answer is not taken for a silent one, even on a busy machine.
             case .silent: Self.options(waits).with(\.headTimeout, .seconds(10))
             case .stalled: Self.options(waits).with(\.readTimeout, .seconds(10))
             default: Self.options(waits)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func afterTheLastAttemptTheErrorCountsThem() async throws {
+    @Test func afterTheLastAttemptTheErrorCountsTheAttempts() async throws {
         try await TestFeedServer.run(script: [.whole(.badGateway, [])]) { server in
             let waits = Waits()
             var options = Self.options(waits)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedConnectionIsTriedAgain() async throws {
+    @Test func aRefusedConnectionIsRetried() async throws {
         let port = try RefusingPort()
         let url = "http://127.0.0.1:\(port.number)/feed"
         let waits = Waits()
@@ -80,7 +80,7 @@ import Testing
         withExtendedLifetime(port) {}
     }
 
-    @Test func waitsGrowToALimitAndChanceTakesUpToAHalf() async throws {
+    @Test func waitsGrowToALimitAndAreShortenedAtRandom() async throws {
         try await TestFeedServer.run(script: [.whole(.badGateway, [])]) { server in
             for (random, factor) in [(0.0, 0.5), (0.5, 0.75), (1.0, 1.0)] {
                 let waits = Waits()
@@ -96,7 +96,7 @@ import Testing
         ("Sunday, 06-Nov-94 08:49:37 GMT", 17), ("Sun Nov  6 08:49:37 1994", 17),
         ("Sun, 06 Nov 1994 08:49:00 GMT", 1), ("soon", 1), ("-5", 1),
     ])
-    func theWaitThatTheServerAsksForIsKept(retryAfter: String, seconds: Int) async throws {
+    func theWaitThatTheServerRequestsIsKept(retryAfter: String, seconds: Int) async throws {
         let waits = Waits()
         try await TestFeedServer.run(script: [
             .whole(
@@ -129,8 +129,8 @@ import Testing
         }
     }
 
-    /// Keeping the wait lets a later attempt respect it.
-    @Test func afterTheLastAttemptTheErrorKeepsTheWaitThatTheServerAskedFor() async throws {
+    /// The error contains the wait, so that a later attempt can respect it.
+    @Test func afterTheLastAttemptTheErrorHasTheWaitThatTheServerRequested() async throws {
         try await TestFeedServer.run(script: [
             .whole(.serviceUnavailable, [], headers: ["retry-after": "60"])
         ]) { server in
@@ -180,7 +180,7 @@ import Testing
         TestFeedServer.Answer.cutOff(feed, promised: feed.count + 1), .cutOffChunked(feed),
         .cutOff(compressed, promised: compressed.count + 1), .reset(feed, promised: feed.count + 1),
     ])
-    func onceBytesWereHandedOverNothingIsTriedAgain(answer: TestFeedServer.Answer) async throws {
+    func nothingIsRetriedAfterBytesWerePassedOn(answer: TestFeedServer.Answer) async throws {
         try await TestFeedServer.run(script: [answer, .whole(.ok, Self.feed)]) { server in
             var read: [UInt8] = []
             let error = await failure {

@@ -9,7 +9,7 @@ import Testing
 @Suite(.enabled(if: TestCertificates.canBeMade)) struct SurroundingsTests {
     /// libcurl and OpenSSL read environment variables and files. None of them may change the destination of a fetch, the trusted
     /// certificates or the credentials.
-    @Test func onlyTheOptionsCount() async {
+    @Test func theEnvironmentDoesNotAffectAFetch() async {
         await #expect(processExitsWith: .success) {
             try await withTemporaryFolder { folder in
                 let closed = try RefusingPort()

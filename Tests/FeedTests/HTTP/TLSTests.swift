@@ -24,8 +24,8 @@ import Testing
                 let refused = await reason(server.url("/feed"), .withoutWaiting(noting: waits))
                 #expect(
                     refused == """
-                        its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); an \
-                        authority of your own is named by --ca-file or SSL_CERT_FILE
+                        its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); to \
+                        trust your own authority, use --ca-file or SSL_CERT_FILE
                         """)
                 #expect(waits.all == [], "it is final")
                 #expect(server.requests.isEmpty)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func aServerWithoutTLSIsNamedSo() async throws {
+    @Test func theErrorForAServerWithoutTLSSaysSo() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             let text = await reason("https://127.0.0.1:\(server.port)/feed")
             #expect(text?.hasPrefix("the TLS handshake failed: ") == true, "\(text ?? "nil")")
@@ -68,7 +68,7 @@ import Testing
                 }
                 #expect(
                     error as? FeedError
-                        == .noInput(path: path, reason: "no file of PEM certificates that can be read"))
+                        == .noInput(path: path, reason: "not a readable file of PEM certificates"))
             }
         }
     }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// A proxy on loopback that knows only CONNECT. All its tunnels end at the same server.
+/// A proxy on loopback that supports only CONNECT. All its tunnels end at the same server.
 final class TestTunnel: Sendable {
     private let listener: LoopbackSocket
     private let heads = Mutex<[String]>([])

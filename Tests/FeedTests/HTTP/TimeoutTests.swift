@@ -21,13 +21,13 @@ import Testing
             #expect(read == 1000)
             #expect(
                 error as? FeedError
-                    == .unavailable(url: server.url("/feed"), reason: "nothing came for 0.25 seconds"))
+                    == .unavailable(url: server.url("/feed"), reason: "no bytes arrived for 0.25 seconds"))
         }
     }
 
     /// A reader may wait for its database for any time. Here it takes an hour for each chunk, by a clock that only the reader
     /// moves.
-    @Test func theReadersOwnTimeIsNotTheServersSilence() async throws {
+    @Test func theReadersOwnTimeDoesNotCountAsTheServersSilence() async throws {
         let clock = Mutex(ContinuousClock.now)
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             var read = 0

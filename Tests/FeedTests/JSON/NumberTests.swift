@@ -6,7 +6,7 @@ import Testing
 @testable import Feed
 
 @Suite struct NumberTests {
-    @Test func aMillionNumbersAreStrtodsToTheBit() throws {
+    @Test func aMillionNumbersEqualThoseOfStrtod() throws {
         var random = seededRandom()
         for _ in 0..<1_000_000 {
             let text = random.number()
@@ -33,7 +33,7 @@ import Testing
         #expect(read("1" + String(repeating: "0", count: 300) + "e-300").integer == 1)
     }
 
-    /// Leading zeros, and an exponent that cancels them. The number of either is far beyond any sensible limit.
+    /// Leading zeros, and an exponent that cancels them. Both are far beyond any sensible limit.
     @Test func anExponentBehindAMillionDigitsStillCounts() {
         let number = read("0." + String(repeating: "0", count: 1_000_010) + "15e1000012")
         #expect(number.double == 15)

@@ -61,7 +61,7 @@ struct EventServiceTests {
     // MARK: Counts
 
     @Test(
-        "A count is a short answer, so a long answer is not read to its end",
+        "A count is a short response, so a long response is not read to its end",
         arguments: [(" 17\n", 17), (#"{"count": 17, "maxAllowed": 20000}"#, 17), ("many", nil), ("", nil)])
     func count(_ text: String, _ count: Int?) async throws {
         let long = Array((text + String(repeating: " ", count: 2000)).utf8)
@@ -86,7 +86,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "A deletion is identified by its id, by net and code, or by the only one of its ids",
+        "A deletion is identified by its id, by net and code, or by its ids if there is only one",
         arguments: [
             #"{"id":"us1","properties":{"updated":5,"status":"deleted"}}"#,
             #"{"id":null,"geometry":null,"properties":{"updated":5,"net":"us","code":"1","mag":null}}"#,

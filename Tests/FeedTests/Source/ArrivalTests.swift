@@ -6,7 +6,7 @@ import Testing
 
 @testable import Feed
 
-/// How much of a feed has been read, and of how much.
+/// Tests the reported progress: the number of bytes that were read, and their total.
 @Suite("Arrival")
 struct ArrivalTests {
     private static let feed = bytes(of: SampleFeed(count: 2000))

@@ -7,7 +7,7 @@ import Testing
 @Suite struct GzipTests {
     private static let text = bytes(of: SampleFeed(count: 20))
 
-    @Test func membersAfterOneAnotherAreOneText() async throws {
+    @Test func consecutiveMembersAreOneText() async throws {
         let (head, tail) = (Array(Self.text.prefix(5000)), Array(Self.text.dropFirst(5000)))
         #expect(try await inflated([gzip(Self.text)]) == Self.text)
         #expect(try await inflated([gzip(head) + gzip(tail)]) == Self.text)
@@ -15,7 +15,7 @@ import Testing
         #expect(try await inflated([gzip([])]) == [])
     }
 
-    @Test func whereverTheDataAreCutTheTextIsTheSame() async throws {
+    @Test func theTextIsTheSameWhereverTheDataAreCut() async throws {
         let text = Array(Self.text.prefix(2000))
         let data = gzip(text) + gzip([]) + gzip(text) + [0, 0, 0]
         for cut in data.indices {
@@ -27,7 +27,7 @@ import Testing
         #expect(try await inflated(data.map { [$0] }) == text + text)
     }
 
-    @Test func aTextThatInflatesManyTimesComesInPieces() async throws {
+    @Test func aLargeTextIsPassedOnInPieces() async throws {
         let text = [UInt8](repeating: UInt8(ascii: " "), count: 5 << 20)
         var sizes: [Int] = []
         var decoder = ContentDecoder()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func zerosMayFollowAndNothingElse() async throws {
+    @Test func onlyZerosMayFollowTheData() async throws {
         let data = gzip(Self.text)
         let padding = [UInt8](repeating: 0, count: 600)
         #expect(try await inflated([data + padding]) == Self.text)
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: [[], [0x1F], Array("{".utf8), Array("{}".utf8), [0x1F, 0x20], [0x8B, 0x1F]])
-    func whatIsNotGzipPassesThrough(data: [UInt8]) async throws {
+    func dataThatAreNotGzipPassThrough(data: [UInt8]) async throws {
         #expect(try await inflated([data]) == data)
         #expect(try await inflated(data.map { [$0] }) == data)
         #expect(try await inflated([[], data, []]) == data)

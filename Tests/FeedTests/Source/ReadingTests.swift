@@ -8,7 +8,7 @@ import Testing
 @Suite struct ReadingTests {
     private static let feed = bytes(of: SampleFeed(count: 1000))
 
-    @Test func aFileIsReadWhateverItsName() async throws {
+    @Test func aFileIsReadRegardlessOfItsName() async throws {
         try await withTemporaryFolder { folder in
             let plain = folder.appending(path: "feed.gz").path
             let compressed = folder.appending(path: "feed.geojson").path
@@ -38,7 +38,7 @@ import Testing
         #expect(contents == [])
     }
 
-    @Test func whatCannotBeReadIsNamedWithTheReason() async throws {
+    @Test func theErrorNamesAnUnreadableFileAndTheReason() async throws {
         try await withTemporaryFolder { folder in
             let loop = folder.appending(path: "loop").path
             try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: loop)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// The writer may come late, or never, so opening the pipe must not block.
+    /// The writer may open the pipe late or never, so opening it for reading must not block.
     @Test func cancellationEndsTheWaitForASilentPipe() async throws {
         try await withTemporaryFolder { folder in
             let path = folder.appending(path: "pipe").path
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func whatTheReaderThrowsEndsTheReading() async throws {
+    @Test func anErrorOfTheReaderEndsTheReading() async throws {
         struct Full: Error {}
         var chunks = 0
         let error = await failure {

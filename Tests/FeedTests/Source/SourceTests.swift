@@ -3,7 +3,7 @@ import Testing
 @testable import Feed
 
 @Suite struct SourceTests {
-    @Test func everySummaryFeedHasItsName() {
+    @Test func everySummaryFeedHasAShortName() {
         #expect(FeedSource.summaryFeeds.count == 20)
         for magnitude in ["significant", "4.5", "2.5", "1.0", "all"] {
             for period in ["hour", "day", "week", "month"] {
@@ -51,7 +51,7 @@ import Testing
             "https://host/query?format=geojson&starttime=2020-01-01T00:00:00&minlatitude=-1.5&eventid=a,b"
         ),
     ])
-    func aURLIsNamedWithoutWhatItsQueryMayHide(url: String, name: String) {
+    func aURLIsNamedWithoutTheSecretsOfItsQuery(url: String, name: String) {
         #expect("\(FeedSource(url))" == name)
         #expect("\(FeedSource(name))" == name)
     }
@@ -62,19 +62,19 @@ import Testing
         "format=x&&key=SECRET", "…&SECRET#00000000", "…#SECRET", "format=x#SECRET", "apikey=1&apikey=SECRET",
         "…#00000000", "\u{301}apikey=SECRET", "format=x&\u{301}key=SECRET", "format=x#\u{301}SECRET",
     ])
-    func noSecretIsInAName(query: String) {
+    func aNameContainsNoSecret(query: String) {
         let name = "\(FeedSource("https://user:SECRET@host/a?\(query)"))"
         #expect(!name.contains("SECRET"))
         #expect("\(FeedSource(name))" == name)
     }
 
-    @Test func aNameIsNoURL() async {
+    @Test func aNameIsNotAcceptedAsAURL() async {
         let name = "\(FeedSource("https://host/a?apikey=b"))"
         await #expect {
             try await FeedSource(name).read { _ in }
         } throws: {
             "\($0)"
-                == "cannot fetch https://host/a?…: a name whose secret parts are left out; give the whole URL"
+                == "cannot fetch https://host/a?…: this is a source's name, without the secret parts of its URL; give the whole URL"
         }
     }
 

@@ -100,7 +100,7 @@ struct ChangesFormTests {
     @Test(
         "A request that makes no sense is refused with a reason",
         arguments: [
-            ("limit=5", "limit is not for changes"), ("asof=1", "asof is not for changes"),
+            ("limit=5", "limit cannot be used for changes"), ("asof=1", "asof cannot be used for changes"),
             ("minmagnitud=5", "unknown parameter: minmagnitud; did you mean minmagnitude?"),
             ("minmagnitude=x", "minmagnitude=x is not a decimal number"),
             ("after=yesterday", "after=yesterday is neither a position, nor a token, nor now"),

@@ -124,7 +124,8 @@ struct ChangesResumeTests {
                     }
                 }
                 try await StreamClient.with(site, "after=\(newest + 1)") { client in
-                    let reason = "token \(newest + 1) is unknown here, where the newest is \(newest)"
+                    let reason =
+                        "token \(newest + 1) is unknown in this database, whose newest token is \(newest)"
                     #expect(await client.next()?.data.hasPrefix(#"{"snapshot":"\#(reason)"#) == true)
                 }
             }

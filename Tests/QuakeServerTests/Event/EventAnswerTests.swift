@@ -228,7 +228,8 @@ struct EventAnswerTests {
     @Test("A past that the history does not cover is refused with a reason")
     func outOfReach() async throws {
         try await server.withDatabase { database in
-            _ = await #expect(throws: Refusal(400, "asof: the newest token is 0")) {
+            let future = Refusal(400, "asof: the token does not exist yet; the newest token is 0")
+            _ = await #expect(throws: future) {
                 try await database.answer("asof=5")
             }
             let never = await #expect(throws: Refusal.self) {

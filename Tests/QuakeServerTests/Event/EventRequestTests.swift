@@ -124,7 +124,7 @@ struct EventRequestTests {
             "starttime=2014-04-15T12:22:47+25:00 is not a time such as 2014-04-15 or 2014-04-15T12:22:47.5, in UTC"
         ),
         ("limit=0", "limit=0 is not between 1 and 1000000000000000"),
-        ("limit=20001", "limit=20001 is more than 20000, the most events of one answer"),
+        ("limit=20001", "limit=20001 is more than 20000, the limit for one answer"),
         ("offset=0", "offset=0 is not between 1 and 1000000000000000"),
         ("limit=1.0", "limit=1.0 is not a whole number"), ("limit=%2B1", "limit=+1 is not a whole number"),
         ("limit=99999999999999999999", "limit=99999999999999999999 is not a whole number"),

@@ -86,7 +86,7 @@ struct TrackedTests {
             // A refused write is better than an unrecorded one.
             await #expect {
                 try await database.execute("set role \(role); insert into note values ('b')")
-            } throws: { ($0 as? PostgresError)?.message.contains("is none") == true }
+            } throws: { ($0 as? PostgresError)?.message.contains("but is not tracked") == true }
             await #expect {
                 try await database.changes()
             } throws: { ($0 as? PostgresError)?.message == "note is not tracked" }

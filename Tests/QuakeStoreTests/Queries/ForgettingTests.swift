@@ -84,7 +84,8 @@ struct ForgettingTests {
         try await server.withDatabase { database in
             let error = await #expect(throws: UnknownSource.self) { try await database.forget("all_day") }
             #expect(
-                error?.description == "nothing was ever imported from all_day; quakes status lists what was")
+                error?.description
+                    == "nothing was ever imported from all_day; quakes status lists the imported sources")
         }
     }
 }

@@ -131,7 +131,10 @@ struct SourceStatusTests {
                     #expect(found.sources.count == 1, "\(name)")
                 }
                 for (name, message) in [
-                    ("all_hour", "nothing was ever imported from all_hour; quakes status lists what was"),
+                    (
+                        "all_hour",
+                        "nothing was ever imported from all_hour; quakes status lists the imported sources"
+                    ),
                     ("all_dya", "nothing was ever imported from all_dya; did you mean all_day?"),
                 ] {
                     let error = await #expect(throws: UnknownSource.self) {

@@ -352,7 +352,7 @@ extension SweepTests {
             }) { server in
                 let summary = try await database.sweep(through: server) { $0.sweepLimit = 20 }
                 #expect(
-                    (summary.failure as? UnfitService)?.reason == "it gives 20 events of one millisecond",
+                    (summary.failure as? UnfitService)?.reason == "it gives 20 events in one millisecond",
                     "\(summary.failure as Any)")
                 #expect(server.requests.count < 40)
                 #expect(try await database.cursor() == nil)

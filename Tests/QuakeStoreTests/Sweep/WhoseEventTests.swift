@@ -169,7 +169,7 @@ struct WhoseEventTests {
             let summary = try await database.importDocument(Self.iris(3))
             #expect(
                 summary.warning?.contains(
-                    "the document does not say whose ids 3 of its events have") == true)
+                    "the document does not say which agency gave the ids of 3 events") == true)
             let error: String = try await database.query("select error from import.run")[0].decode("error")
             #expect(error == summary.warning)
         }

@@ -12,7 +12,7 @@ public enum AgencySamples {
     }
 }
 
-/// Files in the shapes that people keep on disk. They were written by hand after public files.
+/// Files in formats that users keep on disk. They were written by hand, with public files as models.
 public enum FieldSamples {
     public static let folder = RealFeeds.folder.appending(path: "field")
 
@@ -28,13 +28,13 @@ extension Trait where Self == ConditionTrait {
     public static var needsFieldSamples: Self {
         .enabled(
             if: FileManager.default.fileExists(atPath: FieldSamples.folder.path),
-            "the files that people keep are not beside the project: no ../shared/feeds/field")
+            "the users' sample files are missing: ../shared/feeds/field")
     }
 
     /// Skips the test when the samples are missing.
     public static var needsAgencySamples: Self {
         .enabled(
             if: FileManager.default.fileExists(atPath: AgencySamples.folder.path),
-            "the agencies' samples are not beside the project: no ../shared/feeds/agencies")
+            "the agencies' samples are missing: ../shared/feeds/agencies")
     }
 }

@@ -21,7 +21,8 @@ extension TestDatabase {
         var options = Importer.Options()
         options.batchSize = batchSize
         options.lanes = lanes
-        // The document has no metadata before its features, so it might still settle, and would then use only one lane.
+        // Without metadata before its features, the document might still turn out to be a feed that settles, which would use only
+        // one lane.
         if lanes > 1 { options.retraction = .never }
         let summary = try await importDocument(SmallFeed.document(features), options)
         if let failure = summary.failure { throw failure }

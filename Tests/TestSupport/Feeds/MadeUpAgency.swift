@@ -1,6 +1,7 @@
 import PostgreSQL
 
-/// An agency that reports what the USGS reports: two thirds of the earthquakes, each with its own scatter, which its code makes.
+/// An invented agency that reports two thirds of the USGS's earthquakes with scatter. The scatter of each row is computed from
+/// its code.
 public struct MadeUpAgency: Sendable {
     private let name: String
     private let scatter: Double
@@ -9,7 +10,7 @@ public struct MadeUpAgency: Sendable {
         MadeUpAgency(name: $0, scatter: $1)
     }
 
-    /// A statement that follows the USGS's revisions, and withdraws some of what it has withdrawn.
+    /// A script that copies the USGS's new and revised events, and deletes half of the rows whose events the USGS has withdrawn.
     public var report: String {
         func part(_ word: String, _ size: Double) -> String {
             "(hashtext(q.code || '\(name) \(word)') % 1000) / 1000.0 * \(size * scatter)"
@@ -34,7 +35,7 @@ public struct MadeUpAgency: Sendable {
 }
 
 extension TestDatabase {
-    /// Whether the groups have come as far as the table.
+    /// Whether the groups include all changes of the table.
     public func isAssociated() async throws -> Bool {
         try await query(
             """

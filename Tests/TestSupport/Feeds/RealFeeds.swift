@@ -21,6 +21,6 @@ extension Trait where Self == ConditionTrait {
     /// Skips the test when the real feeds are missing.
     public static var needsRealFeeds: Self {
         .enabled(
-            if: !RealFeeds.names.isEmpty, "the real feeds are not beside the project: no ../shared/feeds")
+            if: !RealFeeds.names.isEmpty, "the real feeds are missing: ../shared/feeds")
     }
 }

@@ -22,7 +22,7 @@ public enum SmallFeed {
         "{\"type\":\"FeatureCollection\",\"features\":[\(features.joined(separator: ","))]}"
     }
 
-    /// Writes a document to its own file for the time of `body`.
+    /// Runs `body` with the path of a temporary file that contains the document.
     public static func withFile<Result>(
         _ document: String, _ body: (String) async throws -> Result
     ) async throws -> Result {

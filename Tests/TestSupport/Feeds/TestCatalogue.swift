@@ -2,13 +2,13 @@ import Feed
 import Foundation
 import Synchronization
 
-/// A catalogue behind a stand-in for the USGS: the summary feeds, and the event service with its real habits. A test sets the
-/// catalogue's clock and adds or deletes events.
+/// A stand-in for the USGS: a catalogue, its summary feeds, and an event service that behaves like the real one. A test sets the
+/// catalogue's clock, and adds or deletes events.
 ///
-/// - Without `starttime`, a query looks at the origins of the last 30 days only.
+/// - Without `starttime`, a query returns only events of the last 30 days.
 /// - `includedeleted=true` always times out; `only` is fast. A deleted event has no type, so a query with `eventtype` never finds
 ///   it. It has no time and no magnitude, and some deletions do not even name the event.
-/// - More than `limit` results give status 400, unless the request has its own limit.
+/// - A query with more than `limit` results gives status 400, unless the request has the parameter `limit`.
 public final class TestCatalogue: Sendable {
     public struct Event: Sendable {
         public var code: String
@@ -41,7 +41,7 @@ public final class TestCatalogue: Sendable {
     }
 
     public struct State: Sendable {
-        /// The clock.
+        /// The time of the catalogue's clock, in milliseconds since 1970.
         public var now: Int
         public var events: [String: Event] = [:]
         public var gone: [Gone] = []

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A port on loopback that accepts every connection, counts it and closes it. It stands for a database that is down, and lets a
+/// A port on loopback that accepts every connection, counts it and closes it. It acts like a database that is down, and lets a
 /// test count the attempts to connect.
 public final class ClosingPort: Sendable {
     private let socket: LoopbackSocket

@@ -85,7 +85,7 @@ public struct LoopbackSocket: Sendable {
         return poll(&ready, 1, milliseconds) > 0 && recv(descriptor, &byte, 1, Int32(MSG_PEEK)) <= 0
     }
 
-    /// How many bytes have arrived, read or not.
+    /// The number of bytes that have arrived, including unread bytes.
     public var bytesReceived: Int {
         // struct tcp_info of <linux/tcp.h>: tcpi_bytes_received.
         var information = [UInt64](repeating: 0, count: 32)

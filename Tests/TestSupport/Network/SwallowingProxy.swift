@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A relay in front of a server's Unix socket whose connections can fall silent: no byte gets through any more, and neither side
-/// is told. A firewall that has dropped a connection from its table behaves like this.
+/// A relay in front of a server's Unix socket that can silence its connections: it then drops all bytes, and neither side gets an
+/// error. A firewall that has forgotten a connection behaves like this.
 public final class SwallowingProxy: Sendable {
     /// The directory of the relay's socket. Clients use it like a server's socket directory.
     public let directory: String
@@ -33,7 +33,7 @@ public final class SwallowingProxy: Sendable {
         try FileManager.default.removeItem(atPath: directory)
     }
 
-    /// From now on no byte gets through the connections that are open now; new connections work.
+    /// Drops all further bytes of the connections that are open now. New connections work.
     public func silenceConnections() {
         let count = accepted.withLock { $0 }
         silentUpTo.withLock { $0 = count }

@@ -5,9 +5,9 @@ import Synchronization
 public struct TestEventService: Sendable {
     /// The search limit: a request that matches more events is refused.
     public let limit: Int
-    /// How many events there are.
+    /// The number of events.
     public let count: Int
-    /// How many events a response has at most. The service cuts off the rest without saying so.
+    /// The largest number of events in a response. The service silently leaves out further events.
     public var most = Int.max
     /// Whether the service supports only what the standard requires: the text format, and no count.
     public var isPlain = false

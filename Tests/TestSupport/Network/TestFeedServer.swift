@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// A real HTTP server on loopback that lives as long as `body` runs. A function or a script gives its answers.
+/// A real HTTP server on loopback that runs until `body` returns. Its answers come from a function or a script.
 public struct TestFeedServer: Sendable {
     public indirect enum Answer: Sendable {
-        /// Another answer, as soon as a condition holds.
+        /// Gives another answer as soon as a condition holds.
         case held(Answer, until: @Sendable () -> Bool)
         case whole(TestStatus, [UInt8], headers: TestHeaders = [:])
         /// Promises more bytes than it sends, and closes the connection.

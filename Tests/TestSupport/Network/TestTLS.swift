@@ -1,7 +1,7 @@
 import COpenSSL
 import Glibc
 
-/// A certificate and its key, with which a server on loopback encrypts.
+/// The certificate and the key of an encrypting server on loopback.
 public final class TestTLS: Sendable {
     private nonisolated(unsafe) let context: OpaquePointer
 

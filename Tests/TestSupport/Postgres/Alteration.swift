@@ -4,7 +4,7 @@ import PostgreSQL
 public struct Alteration: Sendable {
     public let statement: String
 
-    /// Rewrites every row. To a snapshot from before the commit, the table is empty.
+    /// Rewrites every row. A snapshot from before the commit sees an empty table.
     public static let rewriting = Alteration(
         statement: "alter table quake add column seen timestamptz default clock_timestamp()")
 

@@ -4,7 +4,7 @@ import LocalPostgres
 
 extension LocalCluster {
     /// Runs `body` while every process of the server is stopped with SIGSTOP. The kernel still accepts connections and
-    /// acknowledges bytes, so a client can notice only by the time that passes.
+    /// acknowledges bytes, so a client can only notice that time passes without a response.
     public func frozen<Result>(_ body: () async throws -> Result) async throws -> Result {
         let processes = try serverProcesses()
         for process in processes { kill(process, SIGSTOP) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Another version of PostgreSQL than the one that the tests use, for upgrades.
+/// A version of PostgreSQL other than the tests' version, for testing upgrades.
 public struct OtherPostgres: Sendable {
     public let major: Int
     /// The folder of its programs.

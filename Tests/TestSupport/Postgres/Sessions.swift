@@ -10,7 +10,8 @@ extension TestDatabase {
         ).count
     }
 
-    /// How many advisory locks are held. A run holds one while its session lives, even after its worker was killed.
+    /// The number of advisory locks that sessions hold. The session of a run holds one until it ends, even after the worker was
+    /// killed.
     public func advisoryLocks() async throws -> Int {
         try await query(
             """

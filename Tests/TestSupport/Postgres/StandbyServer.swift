@@ -35,7 +35,7 @@ public struct StandbyServer: Sendable {
         self.primary = primary
     }
 
-    /// The URL of one of the standby's databases, which are those of the primary.
+    /// The URL of a database on the standby. The standby has the same databases as the primary.
     public func url(database: String = "quakes") -> String {
         cluster.url(database: database)
     }
@@ -43,14 +43,14 @@ public struct StandbyServer: Sendable {
     /// Waits until the standby shows everything that is committed on the primary now, or until a condition in SQL holds. The
     /// condition is for tests in which replay may have to wait for the caller first.
     public func catchUp(or condition: String = "false") async throws {
-        // The position right behind a record that we write. The current end of the log would not do: it may lie behind a page
-        // header, and replay reaches that position only with the next record.
+        // The position right behind a record that we write. The current end of the log is not suitable: it may be behind a page
+        // header, and replay reaches such a position only with the next record.
         let mark: String = try await TestDatabase(url: primary.url(database: "postgres"))
             .query("select pg_logical_emit_message(true, 'catch up', '')::text as mark")[0].decode("mark")
         try await waitUntil("coalesce(pg_last_wal_replay_lsn() >= '\(mark)', false) or \(condition)")
     }
 
-    /// Disconnects the standby for good: it never receives what the primary commits after this.
+    /// Disconnects the standby permanently: it never receives later commits of the primary.
     public func disconnect() async throws {
         try await maintenance.withConnection { connection in
             try await connection.execute(
@@ -60,7 +60,7 @@ public struct StandbyServer: Sendable {
         try await waitUntil("not exists (select from pg_stat_wal_receiver)")
     }
 
-    /// Promotes the standby to a separate primary, which accepts writes when this returns. The old primary is not told.
+    /// Promotes the standby to a separate primary, which accepts writes when this returns. The old primary does not notice.
     public func promote() async throws {
         try await maintenance.query("select pg_promote(wait => false)")
         try await waitUntil("not pg_is_in_recovery()")
@@ -101,10 +101,9 @@ public struct BaseBackup: Sendable {
         BaseBackup(temporary: try await TemporaryCluster.copy(of: primary), primary: primary)
     }
 
-    /// Starts the server as it was at a moment. It accepts writes when this returns. The old server is not told.
+    /// Starts the server as it was at a moment. It accepts writes when this returns. The old server does not notice.
     ///
-    /// - Parameter moment: a time in PostgreSQL's format. The log must contain a later commit, or recovery does not know where to
-    ///   end.
+    /// - Parameter moment: a time in PostgreSQL's format. The log must contain a later commit, because recovery ends there.
     /// - Returns: the recovered database `quakes`.
     public func recover(to moment: String) async throws -> TestDatabase {
         let old = TestDatabase(url: primary.url(database: "postgres"))

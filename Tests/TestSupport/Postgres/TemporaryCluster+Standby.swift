@@ -8,7 +8,7 @@ extension TemporaryCluster {
     /// The primary needs no preparation: PostgreSQL's defaults and initdb's `trust` allow replication. The standby has the
     /// primary's configuration, followed by `settings`.
     ///
-    /// - Throws: `LocalPostgresError` or CancellationError. Nothing stays behind then.
+    /// - Throws: `LocalPostgresError` or CancellationError. Then nothing is left behind.
     package static func startStandby(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
@@ -28,7 +28,7 @@ extension TemporaryCluster {
         try FileSystem.append(
             Self.lines(settings.merging(["recovery_target_action": "promote"]) { $1 }),
             to: "\(cluster.data)/quakes.conf", for: account)
-        // The file that makes the copy a standby.
+        // Removes the file that makes the copy a standby.
         unlink("\(cluster.data)/standby.signal")
         try FileSystem.append("", to: "\(cluster.data)/recovery.signal", for: account)
         try await cluster.start()

@@ -12,7 +12,7 @@ public final class TemporaryCluster: Sendable {
     private let folder: String
     private let watchdog: Watchdog
 
-    /// The settings that make it fast. The caller's settings follow these, and the last setting of a name counts.
+    /// The settings that make the cluster fast. The caller's settings follow them, and the last setting of a name takes effect.
     package static let configuration = """
         fsync = 'off'
         synchronous_commit = 'off'
@@ -29,7 +29,7 @@ public final class TemporaryCluster: Sendable {
 
     /// Creates and starts a cluster, in about a second.
     ///
-    /// - Throws: `LocalPostgresError` or CancellationError. Nothing stays behind then.
+    /// - Throws: `LocalPostgresError` or CancellationError. Then nothing is left behind.
     public static func start(settings: [String: String] = [:]) async throws -> TemporaryCluster {
         try await start(in: makeFolder(), settings: settings)
     }

@@ -1,6 +1,6 @@
 import LocalPostgres
 
-/// A server for one test, for what concerns a whole server: WAL, crashes, settings.
+/// A server for a single test that affects the whole server, such as its WAL, its settings or crashes.
 public struct TemporaryServer: Sendable {
     private let temporary: TemporaryCluster
     public var cluster: LocalCluster { temporary.cluster }

@@ -1,14 +1,14 @@
 import LocalPostgres
 
-/// A process that outlives ours, however ours ends, and then removes a temporary cluster.
+/// A process that removes a temporary cluster after our process has ended for any reason.
 final class Watchdog: Sendable {
     private let tied: TiedScript
 
     /// Waits until standard input ends, then stops the server of the home `$1` at once and removes every given folder, including
     /// `$1`.
     ///
-    /// If flock(1) is installed, the script takes the lock first. A start that is under way holds that lock through its child
-    /// programs; without waiting for it, a server could come up after its folder was removed, and would stay.
+    /// If flock(1) is installed, the script takes the lock first. The child programs of an unfinished start hold that lock.
+    /// Without the wait, a server could start after its folder was removed, and would keep running.
     static let script = #"""
         trap '' HUP INT TERM
         cat >/dev/null

@@ -11,7 +11,7 @@ public enum Clients {
 
     /// Runs one of the scripts in `Tests/Clients`, and expects it to succeed.
     ///
-    /// - Returns: what it printed.
+    /// - Returns: the script's standard output.
     @discardableResult
     public static func run(_ script: String, _ arguments: [String]) async throws -> String {
         let python = try #require(python)
@@ -31,13 +31,13 @@ extension Trait where Self == ConditionTrait {
     public static var needsClients: Self {
         .enabled(
             if: Clients.python != nil,
-            "the clients of others are not here, and PyPI is out of reach (scripts/tools clients)")
+            "the third-party clients cannot be installed (scripts/tools clients)")
     }
 
     /// Skips the test when promtool is not available.
     public static var needsPromtool: Self {
         .enabled(
             if: Clients.promtool != nil,
-            "promtool is not here, and Debian's packages are out of reach (scripts/tools promtool)")
+            "promtool cannot be installed (scripts/tools promtool)")
     }
 }

@@ -23,7 +23,7 @@ public struct QuakesCommand: Sendable {
         self.environment = environment
     }
 
-    /// The executable beside the one that runs the tests.
+    /// The path of the executable `quakes`, which is in the same folder as the test runner.
     public static var path: String {
         get throws {
             let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

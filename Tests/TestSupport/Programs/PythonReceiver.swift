@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A receiver of messages in Python, one of the scripts in `Tests/Receivers`. It is an implementation of the protocols that is
+/// Runs one of the scripts in `Tests/Receivers`, which receive messages. These Python implementations of the protocols are
 /// independent of ours. The receiver ends with the scope of `run`.
 package final class PythonReceiver: @unchecked Sendable {
     package private(set) var port = 0

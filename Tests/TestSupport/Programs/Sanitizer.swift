@@ -3,10 +3,10 @@ import Testing
 
 extension Trait where Self == ConditionTrait {
     /// Skips the test under a sanitizer (`make sanitize`), which needs many times the memory of the program itself.
-    public static var measuresMemory: Self { withoutSanitizer("memory means nothing under a sanitizer") }
+    public static var measuresMemory: Self { withoutSanitizer("memory cannot be measured under a sanitizer") }
 
     /// Skips the test under a sanitizer, because the sanitizer's thread never sleeps for long.
-    public static var countsWakeups: Self { withoutSanitizer("a sanitizer's own thread wakes, too") }
+    public static var countsWakeups: Self { withoutSanitizer("a sanitizer's own thread also wakes up") }
 
     private static func withoutSanitizer(_ reason: Comment) -> Self {
         .disabled(if: ProcessInfo.processInfo.environment["QUAKES_SANITIZER"] != nil, reason)

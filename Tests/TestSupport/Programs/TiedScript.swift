@@ -3,7 +3,7 @@ import LocalPostgres
 import Subprocess
 import Synchronization
 
-/// A shell script that outlives this process, however it ends, and then cleans up.
+/// A shell script that cleans up after this process has ended for any reason.
 ///
 /// Its standard input is a pipe whose only writer is this process. The kernel closes the writing end when the process ends, even
 /// by `kill -9`, and the script then reads the end of its input. The script runs in a separate session, so the terminal's signals

@@ -107,7 +107,8 @@ struct AssociateCommandTests {
             #expect(try await quakes.run("associate", "--take-back", "us1", "emsc:3").status == 0)
             #expect(try await groups(database) == ["gfz:1 us1", "gfz:2 us2"])
             let nothing = try await quakes.run("associate", "--take-back", "us1", "emsc:3")
-            #expect(nothing.status == 66 && nothing.errors.contains("nothing was said about us1 and emsc:3"))
+            #expect(
+                nothing.status == 66 && nothing.errors.contains("there is no decision about us1 and emsc:3"))
             #expect(try await quakes.run("associate", "--prefer", "gfz:1").status == 0)
             let preferred = try await database.query(
                 "select preferred from earthquake where preferred like 'gfz:%'")

@@ -29,7 +29,7 @@ struct BackfillCommandTests {
                     Self.backfill(from: server, into: database) + ["--per-request", "40"] + service.stretch)
                 #expect(outcome.status == 65)
                 #expect(
-                    outcome.errors.contains("it gives 40 events of one millisecond"), "\(outcome.errors)")
+                    outcome.errors.contains("it gives 40 events in one millisecond"), "\(outcome.errors)")
                 #expect(server.requests.count < 60)
             }
         }
@@ -291,16 +291,16 @@ struct BackfillCommandTests {
         [
             (
                 .whole(.notFound, Array("Not found".utf8)), .whole(.notFound, Array("Not found".utf8)),
-                "its answer to query is cannot read"
+                "its answer to query is unusable: cannot read"
             ),
             (quakeML, quakeML, "its answer to count is not a number"),
             (
                 .whole(.ok, Array("12".utf8)), .whole(.ok, Array("<!doctype html><p>Hello".utf8)),
-                "its answer to query is a broken document: an HTML page"
+                "its answer to query is unusable: broken document: an HTML page"
             ),
             (
                 .whole(.ok, Array("12".utf8)), .whole(.ok, Array("no events today\n".utf8)),
-                "its answer to query is a broken document: neither GeoJSON"
+                "its answer to query is unusable: broken document: neither GeoJSON"
             ),
         ]
     private static let quakeML = TestFeedServer.Answer.whole(

@@ -243,7 +243,7 @@ struct NotifyCommandTests {
                 #expect(failed.status == 69)
                 #expect(
                     failed.errors.contains(
-                        "message desk:a:1-new, attempt 1: 127.0.0.1: HTTP status 503; again in 120 s"),
+                        "message desk:a:1-new, attempt 1: 127.0.0.1: HTTP status 503; trying again in 120 s"),
                     "\(failed.errors)")
                 let status = try await quakes.run("status").output
                 #expect(

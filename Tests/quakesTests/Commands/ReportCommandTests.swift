@@ -106,7 +106,7 @@ struct ReportCommandTests {
                 #expect(refused.status == 66 && refused.output == "", "\(unknown)")
                 #expect(
                     refused.errors.contains(
-                        "the catalogue has no events of the agency \(unknown), but those of q0"))
+                        "the catalogue has no events of the agency \(unknown), only of q0"))
             }
             let empty = try await compared("Q0")
             #expect(empty.status == 0 && empty.errors == "quakes: the report has no rows\n")
@@ -125,7 +125,7 @@ struct ReportCommandTests {
     func severalAgencies() async throws {
         try await server.withDatabase { database in
             let note =
-                "several agencies are counted, and an earthquake once for each that reports it: --merge counts it once"
+                "an earthquake counts once for each agency that reports it; --merge counts each earthquake once"
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b", net: "q1")])
             #expect(!(try await quakes(["report", "daily_energy"], database).errors.contains(note)))
             try await database.importAgencies()
@@ -163,7 +163,7 @@ struct ReportCommandTests {
             #expect(unknown.status == 66)
             #expect(
                 unknown.errors.contains(
-                    "no events of the agency usgz, but those of emsc, gfz, usgs; did you mean usgs?"))
+                    "no events of the agency usgz, only of emsc, gfz, usgs; did you mean usgs?"))
             let useless = try await quakes(["report", "feed_health", "--merge"], database)
             #expect(useless.status == 64 && useless.errors.contains("feed_health has no merge"))
         }
@@ -314,7 +314,8 @@ struct ReportCommandTests {
             let again = try await quakes(["migrate", "--roles", "--role-prefix", prefix], made.database)
             #expect(again.status == 0)
             #expect(!again.output.contains("created:"))
-            #expect(again.output.contains("the roles have what they need: \(prefix)owner, \(prefix)writer,"))
+            #expect(
+                again.output.contains("the roles have their privileges: \(prefix)owner, \(prefix)writer,"))
             let owner = try await quakes(["migrate", "--roles", "--role-prefix", prefix], made.login(.owner))
             #expect(owner.status == 0, "\(owner.errors)")
             for bad in ["Q", "a b", "pg_x"] {

@@ -67,7 +67,7 @@ struct SelectionCommandTests {
             try await quakes.expect("b", from: ["--agency", "ncedc"])
             try await quakes.expect("abcd", from: ["--agency", "usgs,GFZ", "--agency", "emsc"])
             let outcome = try await quakes.run(["list", "--agency", "gzf"])
-            #expect(outcome.errors.contains("did you mean gfz?; other networks go by --net"))
+            #expect(outcome.errors.contains("did you mean gfz?; select other networks with --net"))
         }
     }
 

@@ -63,7 +63,7 @@ struct ServeCommandTests {
                 try await waitUntil { said().contains("serving http://") }
                 let match = try #require(said().firstMatch(of: /serving http:\/\/127\.0\.0\.1:(\d+)/))
                 let port = try #require(Int(match.1))
-                #expect(said().contains("answering 503 until it is there"))
+                #expect(said().contains("answering 503 until the database is available"))
                 #expect(LoopbackSocket.health(at: port).contains("503"))
                 try await server.cluster.start()
                 try await waitUntil { LoopbackSocket.health(at: port).contains("\"status\":\"ok\"") }

@@ -27,7 +27,7 @@ struct ShowCommandTests {
                 "  sources         us, ci", "  extra           {\"phases\":12}", "focal mechanism (GCMT)",
                 "  plane 1         strike 48.2°, dip 46.0°, rake 89.0°",
                 "  moment          Mw 4.41, 5.600e15 N m, double couple 92.0 %",
-                "  tensor in N m   mrr 5.000e15", "what became of it",
+                "  tensor in N m   mrr 5.000e15", "changes",
             ] {
                 #expect(lines.contains { $0 == line }, "\(line) in \(shown.output)")
             }
@@ -56,7 +56,7 @@ struct ShowCommandTests {
             _ = try await quakes.run("delete", "q0a", "--reason", "superseded by q0b")
             let lines = try await quakes.run("show", "q0a").lines
             #expect(lines[0] == "q0a has the code q0b now: quakes show q0b")
-            #expect(lines.contains { $0.hasPrefix("what became of it; history begins after token 1, ") })
+            #expect(lines.contains { $0.hasPrefix("changes; history begins after token 1, ") })
             #expect(lines.last?.hasSuffix("deleted M 1.5, somewhere (superseded by q0b)") == true)
             _ = try await quakes.run("delete", "q0b")
             #expect(

@@ -25,7 +25,7 @@ struct VerifyCommandTests {
                 #expect(try await quakes.run("import", TestCatalogue.service).status == 0)
                 let whole = try await quakes.run(verify)
                 #expect(whole.status == 0 && whole.output == "", "\(whole.errors)")
-                #expect(whole.errors == "quakes: 20 events there; 0 differ; 2 requests\n")
+                #expect(whole.errors == "quakes: 20 events at the service; 0 differ; 2 requests\n")
                 #expect(try await quakes.run(verify + ["--format", "json"]).output == "[]\n")
 
                 try await database.query("delete from quake where code = 'us7'")
@@ -63,7 +63,8 @@ struct VerifyCommandTests {
                     ]
                 #expect(try await QuakesCommand().run(["backfill"] + stretch).status == 0)
                 let whole = try await QuakesCommand().run(["verify"] + stretch)
-                #expect(whole.status == 0 && whole.errors.contains("50 events there"), "\(whole.errors)")
+                #expect(
+                    whole.status == 0 && whole.errors.contains("50 events at the service"), "\(whole.errors)")
                 try await database.query("delete from quake where code like '%7'")
                 let outcome = try await QuakesCommand().run(["verify", "--format", "csv"] + stretch)
                 #expect(outcome.status == 65 && outcome.output.split(separator: "\nmissing,").count == 6)

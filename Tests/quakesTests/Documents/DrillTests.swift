@@ -45,7 +45,7 @@ struct DrillTests {
                 try await database.importFeatures([SmallFeed.feature("3")])
 
                 #expect(try await follow("early").contains("the table was altered; taking a fresh snapshot"))
-                #expect(try await follow("late").contains("different transaction here"))
+                #expect(try await follow("late").contains("different transaction in this database"))
                 try await waitUntil {
                     try await quakes.run("list", "--view", view("running")).output.contains("q03")
                 }

@@ -30,7 +30,7 @@ struct WrongUsageTests {
             ),
             (
                 ["list", "--near", "valencia", "--within", "9"],
-                "The value 'valencia' is invalid for '--near <lat,lon|town>': there is more than one: give 'Valencia, Spain' or 'Valencia, Venezuela', or a latitude and a longitude"
+                "The value 'valencia' is invalid for '--near <lat,lon|town>': several towns have this name: give 'Valencia, Spain' or 'Valencia, Venezuela', or a latitude and a longitude"
             ),
             (
                 ["plot", "section", "--from", "Tokyo"],
@@ -39,7 +39,7 @@ struct WrongUsageTests {
             (["plot", "time", "--width", "3"], "--from, --to and --width are for quakes plot section"),
             (
                 ["plot", "section", "--from", "Rome", "--to", "Rome"],
-                "--from and --to are the same place, or on opposite sides of the earth: no line leads from one to the other"
+                "--from and --to are the same place, or on opposite sides of the earth: they do not define a line"
             ),
             (
                 ["list", "--as-of", "x"],
@@ -91,7 +91,7 @@ struct WrongUsageTests {
                 ["backfill", "--from", "1d", "--per-request", "1"],
                 "--per-request takes 2 to 1000000000, not 1"
             ),
-            (["forget"], "say what to forget: sources, or readers by --reader"),
+            (["forget"], "name what to forget: sources, or readers with --reader"),
             (
                 ["status", "--format", "xml"],
                 "The value 'xml' is invalid for '--format <format>'. Please provide one of 'table' and 'json'."

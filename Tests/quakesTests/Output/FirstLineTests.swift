@@ -73,7 +73,8 @@ struct FirstLineTests {
             #expect(
                 [short, five, all, piped].map(\.lines.count) == [20 + heading, 5 + heading, 30 + heading, 31])
             #expect(
-                short.errors.hasPrefix("quakes: these are the ") && short.errors.contains("--limit 0 all"))
+                short.errors.hasPrefix("quakes: these are the ")
+                    && short.errors.contains("--limit 0 shows all"))
             #expect(five.errors == "" && all.errors == "" && piped.errors == "")
             // The rows include the newest event or change.
             let newest = try await database.query("select code from quake order by time desc limit 1")[0]

@@ -82,7 +82,7 @@ struct OperationsTests {
                 let label = feed.dropFirst("http://".count)
                 #expect(
                     late.errors.wholeMatch(
-                        of: /quakes: (\S+) has no newer document than one made 17 min( \d+ s)? ago\n/)?.1
+                        of: /quakes: the newest document of (\S+) was made 17 min( \d+ s)? ago\n/)?.1
                         == label,
                     "\(late.errors)")
                 #expect(try await quakes(["status", "--quiet"], database).status == 64)

@@ -11,7 +11,7 @@ struct PoolerTests {
     let server = TestServer.shared
 
     private static let reason =
-        "a pooler there gives each transaction another session, and this needs one that stays; connect to the server directly, or set the pooler's pool_mode to session"
+        "a pooler there may run each transaction in another session, but this operation needs a single session; connect to the server directly, or set the pooler's pool_mode to session"
 
     /// Runs `body` with a database, and with the same database through a pooler.
     private func withPooler(

@@ -4,7 +4,7 @@ struct Signal: Sendable {
 
     func wake() { calls.continuation.yield() }
 
-    /// Waits until the signal comes, or the task is cancelled.
+    /// Waits until `wake()` is called or the task is cancelled.
     func wait() async {
         for await _ in calls.stream { return }
     }

@@ -40,7 +40,7 @@ final class Spool: Sendable {
         func wakeAll() { for place in readers.values { place.news.wake() } }
     }
 
-    /// A reader's position, and the ways to wake the reader or to close its client's connection.
+    /// A reader's position, the closures that it was added with, and the signal that wakes it.
     private struct Place {
         var offset = 0
         var isPoked = false
@@ -62,9 +62,9 @@ final class Spool: Sendable {
 
     /// Appends bytes. Only one thread at a time may call this.
     ///
-    /// - Parameter isLast: whether no further bytes will come.
-    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when the quota has no room for it;
-    ///   `CancellationError` when the spool has no readers left or has ended.
+    /// - Parameter isLast: whether these are the last bytes of the spool.
+    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when the quota has no room for more
+    ///   bytes; `CancellationError` when the spool has no readers left or has ended.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         guard !bytes.isEmpty else { return isLast ? finish() : () }
         let unread = try state.withLock { state in
@@ -105,7 +105,7 @@ final class Spool: Sendable {
         state.file = nil
     }
 
-    /// Ends the spool: no further bytes will come. Readers get the bytes that were written, and then the error if there is one.
+    /// Ends the spool, so that nothing more can be appended. Readers get the bytes that were written, and then the error if any.
     func finish(_ error: (any Error)? = nil) {
         state.withLock { state in
             if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
@@ -187,7 +187,7 @@ final class Spool: Sendable {
     /// - Parameters:
     ///   - closing: closes the client's connection; called if the client is too slow.
     ///   - abandoned: called if this reader is the last one to leave.
-    /// - Returns: nil if the writing side failed or all readers have left.
+    /// - Returns: nil if the writing side failed, or if all earlier readers have left.
     func reader(
         closing: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void = {}
     ) -> Reader? {

@@ -16,7 +16,7 @@ final class CatchUp: ReaderView {
     private let state = Mutex(State())
 
     private struct State {
-        /// Where the pass begins; nil for all rows.
+        /// The position after which the pass begins; nil if the pass has all rows.
         var position: Position?
         var reached: (position: Position, signature: String)?
         var reading: Task<Void, Never>?
@@ -43,7 +43,8 @@ final class CatchUp: ReaderView {
     /// - Parameters:
     ///   - ring: the live passes, in which the reader continues afterwards.
     ///   - closing: closes the client's connection; called if the client is too slow.
-    /// - Returns: nil if the live passes do not continue from the end of the pass, or if the catch-up was given up.
+    /// - Returns: nil if the live passes do not continue from the end of this pass, or if the catch-up has failed or has been
+    ///   left by all its readers.
     func reader(leadingTo ring: LiveRing, closing: @escaping @Sendable () -> Void) -> Spool.Reader? {
         if let (position, signature) = reached,
             ring.place(after: position, of: signature, epoch: epoch) == nil
@@ -57,12 +58,12 @@ final class CatchUp: ReaderView {
         }
     }
 
-    /// The position at the end of the pass, and the table's signature in it; nil until the pass was read to its end.
+    /// The position at the end of the pass, and the table's signature during the pass; nil until the whole pass was read.
     var reached: (position: Position, signature: String)? { state.withLock { $0.reached } }
 
     /// Reads the pass, unless it has more changes than `limit`.
     ///
-    /// - Returns: false if it has more changes; nothing was read then.
+    /// - Returns: false if the pass has more changes. Then nothing was read.
     /// - Throws: `StandbyBehind` if `patience` is nil and the database is a hot standby that is behind the client's position.
     func read(
         over connection: Connection, upTo limit: Int?, patience: Duration?, logger: Logger

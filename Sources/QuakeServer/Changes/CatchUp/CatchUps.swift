@@ -26,14 +26,14 @@ final class CatchUps: Sendable {
     ) {
         (self.live, self.quota, self.sessions) = (live, quota, sessions)
         self.settings = settings
-        // A problem of a single client is not worth a line in the log.
+        // Messages below the level of a warning concern a single client, so they are not logged.
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         self.logger = quiet
     }
 
-    /// Adds a client that reads a pass from this start. It joins a pass that was begun for other clients, if it can continue in
-    /// the live passes after the end of that pass.
+    /// Adds a client that reads a pass from this start. The client joins a pass that was begun for other clients, if it can
+    /// continue in the live passes after the end of that pass.
     ///
     /// - Parameters:
     ///   - rateLimitKey: the address whose limits the pass counts against.

@@ -1,7 +1,7 @@
 import Feed
 import QuakeStore
 
-/// The events that a pass changes, as they were before the pass and as they are after it. Filters are applied to these.
+/// The events that a pass changes, each as it was before the pass and as it is afterwards. Filters are applied to both.
 struct ChangedQuakes: Sendable {
     private var images: [(first: Quake?, last: Quake?)] = []
     /// For each change, the index of its event in `images`.
@@ -13,7 +13,7 @@ struct ChangedQuakes: Sendable {
     private struct Event {
         let wasThere: Bool
         var last: Quake?
-        /// The values that were overwritten: for each changed property, the earliest one.
+        /// The overwritten values: for each changed property, its value before the pass.
         var overwritten: [(property: Property, value: Quake.Value)] = []
 
         var first: Quake? {
@@ -78,7 +78,7 @@ struct SelectedChanges: Sendable {
 
     var size: Int { 16 * ever.count }
 
-    /// The first selected change from this one on; nil if there is none.
+    /// The index of the first selected change that is not before `index`; nil if there is none.
     func next(from index: Int) -> Int? {
         var word = index / 64
         guard word < ever.count else { return nil }
@@ -91,6 +91,6 @@ struct SelectedChanges: Sendable {
         return 64 * word + bits.trailingZeroBitCount
     }
 
-    /// Whether the filter selects the change's event when the pass ends.
+    /// Whether the filter selects the change's event as it is after the pass.
     func isSelected(_ index: Int) -> Bool { now[index / 64] & 1 << (index % 64) != 0 }
 }

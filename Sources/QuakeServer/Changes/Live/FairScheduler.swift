@@ -28,8 +28,8 @@ final class FairScheduler<Group: Hashable, Taker>: Sendable {
         eventLoop.assumeIsolated().execute { self.takeTurns() }
     }
 
-    /// An event loop does not serve its sockets while a task is ready. So the remaining turns are scheduled for a moment later,
-    /// to let the loop serve the sockets of others first.
+    /// Runs the waiting turns for a few milliseconds. An event loop does not serve its sockets while a task is ready, so the
+    /// remaining turns are scheduled for a moment later. In between, the loop serves its sockets.
     private func takeTurns() {
         let end = NIODeadline.now() + Self.time
         while let taker = waiting.value.takers.popFirst() {

@@ -8,11 +8,10 @@ import Synchronization
 ///
 /// ## Who owns what
 /// - **A pass** is kept here once, as lines. The newest pass is always kept, and older ones for up to `passTime` and `passSize`
-///   bytes in total. A client has a place in the passes. If a client is so slow that its place is no longer kept, it is dropped,
-///   and can resume from its last position.
-/// - **A filter** is applied to a pass once, on a separate queue in which client addresses take turns. The pass carries the
-///   values that filters need, and keeps the result as two bits for each change. Clients without a filter do not wait for it.
-/// - **A piece** is a part of a pass in one form, about 32 KiB, that is written at once. It is made when the first client needs
+///   bytes in total. A client has a place in the passes. If a client is so slow that the pass at its place is no longer kept, the
+///   client is disconnected. It can reconnect and continue from its last position.
+/// - **A filter** is applied to a pass once, on a separate queue in which client addresses take turns. The pass contains the
+///   values that filters need, and keeps the result as two bits for each change. Clients without a filter do not wait for this.
 ///   it, and shared by all clients at the same place. A client holds one piece at a time, so that memory does not grow with the
 ///   number of filters.
 /// - **Changes that are not kept here** are read from the database by `CatchUps`.
@@ -28,7 +27,7 @@ final class LiveChanges: ReaderView, Sendable {
 
     private struct State {
         var ring = LiveRing()
-        /// Streams and long polls under way, whether or not they are live yet.
+        /// The number of streams and long polls under way, including those that are not live yet.
         var clients = 0
         var filters = 0
         var loops: [ObjectIdentifier: LiveLoop] = [:]
@@ -56,7 +55,7 @@ final class LiveChanges: ReaderView, Sendable {
     /// - Throws: `Refusal` 503 if the server is shutting down, or if too many clients follow the changes.
     func enter(_ form: StreamForm) throws {
         try state.withLock { state in
-            guard !state.ring.isEnding else { throw Refusal.unavailable("The server is ending.") }
+            guard !state.ring.isEnding else { throw Refusal.unavailable("The server is shutting down.") }
             guard state.clients < settings.streams else {
                 throw Refusal.unavailable("Too many clients follow the changes.")
             }
@@ -95,7 +94,7 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// Calls `body` for each live client on its event loop, and wakes waiting polls.
     ///
-    /// - Parameter filters: only clients with one of these filters are called or woken; nil for all clients.
+    /// - Parameter filters: if not nil, only the clients and polls with one of these filters are called or woken.
     private func wake(
         having filters: Set<ChangeFilter>? = nil, _ body: @escaping @Sendable (LiveClient, LiveRing) -> Void
     ) {
@@ -125,9 +124,9 @@ final class LiveChanges: ReaderView, Sendable {
 
     // MARK: Filters
 
-    /// The changes of a pass that a filter selects. If they are not known yet, the filter is applied in the background, and the
-    /// clients with this filter are woken when that is done. For each pass, the number of filters per address has the same limit
-    /// as the number of streams per address.
+    /// The changes of a pass that a filter selects. If they are not known yet, the filter is applied in the background, and then
+    /// the clients with this filter are woken. For each pass, the limit for filters of one address is the same as the limit for
+    /// its streams.
     func selected(
         by filter: ChangeFilter, of pass: LivePass, for rateLimitKey: ClientAddress?
     ) -> LivePass.Selected {
@@ -141,7 +140,7 @@ final class LiveChanges: ReaderView, Sendable {
         }
     }
 
-    /// Applies the waiting filters. Clients are woken every 50 ms at most, because visiting all clients after each filter would
+    /// Applies the waiting filters. Clients are woken at most every 50 ms, because visiting all clients after each filter would
     /// take longer than applying the filters.
     private func applyFilters() {
         var applied: Set<ChangeFilter> = []
@@ -164,14 +163,14 @@ final class LiveChanges: ReaderView, Sendable {
 
     func position() -> Position? { state.withLock { $0.ring.position } }
 
-    /// Whether the table still has the shape of the kept passes. It may have been altered while the connection was lost.
+    /// Whether the table still has the shape of the kept passes. The table may have been altered while the connection was lost.
     func accepts(_ table: TableShape) -> Bool {
         ring.signature.map { $0 == table.signature } ?? true
     }
 
     func apply(_ pass: Pass) async throws -> Position {
         let (hasClients, hasFilters) = state.withLock { state in
-            // Without clients, no passes are kept. A client that comes meanwhile reads from the history.
+            // While no clients are connected, no passes are kept. A client that connects meanwhile reads from the history.
             if state.clients == 0 { state.ring.clear() }
             return (state.clients > 0, state.filters > 0)
         }

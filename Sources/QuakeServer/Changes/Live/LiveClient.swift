@@ -1,10 +1,10 @@
 import NIOCore
 import QuakeStore
 
-/// A client that is live. Passes are written to its socket as chunks of the response body, below all handlers that know HTTP.
+/// A live client. Passes are written to its connection as chunks of the response body, without passing through the HTTP handlers.
 ///
-/// It holds one piece of a pass at a time. When that piece is written, the client waits for its turn to get the next one. Use it
-/// on its event loop only.
+/// The client holds one piece of a pass at a time. When that piece is written, the client waits for its turn to get the next one.
+/// Use this object on its event loop only.
 final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -47,7 +47,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Sends the passes after a position. When that ends, `end` is resumed with the reason.
+    /// Sends the passes after a position. When the sending ends, `end` is resumed with the reason.
     ///
     /// - Parameters:
     ///   - signature: the table's signature when the client got its rows.
@@ -70,7 +70,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
 
-    /// Requests a turn to send the next piece. Drops a client that is so slow that its next pass is no longer kept.
+    /// Requests a turn to send the next piece. Drops the client if it is so slow that its next pass is no longer kept.
     func goOn(_ ring: LiveRing) {
         guard let following else { return }
         if following.place.next < ring.first { return drop() }
@@ -133,9 +133,9 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         return nil
     }
 
-    /// Handles a gap between the passes so far and the next ones. The client has to read from the history, unless it has already
-    /// reached the position where the next passes begin and the table is still the same. A client that got only a part of a pass
-    /// is dropped, and can reconnect.
+    /// Handles a gap between the passes so far and the next ones. The client has to read the missing changes from the history,
+    /// unless it has already reached the position where the next passes begin and the table is still the same. A client that got
+    /// only a part of a pass is dropped, and can reconnect.
     func restart(_ ring: LiveRing) {
         guard let following else { return }
         guard following.place.line == nil else { return drop() }

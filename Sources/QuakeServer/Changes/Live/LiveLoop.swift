@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The live clients of one event loop. Only `eventLoop` may be used outside that loop.
+/// The live clients of one event loop. Outside that loop, only `eventLoop` may be used.
 final class LiveLoop: Sendable {
     let eventLoop: any EventLoop
     private let changes: LiveChanges

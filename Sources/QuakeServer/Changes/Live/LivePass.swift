@@ -43,10 +43,10 @@ final class LivePass: Sendable {
     /// The changes of this pass that a filter selects.
     ///
     /// - Parameters:
-    ///   - rateLimitKey: the address that asks; nil for clients without limits per address.
+    ///   - rateLimitKey: the address that requests the filter; nil for clients without limits per address.
     ///   - limit: the greatest number of filters that are applied for one address.
-    ///   - apply: called if the filter is new to this pass. It must only schedule `apply(_:)` on another thread, because that may
-    ///     take long.
+    ///   - apply: called if the filter is new to this pass. It must only schedule `apply(_:)` on another thread, because applying
+    ///     the filter may take long.
     func selected(
         by filter: ChangeFilter, for rateLimitKey: ClientAddress?, limit: Int, _ apply: () -> Void
     ) -> Selected {
@@ -79,8 +79,8 @@ final class LivePass: Sendable {
     /// - Parameters:
     ///   - selected: the changes that the form's filter selects; nil for a form without a filter.
     ///   - line: the first line to write.
-    /// - Returns: the bytes, and the line to continue with. The line is nil once the bytes end with the pass's position, which
-    ///   comes last.
+    /// - Returns: the bytes, and the line with which the next part begins. The line is nil for the last part, which ends with the
+    ///   pass's position.
     func written(_ form: StreamForm, _ selected: SelectedChanges?, from line: Int) -> (
         bytes: [UInt8], next: Int?
     ) {

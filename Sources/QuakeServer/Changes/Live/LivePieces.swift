@@ -1,14 +1,14 @@
 import NIOCore
 import Synchronization
 
-/// A part of a pass in one form, as it is written to the response body.
+/// A part of a pass in one form, with the bytes that are written to the response body.
 struct LivePiece: Sendable {
     let bytes: ByteBuffer
     /// The line of the pass that the next piece begins with; nil at the end of the pass.
     let next: Int?
 }
 
-/// A cache of the newest pieces. Most clients are at the same place, and share them.
+/// A cache of the newest pieces. Most clients are at the same place, and share the pieces.
 final class LivePieces: Sendable {
     private static let limit = 16 << 20
     private let kept = Mutex(Kept())

@@ -1,11 +1,12 @@
 import QuakeStore
 
+/// The passes that are kept for live clients. Passes are numbered, and `first` is the number of the oldest kept pass.
 struct LiveRing {
     var first = 0
     var passes: [LivePass] = []
-    /// The follower's position: the end of the last pass. nil before the first one.
+    /// The follower's position, which is the end of the last pass; nil before the first pass.
     var position: Position?
-    /// The signature of the table in these passes; nil before the first one.
+    /// The signature of the table in these passes; nil before the first pass.
     var signature: String?
     /// Increases when changes are skipped while clients are connected, so that the next pass does not continue where the last one
     /// ended.
@@ -54,7 +55,8 @@ struct LiveRing {
 
     mutating func clear() { (first, passes) = (next, []) }
 
-    /// Drops passes that are too old, and the oldest ones while there are too many or they are too large. The newest pass stays.
+    /// Drops passes that are older than `time`, and the oldest ones if there are more than 1000 or if they take more than `limit`
+    /// bytes. The newest pass is always kept.
     mutating func trim(to limit: Int, after time: Duration) {
         var size = passes.reduce(0) { $0 + $1.size }
         let now = ContinuousClock.now
@@ -71,7 +73,7 @@ struct LiveRing {
 
 struct LivePlace {
     var next: Int
-    /// The line to continue with in the pass `next`; nil for its beginning.
+    /// The line in the pass `next` from which the client continues; nil for the beginning of that pass.
     var line: Int?
     /// The end of the last pass that was sent completely.
     var reached: Position

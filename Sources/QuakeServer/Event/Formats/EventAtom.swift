@@ -4,8 +4,8 @@ import QuakeML
 import XML
 
 /// Events as an Atom feed (RFC 4287) with GeoRSS, like the USGS's `.atom` feeds
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php). Events of the USGS have the USGS's identifiers, and all others
-/// have those of QuakeML.
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php). Events of the USGS have the identifiers that the USGS's feeds
+/// use. All other events have their QuakeML identifiers.
 struct EventAtom: EventEncoder {
     static let properties = EventSummary.properties
 

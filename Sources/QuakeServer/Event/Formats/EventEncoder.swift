@@ -4,7 +4,7 @@ import PostgreSQL
 /// Writes events in one format, directly from their rows.
 protocol EventEncoder: Sendable {
     static var properties: [Property] { get }
-    /// Whether the columns of `EarthquakeGroup` follow those of the properties.
+    /// Whether each row has the columns of `EarthquakeGroup` after the columns of the properties.
     var needsGroup: Bool { get }
 
     func head(of count: Int) -> String

@@ -5,7 +5,7 @@ enum EventFormat: String, Sendable, CaseIterable {
     case geojson
     case kml
 
-    /// Finds a format by its name, or `xml` by `quakeml`, which is the USGS's second name for it.
+    /// Finds a format by its name. `quakeml` is the USGS's second name for `xml`.
     init?(name: String) { self.init(rawValue: name == "quakeml" ? "xml" : name) }
 
     var contentType: String {

@@ -3,7 +3,7 @@ import PostgreSQL
 import QuakeStore
 
 /// Writes events as GeoJSON features in the form of the USGS's feeds, directly from the rows of a COPY
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing them gives the same events again.
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php). Importing the document gives the same events again.
 struct EventGeoJSON: EventEncoder {
     /// The properties in the order in which the feeds write a feature's members.
     static let properties: [Property] = inFeed + [.extra, .longitude, .latitude, .depth, .code]
@@ -18,7 +18,7 @@ struct EventGeoJSON: EventEncoder {
         return known + Property.allCases.filter { $0.feedName != nil && !known.contains($0) }
     }()
 
-    /// The properties, each with the text that stands before its value.
+    /// The properties, each with the text in front of its value.
     private static let members: [(name: [UInt8], kind: Property.Kind)] = inFeed.enumerated().map {
         index, property in
         (Array("\(index == 0 ? "" : ",")\"\(property.feedName ?? "")\":".utf8), property.kind)
@@ -81,7 +81,7 @@ struct EventGeoJSON: EventEncoder {
         bytes.append(UInt8(ascii: "}"))
         guard needsGroup else { return }
         let group = try EarthquakeGroup(&row)
-        // The group's columns come last in the row, but its text belongs among the properties.
+        // The group's columns are the last ones in the row, but its text belongs to the properties.
         if group.members.count > 1 {
             bytes.insert(contentsOf: ",\"earthquake\":\(group.json.jsonText)".utf8, at: start)
         }
@@ -161,7 +161,7 @@ extension [UInt8] {
 }
 
 extension EarthquakeGroup {
-    /// The earthquake in the form of `/changes`.
+    /// The earthquake as JSON, in the form that `/changes` uses.
     fileprivate var json: JSONObject {
         [
             "code": code, "preferred": preferred, "magnitude_from": magnitudeFrom, "networks": networks,

@@ -3,8 +3,8 @@ import PostgreSQL
 import XML
 
 /// Events as placemarks of KML 2.2 (https://docs.ogc.org/is/07-147r2/07-147r2.html), like the USGS's `.kml` feeds
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/kml.php). An icon's colour shows the age or the depth, its size shows the
-/// magnitude, and there is a folder for each day.
+/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/kml.php). An icon's colour shows the event's age or depth, and its size
+/// shows the magnitude. Each day has a folder.
 struct EventKML: EventEncoder {
     static let properties = EventSummary.properties
 
@@ -12,13 +12,13 @@ struct EventKML: EventEncoder {
     let title: String
     let url: String
     let now: Instant
-    /// Whether there is a folder for each magnitude instead of each day.
+    /// Whether each magnitude has a folder, instead of each day.
     var groupsByMagnitude = false
     private(set) var folder: String?
 
     struct Form: Sendable, Equatable {
         var color = Color.age
-        /// Whether each placemark has a time, so that a globe can play the events in their order.
+        /// Whether each placemark has a time, so that a program such as Google Earth can show the events in their order.
         var isAnimated = false
     }
 
@@ -26,7 +26,7 @@ struct EventKML: EventEncoder {
         case age, depth
     }
 
-    /// The icon is a standard one that KML programs already have.
+    /// The head names a standard icon that KML programs already contain.
     func head(of count: Int) -> String {
         let icon =
             "<IconStyle><Icon><href>http://maps.google.com/mapfiles/kml/shapes/shaded_dot.png</href></Icon></IconStyle>"

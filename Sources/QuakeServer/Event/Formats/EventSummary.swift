@@ -2,7 +2,7 @@ import Feed
 import PostgreSQL
 import XML
 
-/// The parts of an event that formats for people show, worded as in the USGS's feeds.
+/// The parts of an event that formats for human readers contain, worded as in the USGS's feeds.
 struct EventSummary {
     let code: [UInt8]
     let net: [UInt8]
@@ -16,7 +16,8 @@ struct EventSummary {
     let magnitude: Double?
     private let place: [UInt8]?
     private let feedTitle: [UInt8]?
-    /// The URL of the event's page. nil if it is not a web address, because a feed may contain anything there, such as a script.
+    /// The URL of the event's page. nil if the feed's text is not a web address: feeds may contain any text there, such as a
+    /// script.
     let url: [UInt8]?
     /// The offset of the local time from UTC, in minutes.
     private let zone: Int64?
@@ -51,8 +52,8 @@ struct EventSummary {
         return title
     }
 
-    /// An HTML list with the time in UTC and at the epicentre, the location and the depth. It contains no text of a feed, so it
-    /// needs no escaping.
+    /// An HTML list with the time in UTC and at the epicentre, the location and the depth. It contains no text from a feed, so
+    /// nothing in it needs escaping.
     var list: String {
         let local = zone.map { zone in
             let minutes = abs(zone) % 60

@@ -4,8 +4,8 @@ import QuakeStore
 
 /// Events in the text format of the FDSN standard: 14 columns separated by vertical bars.
 ///
-/// The table has one network for each event, the preferred one. This network fills the columns for author, catalogue and
-/// contributor. The magnitude of a merged earthquake may come from another network.
+/// The table has one network for each event, the preferred one. It is the author, the catalogue and the contributor in this
+/// format. The author of the magnitude may be another network if the earthquake is merged.
 struct EventText: EventEncoder {
     var needsGroup = false
 

@@ -26,12 +26,12 @@ export function learn(agencies) {
   }
 }
 
-/** The common name of the agencies whose networks are not in the list, such as that of the synthetic feed. */
+/** The name for all agencies whose networks are not in the list, such as the agency of the synthetic feed. */
 const others = "other networks";
 
 /**
- * The name of an event's agency, such as `gfz`. If the network is not in the list, but the code has a prefix, as `bgs:2026abcd`
- * has, then the network's name is the agency's.
+ * The name of an event's agency, such as `gfz`. If the network is not in the list, but the event's code has a prefix, such as
+ * `bgs:2026abcd`, the network's name is also the agency's name.
  */
 export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includes(":") ? net : others);
 
@@ -59,11 +59,11 @@ export function present(quakes) {
   return [...order, ...[...found].sort()];
 }
 
-/** The address of the terms of an agency's data: that of a page or of a DOI. */
+/** The address of the terms of an agency's data. If the terms have a DOI, it becomes a link to doi.org. */
 export const termsAddress = ({ terms }) => terms?.replace(/^doi:/, "https://doi.org/") ?? null;
 
 /**
- * What sentence() of coverage.js needs to know about the agencies with these names.
+ * The agencies with these names, in the form that sentence() of coverage.js takes.
  *
  * @param {string[]} names
  */
@@ -78,7 +78,7 @@ export function publishers(names) {
 
 let shown = null;
 
-/** Names the agencies of the shown data, with their terms. If there are several, offers a choice of them, and their colours. */
+/** Shows the agencies of the data, with their licences. If there are several, offers the filter and the colours by agency. */
 export function showAgencies(names, color, chosen) {
   for (const option of all("[name=color] [value=agency]")) {
     option.hidden = option.disabled = names.length < 2 && color !== "agency";

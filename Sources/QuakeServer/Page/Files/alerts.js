@@ -3,9 +3,9 @@
 
 import { distance, fromRow, isAmong } from "./quake.js";
 
-/** The maximum age of an event. A backfill brings many older ones, which are history. */
+/** The maximum age of an event that causes an alert, in ms. A backfill imports many older events, which are not news. */
 const newest = 24 * 3_600_000;
-/** Clocks differ, so an origin time may be this far in the future. If it is further ahead, it is an error. */
+/** Clocks differ, so an origin time may be this far in the future, in ms. A later origin time is an error. */
 const ahead = 5 * 60_000;
 const remembered = 7 * 24 * 3_600_000;
 
@@ -14,7 +14,7 @@ const remembered = 7 * 24 * 3_600_000;
 /** @type {Wish} */
 export const usual = { on: false, magnitude: 5, near: false, latitude: 0, longitude: 0, radius: 500, sound: true };
 
-/** Reads the wish that the browser stores. Another version may have written it, so unknown names and other types are ignored. */
+/** Reads the stored wish. Another version of the page may have stored it, so unknown names and wrong types are ignored. */
 export function readWish(text) {
   const kept = parsed(text);
   const known = Object.entries(kept).filter(([name, value]) =>
@@ -31,7 +31,7 @@ function parsed(text) {
   }
 }
 
-/** The codes that were alerted to, with the times of the alerts in milliseconds. Entries older than a week are dropped. */
+/** The codes of the events with alerts, and the times of the alerts in milliseconds. Entries older than a week are dropped. */
 export function readTold(text, now) {
   const kept = Object.entries(parsed(text)).filter(([, time]) => typeof time === "number" && now - time < remembered);
   return new Map(/** @type {[string, number][]} */ (kept));
@@ -66,9 +66,9 @@ const isExercise = ({ type, types, status, place }) =>
 /**
  * The events of a pass that cause an alert, the largest first. They match the wish now and did not match it before the pass, and
  * there was no alert for any of their codes. If an event is deleted and does not continue under another code, its alert is
- * forgotten: the event causes an alert again when it returns.
+ * forgotten: if the event appears again, it causes another alert.
  *
- * @param {Map<string, number>} told the codes that were alerted to; the codes of deleted events are removed
+ * @param {Map<string, number>} told the codes of the events with alerts; the codes of deleted events are removed
  */
 export function crossing(changes, wish, told, now) {
   const byKey = new Map();
@@ -89,7 +89,7 @@ export function crossing(changes, wish, told, now) {
   return found.sort(byMagnitude);
 }
 
-/** The events that cause an alert after a fresh start. Their changes are unknown, so each event updated after `heard` counts. */
+/** The events of a snapshot that cause an alert. It does not show changes, so events updated after `heard` count as changed. */
 export const since = (quakes, heard, wish, told, now) =>
   quakes.filter((quake) => quake.updated > heard && matches(quake, wish, now) && !isAmong(quake, told)).sort(byMagnitude);
 

@@ -11,7 +11,7 @@
  */
 
 const radians = Math.PI / 180;
-/** Smaller moments count as rounding errors. */
+/** Moments of at most this size count as rounding errors. */
 const noise = 1e-9;
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -26,15 +26,15 @@ const applied = (moment, v) => [dot(moment[0], v), dot(moment[1], v), dot(moment
 export const amplitude = (moment, direction) => dot(direction, applied(moment, direction));
 
 /**
- * The moment of a mechanism from `extra`: the tensor, with isotropic part and CLVD, if all its elements are known; else the
- * double couple of one of the planes; null if neither is known.
+ * The moment of a mechanism from `extra`. If all elements of the tensor are known, the moment is the whole tensor, with isotropic
+ * part and CLVD; or else the double couple of one of the planes. It is null if neither is known.
  *
  * @returns {Moment | null}
  */
 export function momentOf(mechanism) {
   const tensor = tensorOf(mechanism);
   if (tensor) {
-    // Up, south and east become north, east and down.
+    // Converts the axes: (up, south, east) becomes (north, east, down).
     const [rr, tt, pp, rt, rp, tp] = tensor;
     return scaled([[tt, -tp, rt], [-tp, pp, -rp], [rt, -rp, rr]]);
   }
@@ -91,7 +91,7 @@ function planeBetween(normal, slip) {
   return { strike: (strike / radians + 360) % 360, dip: dip / radians, rake: rake / radians };
 }
 
-/** The auxiliary plane, on which a slip would radiate the same waves. @param {Plane} plane */
+/** The auxiliary plane: slip on it would radiate the same waves. @param {Plane} plane */
 export function otherPlane(plane) {
   const { normal, slip } = faces(plane);
   return planeBetween(slip, normal);
@@ -126,7 +126,7 @@ export function axesOf(moment) {
 }
 
 /**
- * The kind of faulting, by how steep the principal axes are (Frohlich and Apperson 1992, https://doi.org/10.1029/91TC02888).
+ * The kind of faulting, from the plunges of the principal axes (Frohlich and Apperson 1992, https://doi.org/10.1029/91TC02888).
  *
  * @param {Moment} moment
  * @returns {"normal" | "reverse" | "strike-slip" | "oblique" | "explosion" | "implosion"} the last two if there is no shear
@@ -144,9 +144,9 @@ export function faulting(moment) {
 /**
  * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards.
  *
- * If `isFilled` is true, the disc is compressional except inside the outlines; if false, only inside them. The nodal lines are
- * two cones around the one principal axis whose moment differs in sign from the other two. Each cone is cut off at the rim of the
- * lower half.
+ * If `isFilled` is true, the disc is compressional except inside the outlines; if it is false, the disc is compressional only
+ * inside them. The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each
+ * cone is cut off at the rim of the lower half.
  *
  * @param {Moment} moment
  * @returns {{ isFilled: boolean, outlines: [number, number][][] }}

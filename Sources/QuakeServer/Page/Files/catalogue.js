@@ -1,4 +1,4 @@
-// The selected earthquakes, and what has happened to them since they were loaded.
+// The selected events, with marks for the events that have changed since they were loaded.
 
 import { differences, fromRow } from "./quake.js";
 
@@ -14,7 +14,7 @@ export class Catalogue {
     this.marks.clear();
   }
 
-  /** Replaces all events with these, and marks how they differ from the ones before. Returns the new events. */
+  /** Replaces all events with these, and marks the differences from the previous events. Returns the new events. */
   become(quakes) {
     this.clearMarks();
     const next = new Map(quakes.map((quake) => [quake.code, quake]));
@@ -26,7 +26,7 @@ export class Catalogue {
   /**
    * Applies the changes of a pass. Only the last change of each event counts.
    *
-   * Returns the new events, and the news that a screen reader tells: [kind, quake].
+   * Returns the new events, and the news for screen readers: [kind, quake].
    */
   apply(changes) {
     const added = [];
@@ -46,7 +46,7 @@ export class Catalogue {
     return { added, news };
   }
 
-  /** Takes an event as it is now. Returns the kind of its mark; undefined if it is not marked again. */
+  /** Adds an event, or replaces its older state. Returns the kind of the new mark; undefined if the event gets no new mark. */
   put(quake) {
     const known = this.quakes.get(quake.code);
     const mark = this.marks.get(quake.code);
@@ -58,7 +58,7 @@ export class Catalogue {
     return this.#mark(quake.code, "revised", changes, null, mark?.first ?? known);
   }
 
-  /** Marks an event as withdrawn, or, if a revision to `quake` took it out of the selection, as left. */
+  /** Marks an event as withdrawn, or as left if a revision, `quake`, took the event out of the selection. */
   remove(code, kind, reason, quake = null) {
     const known = this.quakes.get(code);
     if (!known || this.marks.get(code)?.kind === kind) return;
@@ -79,7 +79,7 @@ export class Catalogue {
     this.marks.clear();
   }
 
-  /** Whether the event is still in the catalogue. */
+  /** Whether an event is in the catalogue, and was neither withdrawn nor has left the selection. */
   has(code) {
     const kind = this.marks.get(code)?.kind;
     return this.quakes.has(code) && kind !== "withdrawn" && kind !== "left";

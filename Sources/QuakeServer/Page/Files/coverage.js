@@ -8,7 +8,7 @@ import * as format from "./format.js";
  * @property {string} [service] the host of the service that published the events
  * @property {number} from milliseconds, like `until`
  * @property {number} until
- * @property {number | null} magnitude the smallest magnitude that is held; null if all are
+ * @property {number | null} magnitude the magnitude from which on the catalogue is complete; null for all
  * @property {[number, number, number, number] | null} box south, west, north, east; null for the whole earth
  */
 
@@ -33,8 +33,8 @@ function contains([south, west, north, east], region) {
 }
 
 /**
- * The gaps, in which the catalogue is incomplete: { from, until, magnitude }. A gap has only the earthquakes from `magnitude` on;
- * infinity means that none are held for certain. Charts/Coverage.swift shades plots by the same rule.
+ * The gaps, in which the catalogue is incomplete: { from, until, magnitude }. In a gap, the catalogue is only complete from
+ * `magnitude` on; infinity means that it is not complete for any magnitude. Charts/Coverage.swift shades plots by the same rule.
  *
  * @param {Held[]} held
  * @param {number} from
@@ -64,19 +64,19 @@ const most = 2;
 /**
  * @typedef {object} Publishers
  * @property {(service: string) => string} nameOf gives the name of the agency that runs a service
- * @property {string[]} listed the names of the agencies with listed events and a known service
- * @property {boolean} areOthers whether events of agencies without a known service are listed
+ * @property {string[]} listed the names of the agencies of listed events whose services are known
+ * @property {boolean} areOthers whether events of agencies whose services are unknown are listed
  */
 
 /** @type {Publishers} */
 const unknown = { nameOf: (service) => service, listed: [], areOthers: false };
 
-/** @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More A gap at the end that is
- *   not longer than `tail` does not count, because the next document will fill it. */
+/** @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More A gap that reaches up to `now` and is not
+ *   longer than `tail` is ignored, because the next document will fill it. */
 
 /**
- * How much of a selection is held: the whole (perhaps only from a magnitude on), a part, or nothing. `words` continue a sentence
- * about that. Null if the period is empty.
+ * How much of a selection the catalogue certainly has: all of it (perhaps only from a magnitude on), a part, or nothing. `words`
+ * is the end of the sentence that says so. Null if the period is empty.
  *
  * @param {Held[]} held
  * @param {[number | null, number | null]} window from, until; open where they are null
@@ -104,12 +104,12 @@ function extent(held, [from, until], { now, tail, minmag, zone }, region) {
       : gap.until === end ? `since ${format.time(gap.from, zone, false)}` : format.times(gap.from, gap.until, zone);
     return areAlike || !below(gap) ? times : `${times} ${below(gap)}`;
   });
-  const rest = found.length > most ? `; and ${format.count(found.length - most, "more stretch", "more stretches")}` : "";
+  const rest = found.length > most ? `; and ${format.count(found.length - most, "more period")}` : "";
   return { is: "partial", words: `${areAlike && below(only) ? ` ${below(only)}` : ""}: ${words.join("; ")}${rest}` };
 }
 
 /**
- * Tells how much of a selection is held, in sentences that name the agencies if there are several; empty if that is not known.
+ * The sentences that say how much of a selection the catalogue has; empty if unknown. Several agencies are named.
  *
  * @param {Held[] | null} held null until it is known
  * @param {[number | null, number | null]} window from, until; open where they are null
@@ -130,7 +130,7 @@ export function sentence(held, window, more, region, publishers = unknown) {
     .filter(({ is, name }) => is === "whole" || is === "partial" || (is === "nothing" && (listed.includes(name) || !areMany)));
   for (const name of listed) if (!services.some((service) => nameOf(service) === name)) told.push({ name, is: "nothing", words: "" });
   if (told.length === 0) return "";
-  if (told.every(({ is }) => is === "nothing")) return "Nothing here was imported whole: earthquakes may be missing.";
+  if (told.every(({ is }) => is === "nothing")) return "No part of this period was imported completely: earthquakes may be missing.";
   const whole = told.filter(({ is }) => is === "whole");
   const sentences = [...new Set(whole.map(({ words }) => words))].map((words) =>
     `Complete as published${areMany ? ` by ${list(whole.filter((each) => each.words === words))}` : ""}${words}.`);

@@ -1,4 +1,4 @@
-// Shows an event: its summary, and its story, which has every revision that the history keeps.
+// Shows an event: a summary, and the event's story, which lists every revision that the history still has.
 
 import { agency, agencyOf, label, termsAddress } from "./agencies.js";
 import { definitions, element, foreign, outwards } from "./dom.js";
@@ -16,10 +16,10 @@ export class Detail {
   #isMoreOpen = false;
 
   /**
-   * - handlers.closed()
-   * - handlers.asOf(milliseconds): the user wants to see the catalogue as it was at this moment
+   * - handlers.closed(): the user closed the event
+   * - handlers.asOf(milliseconds): the user chose to see the catalogue as it was at this moment
    * - handlers.chosen(code): the user chose another event
-   * - handlers.found(quake): the event is not among the selected ones, but its story has it
+   * - handlers.found(quake): the event does not match the filters, so its values were read from its story
    */
   constructor(box, handlers) {
     this.#box = box;
@@ -39,11 +39,11 @@ export class Detail {
   }
 
   /**
-   * Shows an event as it was at the moment `asof`, or as it is if that is null. `begin` is when the history begins. If the event
-   * is not among the selected ones, `quake` is null, and the event's story supplies its values.
+   * Shows an event as it was at the moment `asof`, or as it is now if `asof` is null. `begin` is when the history begins. If the
+   * event does not match the filters, `quake` is null, and the event's values are read from its story.
    *
-   * The heading takes the focus if `isChosen`, or if the replaced elements had it. If nothing has changed except the age, only
-   * the age is updated, so that a selection of text stays.
+   * The heading takes the focus if `isChosen`, or if the replaced elements had the focus. If nothing has changed except the
+   * event's age, only the age is updated, so that selected text stays selected.
    */
   show(code, quake, mark, settings, now, { asof, begin }, isChosen) {
     const { zone, units } = settings;
@@ -78,7 +78,7 @@ export class Detail {
     try {
       found = await solutions(quake.earthquake.members, asof, signal);
     } catch {
-      if (!signal.aborted) box.append(element("p", "", "Couldn’t load what they say."));
+      if (!signal.aborted) box.append(element("p", "", "Couldn’t load the agencies’ values."));
       return;
     }
     if (signal.aborted) return;
@@ -102,7 +102,7 @@ export class Detail {
     try {
       box.append(...(await import("./mechanism.js")).shown(mechanism));
     } catch {
-      box.append(element("p", "", "Couldn’t load the drawing of its focal mechanism."));
+      box.append(element("p", "", "Couldn’t load the drawing of the focal mechanism."));
     }
   }
 
@@ -130,7 +130,7 @@ export class Detail {
     facts.push(["Magnitude", `${format.magnitude(quake.magnitude)}${quake.magnitude_type ? ` (${quake.magnitude_type})` : ""}`]);
     facts.push(["Depth", deep(quake.depth, units)], ["Position", format.position(quake)]);
     facts.push(...effects(quake), ["Agency", [agencyNode(quake)]]);
-    if (quake.status) facts.push(["Checked", statusWords(quake.status)]);
+    if (quake.status) facts.push(["Review", statusWords(quake.status)]);
     const figures = [];
     for (const name of ["sig", "nst", "gap", "rms", "dmin", "ids"]) {
       const content = quake[name];
@@ -154,7 +154,7 @@ export class Detail {
       told = await story(code, loading.signal);
     } catch (error) {
       if (loading.signal.aborted) return;
-      const reason = error.status === 404 ? "There has never been an event with this code here." : "Couldn’t load its story.";
+      const reason = error.status === 404 ? "The catalogue has never had an event with this code." : "Couldn’t load the event’s story.";
       box.append(element("p", "", reason));
       return;
     }
@@ -167,7 +167,7 @@ export class Detail {
       if (then.is === "present") this.#handlers.found(then.quake);
       if (hadFocus) summary.querySelector("h2").focus();
     } else if (!quake) {
-      const words = then.is === "unknown" ? "How it was then is no longer kept." : "It was not in the catalogue then.";
+      const words = then.is === "unknown" ? "The history of that time is no longer kept." : "The event was not in the catalogue at that time.";
       summary.append(element("p", "warning", words));
     }
     const mechanism = then.quake?.extra?.focal_mechanism;
@@ -175,7 +175,7 @@ export class Detail {
     if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
       box.append(element("p", "", "Earlier revisions are no longer kept."));
     }
-    if (told.steps.length === 0) box.append(element("p", "", "It has not changed since history began."));
+    if (told.steps.length === 0) box.append(element("p", "", "The event has not changed since the history began."));
     const list = element("ol", "");
     for (const step of told.steps) list.append(this.#step(step, settings));
     box.append(list);
@@ -184,7 +184,7 @@ export class Detail {
   #step({ change, before, after }, { zone, units }) {
     const moment = Date.parse(change.committed_at);
     const head = { insert: "Reported", update: "Revised", delete: "Withdrawn" }[change.operation];
-    const then = button("Show everything as it was then", () => this.#handlers.asOf(moment), "quiet");
+    const then = button("Show the catalogue as it was then", () => this.#handlers.asOf(moment), "quiet");
     const changes = element("ul", "");
     if (change.operation === "insert" && after) {
       const depth = after.depth == null ? "depth unknown" : format.depth(after.depth, units);
@@ -195,7 +195,7 @@ export class Detail {
       for (const each of shown) changes.append(element("li", "", foreign(format.change(each, zone))));
       const others = Object.keys(change.before ?? {}).filter((name) => name !== "updated" && !shown.some((each) => each.name === name));
       if (others.length > 0) changes.append(element("li", "", `${shown.length > 0 ? "Also changed" : "Changed"}: `, foreign(others.join(", "))));
-      else if (shown.length === 0) changes.append(element("li", "", "Nothing but the time of revision"));
+      else if (shown.length === 0) changes.append(element("li", "", "Only the time of the revision changed"));
     }
     if (change.reason) changes.append(element("li", "", this.#reason(change.reason)));
     const source = authorWords(change);
@@ -204,36 +204,36 @@ export class Detail {
       element("span", "facts", format.time(moment, zone), source ? " · " : "", foreign(source)), changes, then);
   }
 
-  /** The reason for a deletion. If the event has a new code, a button leads to it. */
+  /** The reason for a deletion. If the event has a new code, a button opens the event with that code. */
   #reason(reason) {
     const code = /^superseded by (\S+)$/.exec(reason)?.[1];
     return code ? element("span", "", "Now listed as ", button(code, () => this.#handlers.chosen(code), "quiet")) : foreign(format.reason(reason));
   }
 }
 
-/** A depth. If it is in miles, the agency's value in kilometres follows in brackets. */
+/** A depth as text. If the units are miles, the agency's value in kilometres follows in brackets. */
 const deep = (value, units) =>
   `${format.depth(value, units)}${units === "mi" && value != null ? ` (${format.value("depth", Math.abs(value))})` : ""}`;
 
-/** What people felt and what may follow, as far as the event has values for it: [label, text]. */
+/** The known effects of an event on people: [label, text]. */
 function effects({ tsunami, alert, felt, cdi, mmi }) {
   const told = [];
   if (cdi != null) told.push(["Felt", `${format.intensity(cdi)}${felt ? `, from ${format.count(felt, "report")}` : ""}`]);
-  else if (felt) told.push(["Felt", `by people: ${format.count(felt, "report")}`]);
+  else if (felt) told.push(["Felt", `${format.count(felt, "report")} from people`]);
   if (mmi != null) told.push(["Shaking", `${format.intensity(mmi)}, from instruments`]);
   if (alert) told.push(["Losses", `PAGER ${alert}: ${losses[alert] ?? "see the agency’s page"}`]);
   if (tsunami) {
-    told.push(["Tsunami", "Large and below the sea, or near it: warning centres look at such events. It does not say that there is a tsunami."]);
+    told.push(["Tsunami", "The event is large, and below or near the sea: tsunami warning centres assess such events. This notice does not say that there is a tsunami."]);
   }
   return told;
 }
 
 const losses = {
-  green: "few or none to expect", yellow: "some are possible", orange: "many are likely", red: "very many are likely",
+  green: "few or none are likely", yellow: "some are possible", orange: "many are likely", red: "very many are likely",
 };
 
 const statusWords = (status) =>
-  ({ automatic: "not yet: these are a computer’s values", reviewed: "by a person", deleted: "deleted by the agency" })[status] ?? status;
+  ({ automatic: "not yet: a computer determined these values", reviewed: "by a person", deleted: "the agency deleted the event" })[status] ?? status;
 
 /** The agency of an event, with a link to the terms of its data. */
 function agencyNode(quake) {
@@ -243,7 +243,7 @@ function agencyNode(quake) {
   return element("span", "", link, known.licence ? ` (${known.licence})` : null);
 }
 
-/** The author of a change, and the import that made it. */
+/** The author of a change and the import that made the change, in words. */
 function authorWords({ author, context }) {
   const run = /^run (\d+)$/.exec(context ?? "")?.[1];
   if (run) return `import ${run}${author && author !== "quakes" ? ` by ${author}` : ""}`;
@@ -278,7 +278,7 @@ function button(words, pressed, className = "") {
   return made;
 }
 
-/** The heading. It can take the focus, so that a screen reader starts reading the event there. */
+/** The event's heading. It can take the focus, so that a screen reader starts to read there. */
 function heading(...children) {
   const made = element("h2", "", ...children);
   made.id = "detail-title";

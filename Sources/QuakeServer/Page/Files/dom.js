@@ -12,7 +12,7 @@ export const isEmbedded = () => document.documentElement.classList.contains("emb
 /** Whether the page is in a frame that is not in use. The wheel and fingers then scroll the page around the frame. */
 export const isIdle = () => isEmbedded() && !document.documentElement.classList.contains("in-use");
 
-/** Notes when the user enters the frame with a click or the keyboard, and when they return to the page around it. */
+/** Watches when the user enters the frame with a click or a key, and when the user returns to the page around it. */
 export function watchUse() {
   const use = (isInUse) => document.documentElement.classList.toggle("in-use", isInUse);
   for (const name of ["click", "keydown"]) addEventListener(name, () => use(true), { capture: true });
@@ -32,7 +32,7 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** A text from a feed. Because of `bdi`, marks for the direction of writing in the text cannot reorder other texts around it. */
+/** An element for text from a feed. With `bdi`, characters that set the writing direction cannot reorder the texts around it. */
 export const foreign = (text) => element("bdi", "", text);
 
 /** A list of labels with texts, or with arrays of nodes and texts. */

@@ -24,7 +24,7 @@ export class Dots {
   /** When the pulse of each event began, by code. */
   #pulses = new Map();
 
-  /** Call this when the colours or the number of pixels have changed. */
+  /** Call this when the colours or the device's pixel ratio have changed. */
   recolor(colouring) {
     this.palette = palette(colouring);
     this.#sprites.clear();
@@ -36,18 +36,19 @@ export class Dots {
   }
 
   /**
-   * Paints the events. Returns whether one of them pulses, so that another frame is needed.
+   * Paints the events. Returns whether a visible event pulses, which needs another frame.
    *
    * @param {Shown} shown
    */
   paint(context, time, { x: centre, y: middle, scale, width, height, ratio }, shown) {
-    // Ends old pulses of all events here, because events that are hidden or out of view are not drawn again.
+    // Removes the old pulses of all events here, because events that are hidden or out of view do not reach the code below.
     for (const [code, began] of this.#pulses) if (time - began >= pulseTime) this.#pulses.delete(code);
     const { quakes, marks, colouring, now, selected, visited } = shown;
     const marked = [];
     const dots = [];
     const seen = new Set();
-    // From the top down: of equal dots on one pixel, only the uppermost is drawn, because drawing takes nearly all the time.
+    // Starts with the topmost event. If equal dots are on the same pixel, only the topmost one is drawn, because drawing takes
+    // most of the time.
     for (let index = quakes.length - 1; index >= 0; index -= 1) {
       const quake = quakes[index];
       const y = height / 2 + (projection.y(quake.latitude) - middle) * scale;
@@ -73,7 +74,7 @@ export class Dots {
     return marked.some(([{ code }]) => this.#pulses.has(code));
   }
 
-  /** A dot; a diamond if it is not an earthquake. */
+  /** The picture of an event: a dot, or a diamond if the event is not an earthquake. */
   #sprite(number, r, isDiamond, ratio) {
     const size = Math.round(r * 2) / 2;
     const key = (number * 1000 + size) * 2 + Number(isDiamond);

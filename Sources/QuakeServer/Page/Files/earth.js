@@ -43,7 +43,7 @@ function places(text) {
 }
 
 /**
- * Paints the earth, only once if it is narrower than the canvas.
+ * Paints the earth. If the earth is narrower than the canvas, it is painted only once.
  *
  * view: { x, y, scale, width, height, ratio }, its centre and size; colors: the result of palette()
  */
@@ -103,7 +103,7 @@ function paintGrid(context, { x, scale, width, height }, top, colors) {
   context.stroke();
 }
 
-/** Paints the names of the towns that have room at this zoom, the largest first. */
+/** Paints the towns of this zoom with their names, the largest first. A town is left out if its name would overlap another. */
 export function paintPlaces(context, all, { x, y, scale, width, height }, colors) {
   const zoom = Math.log2(scale / 256) + 0.6;
   const taken = [];

@@ -48,7 +48,7 @@ export function times(from, until, zone) {
 /** Such as `5 min ago`. */
 export function ago(milliseconds, now) {
   const seconds = Math.round((now - milliseconds) / 1000);
-  if (seconds < -120) return "ahead of this clock";
+  if (seconds < -120) return "in the future";
   if (seconds < 60) return "just now";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
@@ -71,7 +71,7 @@ export function depth(value, units, isShort = false) {
   return `${trimmed(far, isShort && far >= 10 ? 0 : 1)} ${units} ${value < 0 ? "above sea level" : "deep"}`;
 }
 
-/** A feed's place. A distance at its beginning, as in `136 km ESE of Petropavlovsk, Russia`, is converted to miles if needed. */
+/** An event's place. A distance at its beginning, as in `136 km ESE of Petropavlovsk, Russia`, is converted to the units. */
 export function place({ place, code }, units) {
   if (units === "km") return place ?? code;
   return (place ?? code).replace(/^(\d+(?:\.\d+)?) ?km (?=[NESW]{1,3} of )/, (_, far) => `${Math.max(1, Math.round(far / kilometres.mi))} mi `);
@@ -97,7 +97,7 @@ export function offset(milliseconds) {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** Such as `06:38 UTC` for today, `23 Nov 06:38 UTC` for this year, and with the whole date for other years. */
+/** Such as `06:38 UTC` for today, or `23 Nov 06:38 UTC` for another day of this year. Other years have the whole date. */
 export function clock(milliseconds, now, zone) {
   const [then, today] = [milliseconds, now].map((each) => time(each, zone, false));
   if (then.slice(0, 10) === today.slice(0, 10)) return then.slice(11);
@@ -141,7 +141,7 @@ export const change = ({ name, old, new: now }, zone) =>
 export const count = (number, one, many = `${one}s`) =>
   `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-/** The reason for a change in plain words, because `retracted by all_day` is only clear to readers of the manual. */
+/** A reason from the history in plain words, because only readers of the manual understand `retracted by all_day`. */
 export function reason(text) {
   const [, verb, name] = /^(superseded|retracted|deleted) by (\S+)$/.exec(text) ?? [];
   if (verb === "superseded") return `Now listed as ${name}`;

@@ -8,15 +8,15 @@ const visits = { PageDown: 1, PageUp: -1, n: 1, p: -1 };
 const slip = 5;
 
 /**
- * Reports what users do on a canvas. A point is [x, y] on the canvas, in pixels. `isIdle` tells whether the wheel and fingers
+ * Reports what users do on a canvas. A point is [x, y] on the canvas, in pixels. If `isIdle()` is true, the wheel and fingers
  * scroll the page around the frame instead.
  *
  * - handlers.stepped(name): `in`, `out`, `home`, `up`, `left`, `right` or `down`
  * - handlers.zoomed(factor, point), handlers.panned(dx, dy)
- * - handlers.pointed(point): the pointer is at this point, and nothing is pressed; null when it has left
+ * - handlers.pointed(point): the pointer is at this point, and no button is pressed; null if the pointer has left the canvas
  * - handlers.clicked(point)
- * - handlers.visited(1 or -1): a key for the next or the previous event was pressed; handlers.entered(): Enter was pressed on an
- *   event; handlers.left()
+ * - handlers.visited(1 or -1): a key for the next or the previous event was pressed
+ * - handlers.entered(): Enter was pressed; handlers.left(): the canvas has lost the focus
  */
 export function listen(canvas, isIdle, handlers) {
   canvas.addEventListener("keydown", (event) => {

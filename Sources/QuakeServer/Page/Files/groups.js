@@ -1,9 +1,9 @@
-// Earthquakes that several agencies report: each is shown once, by the solution that `quakes associate` prefers.
+// Earthquakes that several agencies report. Each is shown once, with the solution that `quakes associate` prefers.
 
 import { agencyOf, agencyOfNetwork } from "./agencies.js";
 
 /**
- * The value of an event's `earthquake` if other events describe the same earthquake.
+ * The value of `earthquake` in an event if other events describe the same earthquake.
  *
  * @typedef {{ code: string, preferred: string, magnitude_from: string | null, networks: string[], members: string[] }} Group
  */
@@ -12,7 +12,7 @@ import { agencyOf, agencyOfNetwork } from "./agencies.js";
 export const agenciesOf = (quake) =>
   (quake.earthquake ? [...new Set(quake.earthquake.networks.map(agencyOfNetwork))].sort() : [agencyOf(quake)]);
 
-/** The events to show, one for each earthquake, and their marks, both by code. The arguments are those of the catalogue. */
+/** The events to show, one for each earthquake, and their marks, both by code. The arguments are members of the catalogue. */
 export function shown(quakes, marks) {
   /** @type {Map<string, any>} */
   const found = new Map();
@@ -28,8 +28,8 @@ export function shown(quakes, marks) {
 }
 
 /**
- * The code of the event that is shown for the earthquake of an event. It is null if the earthquake is not selected, because the
- * event that supplies its magnitude is not in the catalogue.
+ * The code of the event that is shown for the earthquake of this event. It is null if the event that supplies the earthquake's
+ * magnitude is not in the catalogue: then the filters do not select the earthquake.
  */
 export function shownCode({ code, earthquake }, quakes) {
   if (!earthquake) return code;
@@ -39,15 +39,15 @@ export function shownCode({ code, earthquake }, quakes) {
 }
 
 /**
- * The codes of the event to show and of the event that supplies the magnitude. One of them may be deleted before the group is
- * updated; another event then takes its place.
+ * The codes of the event to show and of the event that supplies the magnitude. If one of them is deleted before the group is
+ * updated, another event takes its place.
  */
 function chosen({ preferred, magnitude_from: from, members }) {
   const shown = members.includes(preferred) ? preferred : members[0];
   return [shown, members.includes(from) ? from : shown];
 }
 
-/** The results of `merged`, so that it returns the same object as long as nothing changes. */
+/** The results of `merged`, kept so that it returns the same object as long as nothing changes. */
 const made = new WeakMap();
 
 /** An event with the magnitude of its earthquake. */
@@ -62,6 +62,6 @@ function merged(quake, quakes) {
   return whole;
 }
 
-/** Whether the catalogue already had another agency's event of the same earthquake. */
+/** Whether the catalogue already had another event of the same earthquake. */
 const wasKnown = ({ code, earthquake }, quakes, marks) =>
   earthquake?.members.some((other) => other !== code && quakes.has(other) && marks.get(other)?.kind !== "new") ?? false;

@@ -1,4 +1,4 @@
-// Explains the colours, sizes and marks.
+// The legend, which explains the map's colours, sizes and marks.
 
 import { byId, element } from "./dom.js";
 import { colorClass, radius } from "./scale.js";

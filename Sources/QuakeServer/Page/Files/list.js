@@ -1,4 +1,4 @@
-// The list. It has elements only for the visible rows, so that 20,000 rows are as fast as 20.
+// The list. Only the visible rows have elements, so 20,000 rows are as fast as 20.
 
 import { agencyOf, label } from "./agencies.js";
 import { element, foreign } from "./dom.js";
@@ -10,7 +10,7 @@ import { colorClass, radius, weight } from "./scale.js";
 /** The height of a line of text, and the vertical padding of a row, in rem. */
 const line = 1.25;
 const padding = 0.875;
-/** In a list that is narrower than this, in rem, the facts may take two lines. */
+/** In a list that is narrower than this, in rem, the facts of a row may take two lines. */
 const narrow = 24;
 const spare = 6;
 let made = 0;
@@ -50,7 +50,7 @@ export class QuakeList {
   /**
    * Shows these events, in this order.
    *
-   * context: { marks, zone, units, now, colouring, areMany, selected }; areMany: whether they are from several agencies
+   * context: { marks, zone, units, now, colouring, areMany, selected }; areMany: whether the events are from several agencies
    */
   show(quakes, context) {
     // The first visible row stays in its place when rows above it are added or removed.
@@ -62,7 +62,7 @@ export class QuakeList {
     this.#arrange(anchor, before);
   }
 
-  /** Gives each row as many lines as it needs. The row of `anchor`, which began at `before`, stays where it is on the screen. */
+  /** Gives each row the height that it needs, and scrolls so that the row of `anchor`, which began at `before`, does not move. */
   #arrange(anchor = null, before = 0) {
     const size = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const width = this.#box.clientWidth / size;
@@ -88,7 +88,7 @@ export class QuakeList {
 
   get #firstVisible() { return Math.max(0, this.#at(this.#box.scrollTop)); }
 
-  /** The index of the row at a height, or of the last row. */
+  /** The index of the row at a height, or of the last row if the list ends above. */
   #at(height) {
     let [low, high] = [0, this.#quakes.length];
     while (low + 1 < high) {
@@ -131,7 +131,7 @@ export class QuakeList {
     return row;
   }
 
-  /** Brings a row up to date. Unchanged parts are left alone: the user may be selecting or clicking them. */
+  /** Updates a row. Unchanged parts keep their elements, because the user may be selecting or clicking them. */
   #fill(row, index) {
     const quake = this.#quakes[index];
     const { marks, zone, units, now, today, colouring, areMany, selected } = this.#context;
@@ -218,7 +218,7 @@ function setAttribute(node, name, value) {
 /** The number of lines that the place, the facts, the badges and the mark need in a list of this width, in rem. */
 function lines(quake, mark, width, areMany) {
   const facts = width < narrow && areMany ? 2 : 1;
-  // A short cut, because most of the rows are like this.
+  // A short cut for most rows.
   if (!mark && !quake.alert && !quake.tsunami && !quake.felt && !isOther(quake)) return 1 + facts;
   const room = width - 6.75;
   let [badgeLines, used] = [0, Infinity];
@@ -236,10 +236,10 @@ function agencyWords(quake) {
   return length > 1 ? format.count(length, "agency", "agencies") : label(agencyOf(quake));
 }
 
-/** Whether a mark needs no line: there is none, or a badge shows it. */
+/** Whether a mark needs no line, because there is no mark, or a badge shows it. */
 const isBrief = (mark) => mark == null || mark.kind === "new";
 
-/** An event's badges, [look, words]: that it is new, its type if it is not an earthquake, and its effects on people. */
+/** An event's badges, [look, words]: whether it is new, its type if it is not an earthquake, and its effects on people. */
 function badges(quake, mark) {
   const { alert, tsunami, felt } = quake;
   const kind = typeLabel(quake);
@@ -253,7 +253,7 @@ function badges(quake, mark) {
 
 const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
-/** Nodes that describe briefly what has happened to an event. */
+/** Nodes that briefly describe an event's mark. */
 function markText({ kind, changes, reason }, zone) {
   const words = [element("strong", "", kinds[kind])];
   const told = changes.slice(0, 2).map((change) => format.change(change, zone));

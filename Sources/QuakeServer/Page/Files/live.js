@@ -10,7 +10,7 @@ import { root } from "./service.js";
  * - handlers.opened(): the server has answered
  * - handlers.reached(position, changes): a pass of changes is complete
  * - handlers.restarted(position, quakes): the stream has started over, with all selected events
- * - handlers.cut(): the connection was lost; a new one is being tried
+ * - handlers.cut(): the connection was lost; another attempt follows
  * - handlers.away() (optional): the server has lost its database
  */
 export class Live {

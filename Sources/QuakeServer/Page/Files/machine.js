@@ -4,13 +4,13 @@
 import * as wishes from "./settings.js";
 
 const retryTime = 3000;
-/** In seconds. The server asks its database every 5 s; after twice that time without an answer, the database counts as away. */
+/** The database counts as away after this many seconds without an answer. The server queries the database every 5 s. */
 const silence = 10;
-/** The interval of health checks, in ms: for a page in front, and for one in the background. */
+/** The interval of health checks, in ms, for a page in the foreground and for a page in the background. */
 const checkTime = { front: 10_000, back: 20_000 };
 const frameTime = 300;
 const frames = 60;
-/** How long the answer about completeness is used, in ms. The server updates it once a minute. */
+/** The interval, in ms, at which the page asks how complete the catalogue is. The server updates its answer once a minute. */
 const surveyTime = 60_000;
 
 /**
@@ -18,21 +18,23 @@ const surveyTime = 60_000;
  * @property {wishes.Settings} settings
  * @property {number} now
  * @property {number} id the number of the newest load
- * @property {{ mark: boolean, began: number } | null} load the load in progress; if `mark` is true, its changes will be marked
- * @property {string | null} shown the selection of the events in the catalogue; null if it has none
+ * @property {{ mark: boolean, began: number } | null} load the load in progress; if `mark` is true, differences from the shown
+ *   events will be marked
+ * @property {string | null} shown the selection that the events in the catalogue belong to; null before the first answer
  * @property {{ kind: "contradiction" | "refused" | "pruned" | "unreachable", text: string | null } | null} trouble
- * @property {boolean} isLoaded whether the catalogue has the server's answer; if not, it is empty because there was no answer
- * @property {boolean} isBare whether the server had no event at all, in any selection
+ * @property {boolean} isLoaded whether the catalogue has the events of an answer; if not, it is empty because nothing was loaded
+ * @property {boolean} isBare whether the server had no events at all, with any filters
  * @property {"closed" | "opening" | "open" | "lost"} stream
  * @property {string | null} position the position after which the stream continues
  * @property {number | null} awaited the token that the stream must have reached by the next health check
  * @property {boolean} isReachable
  * @property {boolean} hasDatabase
- * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and its maximum age
+ * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and its maximum age in ms
  * @property {number | null} historyBegin
- * @property {import("./coverage.js").Held[] | null} held where the catalogue is complete; null until it is known
+ * @property {import("./coverage.js").Held[] | null} held the periods for which the catalogue is complete; null until known
  * @property {number} surveyed when `held` was last requested
- * @property {{ moment: number, pace: number, end: number } | null} play
+ * @property {{ moment: number, pace: number, end: number } | null} play the shown moment while the history is played, the time
+ *   between two frames, and the last moment
  * @property {number} omitted the number of selected events that are missing, because the server limits the size of an answer
  * @property {number} since the time from which changes are marked
  * @property {number} withheld the number of the page's files that were refused and are requested again
@@ -84,7 +86,7 @@ const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
 const selected = (settings) => JSON.stringify(selecting.map((name) => settings[name]));
 
 const handlers = {
-  /** The user chose `changes`. `how` tells how the URL changes: push, replace or nothing. */
+  /** The user changed settings. `how` tells what happens to the entries of the browser's history: push, replace or nothing. */
   chosen(state, act, { changes, how = "push", delay = 0 }) {
     const before = state.settings;
     if ("asof" in changes) pause(state, act);
@@ -94,7 +96,7 @@ const handlers = {
     follow(state, act, before, delay);
   },
 
-  /** Back or forward was pressed. */
+  /** The user went back or forward. */
   navigated(state, act, { settings }) {
     const before = state.settings;
     pause(state, act);
@@ -162,7 +164,7 @@ const handlers = {
     if (state.stream !== "closed") state.stream = "lost";
   },
 
-  /** The stream has reached a position: after a complete pass of changes, or without changes. */
+  /** The stream has sent a position: after a complete pass of changes, or without changes. */
   reached: (state, act, { position, changes }) => {
     if (tokenOf(position) !== tokenOf(state.position)) state.isBare = false;
     state.position = position;
@@ -210,14 +212,14 @@ const handlers = {
     wait(act, "check", retryTime);
   },
 
-  /** The server refuses this number of the page's own files. */
+  /** The number of the page's files that are refused has changed to `count`. */
   withheld: (state, _, { count }) => {
     state.withheld = count;
   },
 
   // Time
 
-  /** A wait is over. */
+  /** The wait with this name is over. */
   due(state, act, { name }) {
     if (name === "check") return act("ask", { times: state.isReachable ? 1 : 6 });
     if (name === "frame") return frame(state, act);
@@ -232,7 +234,7 @@ const handlers = {
 
   // Playing
 
-  /** Plays from `moment`, or from the beginning if that is null, up to now. The URL does not change meanwhile. */
+  /** Plays the history from `moment`, or from the beginning if `moment` is null, up to now. The URL does not change meanwhile. */
   played(state, act, { moment, begin: first, end }) {
     state.play = { moment: moment ?? first, pace: (end - first) / frames, end };
     state.settings = { ...state.settings, asof: Math.round(state.play.moment) };
@@ -244,7 +246,7 @@ const handlers = {
   },
 };
 
-/** Acts on a change of the settings from `before`. */
+/** Loads the events, or shows another event, if the settings have changed from `before`. */
 function follow(state, act, before, delay) {
   if (selected(state.settings) !== selected(before)) {
     if (delay > 0) wait(act, "reload", delay);
@@ -256,7 +258,7 @@ function follow(state, act, before, delay) {
   }
 }
 
-/** Loads what the settings select. */
+/** Loads the events that the settings select. */
 function load(state, act, mark = false) {
   for (const name of ["reload", "retry", "frame"]) wait(act, name, null);
   state.id += 1;
@@ -299,13 +301,13 @@ function frame(state, act) {
   load(state, act, !isOver);
 }
 
-/** Ends playing. */
+/** Stops playing. */
 function pause(state, act) {
   state.play = null;
   wait(act, "frame", null);
 }
 
-/** Ends playing at the moment that is shown. */
+/** Stops playing, and keeps showing the moment that was reached. */
 function stay(state, act) {
   pause(state, act);
   act("url", { how: "push", text: wishes.written(state.settings) });
@@ -317,8 +319,8 @@ const wait = (act, name, time) => act("wait", { name, time });
 const tokenOf = (position) => Number.parseInt(position ?? "", 10);
 
 /**
- * When the newest document was made, and the age from which it is late: 15 minutes, or more if a worker requests documents less
- * often.
+ * When the newest document was made, and the age in ms from which it is late: 15 minutes, or 2.5 times the worker's interval if
+ * that is longer.
  */
 function lateness(services) {
   if (services.length === 0) return null;

@@ -29,7 +29,7 @@ let state;
 let loading = new AbortController();
 let live = null;
 const timers = new Map();
-/** Shows everything again at the next frame. */
+/** Draws everything at the next frame. */
 const refresh = atNextFrame(() => {
   controls.show(state.settings);
   view.show();
@@ -109,7 +109,7 @@ const perform = {
 
   take({ quakes, mark, start }) {
     if (mark) {
-      // Events that are only too old now must not be marked as withdrawn.
+      // Events that are merely too old by now must not be marked as withdrawn.
       if (start != null) catalogue.age(start);
       view.map.pulse(catalogue.become(quakes).map(({ code }) => code));
     } else catalogue.replace(quakes);
@@ -153,6 +153,6 @@ follow(begin(settings, Date.now()));
 if (!isEmbedded()) new Alerts({ centre: () => view.map.centre, units: () => state.settings.units, chosen: (event) => chosen({ event }) });
 service.onWithheld((count) => tell({ is: "withheld", count }));
 view.map.loadBase();
-// Until the list is loaded, networks' names stand for the agencies.
+// Until the list of agencies is loaded, the page shows the names of networks in their place.
 loadAgencies().then(() => view.changed()).then(refresh);
 if (settings.event) view.reveal(settings.event, settings.map == null, false);

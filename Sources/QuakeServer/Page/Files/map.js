@@ -11,7 +11,7 @@ import { file } from "./service.js";
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
 const flightTime = 500;
-/** The scale at which an event is shown that was chosen elsewhere while the map showed the whole earth. */
+/** The scale to which the map zooms in from the whole earth when an event is chosen in the list. */
 const nearby = 256 * 2 ** 3;
 
 export class QuakeMap {
@@ -34,9 +34,9 @@ export class QuakeMap {
 
   /**
    * - handlers.moved(): the map shows another part of the earth
-   * - handlers.chosen(code): an event was clicked, or Enter pressed on it
-   * - handlers.pointed(quake, at): the pointer is over an event at [x, y], or over none (null)
-   * - handlers.visited(quake, at): the same for the keyboard
+   * - handlers.chosen(code): an event was clicked, or Enter was pressed on it
+   * - handlers.pointed(quake, at): the pointer is over an event at [x, y]; `quake` is null if it is not over an event
+   * - handlers.visited(quake, at): an event at [x, y] was reached with the keyboard; `quake` is null if the map lost the focus
    */
   constructor(canvas, handlers) {
     this.#canvas = canvas;
@@ -52,7 +52,7 @@ export class QuakeMap {
     this.#resize();
   }
 
-  /** Loads the coastlines first, because there is no map without them, and then the other parts. */
+  /** Loads the coastlines first, because they are the minimum for a map, and then the other parts. */
   async loadBase() {
     this.#take({ land: projection.path(await file("land.txt"), true) });
     const [borders, plates, places] = await Promise.all([file("borders.txt"), file("plates.txt"), loadPlaces()]);
@@ -60,8 +60,8 @@ export class QuakeMap {
   }
 
   /**
-   * Loads the code for tiles, which are shown close up. If that fails, it tries again later, with another URL: browsers may remember
-   * that a module has failed.
+   * Loads the code for tiles, which are shown close up. After a failure, it tries again later with another URL, because browsers
+   * may remember that a module has failed.
    */
   async #loadTiles(attempt = 0) {
     this.#areTilesAsked = true;
@@ -81,9 +81,9 @@ export class QuakeMap {
   /** The towns; empty until they are loaded. */
   get places() { return this.#base.places ?? []; }
 
-  // What it shows
+  // Content
 
-  /** Shows these events. The first one is at the bottom. */
+  /** Shows these events. The first event is drawn first, so it is under all others. */
   show(quakes, marks, colouring, now, selected, units) {
     const isRecolored = colouring.key !== this.#shown.colouring.key;
     this.#shown = { ...this.#shown, quakes, marks, colouring, now, selected, units };
@@ -134,7 +134,7 @@ export class QuakeMap {
     return west <= east ? longitude >= west && longitude <= east : longitude >= west || longitude <= east;
   }
 
-  /** Moves an event that was chosen elsewhere near the middle of the map. A map of the whole earth is also zoomed in. */
+  /** Moves the map so that the event is near its middle. A map of the whole earth is also zoomed in. */
   reveal(quake) {
     const at = this.#places(quake).find((x) => x > this.#width * 0.2 && x < this.#width * 0.8);
     const top = this.#top(quake);
@@ -143,7 +143,7 @@ export class QuakeMap {
     this.#fly({ x: projection.x(quake.longitude), y: projection.y(quake.latitude), scale });
   }
 
-  /** Moves the map there, in half a second, or at once if the user prefers less motion. */
+  /** Moves the map to the target view, in half a second, or at once if the user prefers less motion. */
   #fly(target) {
     if (this.#calm.matches) return this.#move(target);
     const start = { ...this.#view };
@@ -256,7 +256,7 @@ export class QuakeMap {
     });
   }
 
-  /** Goes to the next (1) or previous (-1) visible event. The order is by magnitude, the largest first. */
+  /** Visits the next (1) or the previous (-1) event in view. The order is by magnitude, the largest first. */
   #visit(direction) {
     const seen = this.#shown.quakes.filter((quake) => this.shows(quake))
       .sort((a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99) || b.time - a.time);
@@ -268,7 +268,7 @@ export class QuakeMap {
     this.draw();
   }
 
-  /** The event at a point; if there are several, the one on top. */
+  /** The event at a point; if there are several, the topmost event. */
   #find(x, y) {
     const { quakes } = this.#shown;
     for (let index = quakes.length - 1; index >= 0; index -= 1) {
@@ -280,7 +280,7 @@ export class QuakeMap {
     return null;
   }
 
-  /** The horizontal positions of an event's dots; none if it is not in view. */
+  /** The horizontal positions of an event's dots; empty if the event is not in view. */
   #places(quake) {
     return projection.copies(
       projection.x(quake.longitude), this.#view.x, this.#view.scale, this.#width, radius(quake.magnitude));

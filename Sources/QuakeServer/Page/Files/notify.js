@@ -1,5 +1,5 @@
-// Alerts about new earthquakes, if the user switches them on. Their selection is independent of the page's. The browser stores
-// the wish, so a link never turns alerts on.
+// Alerts about new earthquakes, if the user turns them on. They do not depend on the page's filters. The browser stores the wish,
+// which is the settings of the alerts, so a link never turns them on.
 
 import * as alerts from "./alerts.js";
 import { offerTowns } from "./controls.js";
@@ -14,7 +14,7 @@ import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
 const toldKey = "quakes.told";
-/** The maximum number of notifications for single events at once. One more notification counts the rest. */
+/** The maximum number of single events with a notification at once. One more notification gives the number of the others. */
 const most = 3;
 
 export class Alerts {
@@ -74,14 +74,14 @@ export class Alerts {
 
   // Watching
 
-  /** Follows the events that the wish selects. If the browser has locks, only one tab does so. */
+  /** Follows the events that the wish selects. If the browser has locks, only one tab follows them. */
   #watch() {
     clearTimeout(this.#starting);
     this.#live?.close();
     this.#live = null;
     delete byId("open-notify").dataset.watching;
     if (!this.#wish.on) return this.#turn.give();
-    // Waits a moment, because each digit of a number that the user types changes the wish.
+    // Waits a moment, because the wish changes with each digit that the user types.
     this.#starting = setTimeout(() => this.#turn.take(() => this.#follow()), 400);
   }
 
@@ -103,7 +103,7 @@ export class Alerts {
     });
   }
 
-  /** Shows alerts for the events that `choose` finds. It gets the codes that other tabs and earlier visits have alerted to. */
+  /** Shows alerts for the events that `choose` returns. Its argument has the codes of the events with alerts, in any tab. */
   #tell(choose) {
     const now = Date.now();
     const told = alerts.readTold(stored(toldKey), now);
@@ -117,7 +117,7 @@ export class Alerts {
       this.#alert(
         `${kind ? `${kind}, magnitude` : "Magnitude"} ${format.magnitude(quake.magnitude)}`, format.place(quake, this.#units), quake.code);
     }
-    if (found.length > most) this.#alert(`${found.length - most} more earthquakes`, "All of them are in the list.", "more");
+    if (found.length > most) this.#alert(`${found.length - most} more earthquakes`, "They match your alerts, too.", "more");
   }
 
   // The form
@@ -152,7 +152,7 @@ export class Alerts {
 
   #arrange() {
     byId("notify-place").hidden = !this.#wish.near;
-    // The user could not correct an error in a hidden field.
+    // Clears errors, too, because the user could not correct an error in a hidden field.
     if (!this.#wish.near) this.#clearTown();
     byId("open-notify").classList.toggle("is-on", this.#wish.on);
     const how = canShow() ? "on" : this.#wish.sound ? "on, sound only" : "blocked by the browser";
@@ -176,7 +176,7 @@ export class Alerts {
     this.#town.setCustomValidity("");
   }
 
-  /** Sets the place to the town with this name. The form is invalid as long as there is none. */
+  /** Sets the place to the town with the entered name. Without such a town, the form is invalid. */
   async #findTown() {
     const text = this.#town.value.trim();
     const all = await loadPlaces().catch(() => null);
@@ -195,13 +195,13 @@ export class Alerts {
       this.#note.textContent = "This browser gives its location only to pages with HTTPS.";
       return;
     }
-    this.#note.textContent = "Looking for your place …";
+    this.#note.textContent = "Looking for your location …";
     navigator.geolocation.getCurrentPosition(
       ({ coords }) => {
         this.#note.textContent = "";
         this.#takePoint(coords);
       },
-      () => (this.#note.textContent = "The browser does not give its location."),
+      () => (this.#note.textContent = "The browser did not give its location."),
       { timeout: 20_000 });
   }
 
@@ -210,7 +210,7 @@ export class Alerts {
   /** Asks for permission to show alerts. Browsers allow this only after a click. */
   async #permit() {
     if (!("Notification" in window) || !window.isSecureContext) {
-      this.#note.textContent = "This browser shows alerts only on pages with HTTPS; here, there is only the sound.";
+      this.#note.textContent = "This browser shows alerts only on pages with HTTPS. Here, it can only play the sound.";
       return;
     }
     const answer = Notification.permission === "default" ? await Notification.requestPermission() : Notification.permission;
@@ -218,7 +218,7 @@ export class Alerts {
     this.#arrange();
   }
 
-  /** Shows an alert. It replaces an earlier one with the same `tag`, so each event has its own tag. */
+  /** Shows an alert. It replaces an earlier alert with the same `tag`, so each event has a different tag. */
   #alert(title, text, tag) {
     if (this.#wish.sound) this.#beep();
     if (!canShow()) return;
@@ -233,7 +233,7 @@ export class Alerts {
     }
   }
 
-  /** Two soft tones. */
+  /** Plays two soft tones. */
   #beep() {
     this.#sound ??= new AudioContext();
     const sound = this.#sound;
@@ -251,15 +251,15 @@ export class Alerts {
   }
 }
 
-/** Whether the browser shows alerts of this page. */
+/** Whether the browser shows notifications of this page. */
 const canShow = () => "Notification" in window && window.isSecureContext && Notification.permission === "granted";
 
-const refused = "The browser does not show alerts of this page, only the sound is there. Its settings for this page can allow them.";
+const refused = "The browser does not show alerts from this page, but plays the sound. You can allow alerts in the browser’s settings for this page.";
 
 const unknownTown = (text, all) =>
-  all ? `No town is known as “${text}”. Choose one of the list, or give a latitude and a longitude.` : "Couldn’t load the towns. Give a latitude and a longitude.";
+  all ? `No town is known as “${text}”. Choose a town from the list, or give a latitude and a longitude.` : "Couldn’t load the towns. Give a latitude and a longitude.";
 
-/** The text that the browser stores under a key; null if there is none, or if the browser stores nothing. */
+/** The text that the browser has stored under a key; null if it has none, or does not allow storage. */
 function stored(key) {
   try {
     return localStorage.getItem(key);
@@ -272,6 +272,6 @@ function store(key, text) {
   try {
     localStorage.setItem(key, text);
   } catch {
-    // The browser stores nothing: the value is lost after this visit.
+    // The browser does not allow storage, so the value is lost after this visit.
   }
 }

@@ -17,8 +17,8 @@ export const latitude = (y) => (2 * Math.atan(Math.exp((0.5 - y) * 2 * Math.PI))
 export const wrapped = (degrees) => ((((degrees + 180) % 360) + 360) % 360) - 180;
 
 /**
- * Reads lines. Each is an Encoded Polyline of latitudes and longitudes in hundredths of a degree
- * (https://developers.google.com/maps/documentation/utilities/polylinealgorithm). Returns one path.
+ * Reads Encoded Polylines of latitudes and longitudes in hundredths of a degree into one path
+ * (https://developers.google.com/maps/documentation/utilities/polylinealgorithm).
  *
  * @param {string} text one polyline in each line
  * @param {boolean} isClosed whether the polylines are rings
@@ -51,8 +51,9 @@ export function polyline(line) {
 }
 
 /**
- * The visible positions of a point on a width whose middle is at `centre`: [first, limit]. The positions are `scale` apart, and
- * none is beyond the limit. If the world is narrower than the width, there is only one position.
+ * Where a point is visible on a map of this width with `centre` in its middle: at [first, limit], in pixels, the point is at
+ * `first`, and again every `scale` pixels up to `limit`. Positions up to `margin` pixels outside the map count as visible. If the
+ * world is narrower than the map, there is only one position.
  */
 export function reach(point, centre, scale, width, margin) {
   let across = point - centre;
@@ -69,7 +70,7 @@ export function copies(point, centre, scale, width, margin) {
   return found;
 }
 
-/** The longest round length of at most `most` pixels: [its number of units, pixels]. `unit` is in km. */
+/** The longest round length that takes at most `most` pixels: [length in units, pixels]. `unit` is the unit's length in km. */
 export function scaleBar(latitudeInView, scale, most, unit = 1) {
   const perPixel = (40_075 * Math.cos(latitudeInView * radians)) / scale / unit;
   const steps = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];

@@ -20,7 +20,7 @@ export function fromFeature({ id, properties: p, geometry }) {
   };
 }
 
-/** Whether an event is an explosion or the like. If the agency gives no type, it counts as an earthquake. */
+/** Whether an event is not an earthquake, but for example an explosion. An event without a type counts as an earthquake. */
 export const isOther = ({ type }) => Boolean(type) && type !== "earthquake";
 
 /** Such as `Quarry blast`; null for an earthquake. */
@@ -30,10 +30,10 @@ export function typeLabel(quake) {
   return type[0].toUpperCase() + type.slice(1);
 }
 
-/** A text as the search compares it: in lower case, without accents. */
+/** A text in the form that the search compares: in lower case, without accents. */
 export const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** The states that the USGS's places end with, by their abbreviations. */
+/** The names of states by their abbreviations, with which many places of the USGS end. */
 const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,
   dc district of columbia,fl florida,ga georgia,hi hawaii,id idaho,il illinois,in indiana,ia iowa,ks kansas,ky kentucky,la louisiana,
   me maine,md maryland,ma massachusetts,mi michigan,mn minnesota,ms mississippi,mo missouri,mt montana,ne nebraska,nv nevada,
@@ -45,8 +45,8 @@ const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca californi
 }));
 
 /**
- * Matches events whose place or code contains these words, with or without accents. The name of a state also finds places with
- * its abbreviation, and the other way round.
+ * Returns a filter for events whose place or code contains these words, with or without accents. The name of a state also finds
+ * places with its abbreviation, and the other way round.
  */
 export function placeFilter(search) {
   const words = folded(search).split(/[\s,]+/).filter(Boolean);
@@ -62,42 +62,42 @@ export function placeFilter(search) {
   };
 }
 
-/** Whether one of an event's codes is among these. An event has several codes if it continued under another one. */
+/** Whether one of an event's codes is among these. An event has several codes if its code has changed. */
 export const isAmong = (quake, codes) => [quake.code, ...(quake.ids ?? [])].some((code) => codes.has(code));
 
 const agency = "https://earthquake.usgs.gov/earthquakes/eventpage/";
 const products = [
   ["shakemap", "ShakeMap: how strongly the ground shook", "shakemap/intensity"],
-  ["dyfi", "Did you feel it? Reports of people", "dyfi/intensity"],
-  ["losspager", "PAGER: losses to expect", "pager"],
+  ["dyfi", "Did you feel it? Reports from people", "dyfi/intensity"],
+  ["losspager", "PAGER: estimated losses", "pager"],
 ];
 
-/** The pages that the agency has about an event: [words, address]. */
+/** The agency's further pages about an event: [words, address]. */
 export function pages({ url, types }) {
   if (!url?.startsWith(agency)) return [];
   return products.filter(([type]) => types?.includes(type)).map(([, words, path]) => [words, `${url.replace(/\/$/, "")}/${path}`]);
 }
 
-/** The shown values of an earthquake: column, label, digits after the point, unit. */
+/** The shown columns: name, label, digits after the point, unit. */
 export const columns = [
   ["magnitude", "Magnitude", 1, ""], ["magnitude_type", "Magnitude type"], ["place", "Place"], ["time", "Time"],
   ["depth", "Depth", 1, " km"], ["latitude", "Latitude", 3, "°"], ["longitude", "Longitude", 3, "°"],
   ["status", "Status"], ["type", "Type"], ["alert", "PAGER alert"], ["tsunami", "Tsunami notice"],
-  ["felt", "Reports of people"], ["cdi", "Felt intensity", 1, ""], ["mmi", "Measured intensity", 1, ""],
+  ["felt", "Reports from people"], ["cdi", "Felt intensity", 1, ""], ["mmi", "Measured intensity", 1, ""],
   ["sig", "Significance"], ["nst", "Stations"], ["gap", "Azimuthal gap", 0, "°"], ["rms", "RMS residual", 2, " s"],
   ["dmin", "Nearest station", 2, "°"], ["ids", "Also known as"],
 ];
 
 const same = (a, b) => a === b || (a == null && b == null) || (Array.isArray(a) && String(a) === String(b));
 
-/** The shown columns in which two states differ, each with its old and new value. */
+/** The shown columns in which two states of an event differ, each with its old and new value. */
 export function differences(before, after) {
   return columns
     .filter(([name]) => name in before && name in after && !same(before[name], after[name]))
     .map(([name]) => ({ name, old: before[name], new: after[name] }));
 }
 
-/** The distance along the earth's surface, in km. */
+/** The distance between two events along the earth's surface, in km. */
 export function distance(a, b) {
   const radians = Math.PI / 180;
   const across = Math.sin(((b.longitude - a.longitude) * radians) / 2) ** 2;

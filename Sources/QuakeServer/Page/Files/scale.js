@@ -18,7 +18,7 @@ function depthLabels(units) {
 const most = 6;
 
 /**
- * The meaning of the colours. `number` gives the number of an event's colour; it is -1 if the value is unknown.
+ * The meaning of the colours. `number` returns the number of an event's colour; -1 if the event's value is unknown.
  *
  * @typedef {{ key: string, by: string, labels: string[], number: (quake: any, now: number) => number }} Colouring
  */
@@ -51,12 +51,12 @@ export const radius = (magnitude) => (magnitude == null ? 2.5 : 2 + 0.55 * 1.6 *
 export const weight = (magnitude) => [2.5, 4.5, 6, 7].filter((limit) => magnitude != null && magnitude >= limit).length;
 
 /**
- * The current colours of the style sheet: `fills` by number, and further ones by name.
+ * The current colours of the style sheet: `fills` are the colours of events, by number; the others have names.
  *
  * @param {Colouring} colouring
  */
 export function palette({ by, labels }) {
-  // A custom property contains a text that may not be a colour yet, so an element resolves it.
+  // A custom property may be an expression, such as light-dark(…), which only an element turns into a colour.
   const probe = document.body.appendChild(document.createElement("span"));
   const read = (name) => {
     probe.style.color = `var(--${name})`;

@@ -8,11 +8,11 @@ const files = new URL(".", import.meta.url).pathname;
 /** The beginning of all paths of the service. It ends with a slash. */
 export const root = new URL("../..", import.meta.url).pathname;
 
-/** A refusal of the server, with its reason in words. */
+/** An error response of the server, with the reason in words. */
 class Refusal extends Error {
   constructor(status, text) {
     // The event service's errors have their details in the second paragraph.
-    super(text.split("\n\n")[text.startsWith("Error") ? 1 : 0]?.trim() || `The server answered ${status}.`);
+    super(text.split("\n\n")[text.startsWith("Error") ? 1 : 0]?.trim() || `The server answered with status ${status}.`);
     this.status = status;
   }
 }
@@ -26,7 +26,7 @@ async function ask(path, signal, cache = "default") {
 
 const retryTime = 3000;
 let withheld = 0;
-/** Is called with the number of the page's files that are refused at the moment. */
+/** This is called when the number of the page's files that are currently refused has changed. */
 let toldWithheld = (/** @type {number} */ _) => {};
 export const onWithheld = (told) => (toldWithheld = told);
 
@@ -52,9 +52,9 @@ export async function file(name) {
 /**
  * Loads the selected events, the newest first: all of them, or as many as the server gives in one answer.
  *
- * Returns { quakes, total, position, isBare }. `total` includes the events that were not given; among these, an earthquake that
- * several agencies report counts once. `position` is the position for /changes. `isBare` tells that the server has no event at
- * all; with `isBrief`, it is not requested.
+ * Returns { quakes, total, position, isBare }. `total` includes the events that are not in the answer; among these, an earthquake
+ * that several agencies report counts once. `position` is the position for /changes. `isBare` is true if the server has no events
+ * at all; with `isBrief`, this is not checked.
  */
 export async function load(selection, asof, signal, isBrief = false) {
   const query = new URLSearchParams(selection);
@@ -84,7 +84,7 @@ export async function load(selection, asof, signal, isBrief = false) {
   };
 }
 
-/** The events with these codes, which are the solutions of one earthquake, at a moment or now. */
+/** The events with these codes, all solutions of one earthquake, as they were at a moment; null is now. */
 export async function solutions(codes, asof, signal) {
   const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson" });
   if (asof != null) query.set("asof", new Date(asof).toISOString());
@@ -92,7 +92,7 @@ export async function solutions(codes, asof, signal) {
   return (features ?? [only]).map(fromFeature);
 }
 
-/** Whether the catalogue has no event at all. If the server does not say, it may have some. */
+/** Whether the catalogue has no events at all. If the request fails, the result is false. */
 async function hasNothing(asof, signal) {
   const query = new URLSearchParams({ format: "geojson", ...(asof == null ? {} : { asof }) });
   try {
@@ -104,11 +104,11 @@ async function hasNothing(asof, signal) {
 }
 
 /**
- * The story of an event: { steps, now }. Each of the steps is { change, before, after }, with the event's states before and after
- * the change as far as the history has them; the oldest comes first. `now` is the event as it is now, or null if it was deleted.
+ * The story of an event: { steps, now }. Each step is { change, before, after }, with the event's states before and after the
+ * change, as far as the history has them; the oldest step is first. `now` is the current state; null if the event was deleted.
  */
 export async function story(code, signal) {
-  // This request often follows a change, and just after a commit the server may still answer a conditional request with 304.
+  // Does not use the cache: this request often follows a change, and the server may still answer 304 just after a commit.
   const answer = await ask(`${root}history/${encodeURIComponent(code)}`, signal, "no-store");
   const lines = (await answer.text()).split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
   const row = lines.pop().row;
@@ -140,7 +140,7 @@ export function stateAt({ steps, now }, moment, begin) {
   return quake ? { is: "present", quake } : { is: "absent", quake: last?.before ?? null, reason: last?.change.reason };
 }
 
-/** Where the catalogue is complete: see `Held` in coverage.js. */
+/** The periods for which the catalogue is complete: see `Held` in coverage.js. */
 export async function coverage() {
   const { held } = await (await ask(`${root}coverage`)).json();
   return held.map(({ service, from, until, minimum_magnitude: magnitude, box }) =>
@@ -150,7 +150,7 @@ export async function coverage() {
 /**
  * The server's health. Throws if it does not answer within 10 s.
  *
- * After a network failure, a browser may keep several dead connections. To get past them, this sends `times` requests at once.
+ * After a network failure, a browser may try several dead connections first. So `times` requests are sent at once.
  */
 export async function health(times = 1) {
   const silence = new AbortController();

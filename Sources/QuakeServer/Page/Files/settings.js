@@ -21,12 +21,12 @@
 
 import * as format from "./format.js";
 
-/** The names of the periods after "the last". */
+/** The periods in words, as they follow “the last”. */
 export const periods = { hour: "hour", day: "day", week: "week", month: "30 days" };
 
 const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 };
 
-/** The page as it opens: magnitudes from 2.5 on, as on the USGS's map. Most earthquakes are smaller, and in few regions. */
+/** The settings without a query. As on the USGS's map, the many small earthquakes, which few regions report, are left out. */
 const standard = {
   period: "day", from: null, to: null, minmag: 2.5, maxmag: null, search: null, agency: null, sort: "newest", inview: false, color: "depth",
   zone: "utc", units: format.unitsOf(globalThis.navigator?.language), asof: null, event: null, map: null,
@@ -61,7 +61,7 @@ export function read(search) {
   return settings;
 }
 
-/** The query of a URL that `read` reads as these settings. */
+/** The query of a URL for these settings. `read` reads it back. */
 export function written(settings) {
   const query = new URLSearchParams();
   for (const [name, usual] of Object.entries(standard)) {
@@ -99,8 +99,8 @@ export const around = ({ latitude, longitude }) => [latitude, longitude, 7];
 const minute = 60_000;
 
 /**
- * The range of origin times that is shown at a moment: its begin and its end; null where it is open. A period begins at a full
- * minute, so that all pages send the same request, and the server needs to compute the answer only once.
+ * The range of origin times that is shown at a moment: [begin, end], with null for an open end. A period begins at a full minute,
+ * so that all pages send the same request, and the server needs to compute the answer only once.
  *
  * @returns {[number | null, number | null]}
  */
@@ -108,7 +108,7 @@ export function window({ period, from, to }, moment) {
   return period === "range" ? [from, to] : [Math.floor(moment / minute) * minute - spans[period], null];
 }
 
-/** How long before now the slider begins, in ms. */
+/** How far before the present the slider begins, in ms. */
 export const reach = ({ period, from }, now) =>
   period === "range" ? Math.max(3_600_000, now - (from ?? now - spans.month)) : spans[period];
 

@@ -20,7 +20,7 @@ export function showStatus(state) {
 
 const verbs = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
-/** Tells a screen reader what happened. Each of the news is [kind, quake]; `units` are the units of length. */
+/** Tells a screen reader the news. Each item of `news` is [kind, quake]; `units` is the unit of length. */
 export function speak(news, units) {
   if (news.length === 0) return;
   const texts = news.length > 3

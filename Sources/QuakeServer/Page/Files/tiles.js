@@ -8,11 +8,12 @@ import * as projection from "./projection.js";
 const size = 10;
 const columns = 360 / size;
 const rows = 180 / size;
-/** At least this many files are kept; more if more are in view. */
+/** The number of files that are kept in memory; more if more are in view. */
 const kept = 100;
 const retryTime = 10_000;
 /**
- * How long after a frame its missing files are requested, in ms. A flight passes many tiles that stay in view only for a moment.
+ * How long after a frame its missing files are requested, in ms. While the map flies to an event, most tiles are in view only for
+ * a moment.
  */
 const pause = 150;
 /** How far land is painted beyond the edges along which it was cut, so that no seams show between tiles. */
@@ -38,7 +39,7 @@ const top = (row) => projection.y(90 - row * size);
 export class Tiles {
   /** The contents of the files, by name; undefined until they are loaded. The most recently used come last. */
   #files = new Map();
-  /** The functions that read the files which the last frame lacked, by name. */
+  /** The names of the files that the last frame lacked, each with the function that reads the file. */
   #wanted = new Map();
   #timer = null;
   #draw;
@@ -51,7 +52,7 @@ export class Tiles {
   }
 
   /**
-   * Paints all kinds. Where a tile is missing, it calls `coarse`, which paints this kind from the map of the whole world.
+   * Paints all kinds. Where a tile of a kind is missing, `coarse` paints that kind from the map of the whole world.
    */
   paint(context, view, colors, coarse) {
     const places = inView(view);
@@ -124,13 +125,13 @@ export class Tiles {
 }
 
 /**
- * A tile's place on the canvas: how far its western edge is from the left, and its frame (left, top, width and height) in whole
- * pixels, so that neighbours touch and do not overlap.
+ * A tile's place on the canvas. `left` is the position of the tile's western edge. `frame` is the tile's left, top, width and
+ * height in whole pixels, so that neighbours touch and do not overlap.
  *
  * @typedef {{ column: number, row: number, left: number, frame: [number, number, number, number], isSeen: boolean }} Place
  */
 
-/** The tiles in view, and those near it. */
+/** The tiles in view, and those just outside it. */
 function inView({ x, y, scale, width, height, ratio }) {
   const [across, down] = [width / scale / 2, height / scale / 2];
   /** @type {Place[]} */
@@ -170,7 +171,7 @@ function paintTile(kind, context, { y, scale, height, ratio }, colors, place, ti
   });
 }
 
-/** Calls `paint`, and clips its result to a path in pixels. */
+/** Calls `paint`, which can only paint inside a path. The path is in pixels. */
 function within(context, path, paint) {
   context.save();
   context.resetTransform();
@@ -188,13 +189,13 @@ function stroke(context, path, color, width) {
 }
 
 // Reading tiles: points are [latitude, longitude] in thousandths of a degree from the tile's south-western corner. Paths are
-// measured in widths of the world from the tile's north-western corner: the single-precision numbers of a path are too coarse for
-// world coordinates.
+// measured in widths of the world from the tile's north-western corner, because the single-precision numbers of a path are too
+// coarse for world coordinates.
 
 const most = 1000 * size;
 
 /**
- * A function that gives the position in the path of a point in a row's tiles.
+ * Returns the function that converts a point of a tile into its position in the path. The tile is in this row of tiles.
  *
  * @returns {(point: number[]) => [number, number]}
  */

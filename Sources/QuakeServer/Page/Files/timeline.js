@@ -14,9 +14,10 @@ export class Timeline {
   #isPlaying = false;
 
   /**
-   * - handlers.moved(moment, isLast): the slider is at this moment; null is now. isLast is false while it is being moved.
-   * - handlers.played(moment, begin, end): the user wants to play from this moment on; from the beginning if it is null
-   * - handlers.paused()
+   * - handlers.moved(moment, isLast): the user moved the slider to this moment; null is now. isLast is false during the movement.
+   * - handlers.played(moment, begin, end): the user started to play the history from this moment, or from the beginning if it is
+   *   null
+   * - handlers.paused(): the user paused
    */
   constructor(handlers) {
     const move = (isLast) => {
@@ -31,7 +32,7 @@ export class Timeline {
       this.#isPlaying ? handlers.paused() : handlers.played(this.#moment(), this.#begin, this.#end));
   }
 
-  /** Sets the range of the slider from `begin` to `end`, which is now, and moves it to `moment`; null is now. */
+  /** Lets the slider range from `begin` to `end`, the present, and moves it to `moment`; null is the present. */
   show(begin, end, moment, zone, isPlaying) {
     this.#begin = begin;
     this.#end = end;

@@ -1,4 +1,4 @@
-// A box beside the event that the pointer or the keyboard is on.
+// A box beside the event under the pointer, or the event that was reached with the keyboard.
 
 import { byId, element, foreign } from "./dom.js";
 import * as format from "./format.js";
@@ -34,7 +34,7 @@ export class Tooltip {
     this.#box.hidden = true;
   }
 
-  /** Tells a screen reader which event the keyboard is on. */
+  /** Tells a screen reader which event was reached with the keyboard. */
   speak(quake, units) {
     byId("visited").textContent = quake
       ? `${typeLabel(quake) ?? "Earthquake"}, magnitude ${format.magnitude(quake.magnitude)}, ${format.place(quake, units)}. Enter opens it.` : "";

@@ -1,6 +1,6 @@
 // Decides which of several tabs performs a task that only one of them should perform.
 
-/** Waits until no other tab of this browser has its turn. Without the browser's locks, every tab has its turn at once. */
+/** The turn, which only one tab of this browser has at a time. If the browser has no locks, every tab has its turn at once. */
 export class Turn {
   #name;
   #locks;
@@ -24,7 +24,7 @@ export class Turn {
     const over = new Promise((resolve) => (this.#end = resolve));
     const end = this.#end;
     this.#locks.request(this.#name, () => {
-      // In the meantime, the tab may have given up this request, and made another one.
+      // In the meantime, the tab may have given up this request for the lock, and made another one.
       if (this.#end !== end) return undefined;
       this.#isMine = true;
       begin();

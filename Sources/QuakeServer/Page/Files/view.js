@@ -31,9 +31,9 @@ export class View {
   #derived = new Map();
   /** Whether an event was just chosen. It then takes the focus. */
   #isChosen = false;
-  /** The event to bring into view when it is loaded, and whether the map moves to it: { code, isOnMap }. */
+  /** The event to bring into view as soon as it is loaded, and whether the map moves to it: { code, isOnMap }. */
   #awaited = null;
-  /** An event that is shown although it is not selected, and the past moment of its state: { quake, asof }. */
+  /** An event that is shown although the filters do not select it, and the past moment of its state: { quake, asof }. */
   #found = null;
   /** The event from which the user returned to the list. */
   #left = null;
@@ -43,7 +43,7 @@ export class View {
    * - handlers.chosen(changes, how, delay): the user changed settings
    * - handlers.moved(view): the map has come to rest at [latitude, longitude, zoom]
    * - handlers.played(moment, begin, end), handlers.paused()
-   * - handlers.redrawn(): something else is in view, so that the list may have changed
+   * - handlers.redrawn(): the map shows another region or another event, so that the list may change
    */
   constructor(catalogue, handlers) {
     this.#catalogue = catalogue;
@@ -100,19 +100,19 @@ export class View {
     return this.#derive("shown", () => shown(this.#catalogue.quakes, this.#catalogue.marks));
   }
 
-  /** The code of the event whose row and dot stand for an event. */
+  /** The code of the event whose row and dot also represent this event. */
   #shownCode(code) {
     const quake = this.#catalogue.quakes.get(code);
     return quake ? shownCode(quake, this.#catalogue.quakes) : code;
   }
 
-  /** The user returns from an event to the list. */
+  /** Call this when the user returns from this event to the list. */
   return(code) {
     this.#awaited = null;
     this.#left = code;
   }
 
-  /** Shows the status and the title. This is cheap, so background tabs do it too: nothing else of them is drawn. */
+  /** Shows the status and the title. This is all that background tabs show, so it must be cheap. */
   showWords(state) {
     this.#state = state;
     showStatus(state);
@@ -155,7 +155,7 @@ export class View {
     this.#left = null;
   }
 
-  /** The shown event if it is not selected; null if it is selected, or not known. */
+  /** The shown event if it was found although the filters do not select it; null otherwise. */
   get #other() {
     const { event, asof } = this.#state.settings;
     return this.#found?.quake.code === event && this.#found.asof === asof ? this.#found.quake : null;
@@ -257,7 +257,7 @@ export class View {
     setText(byId("news-text"), parts.join(", ") + start);
   }
 
-  /** Updates the download links. They give the listed events, but ignore the search, which the server does not support. */
+  /** Updates the download links. They return the listed events, but ignore the search, which the server does not support. */
   #showDownloads(moment) {
     const { settings, omitted } = this.#state;
     const query = wishes.selection(settings, moment);
@@ -281,7 +281,7 @@ export class View {
       const address = `${root}fdsnws/event/1/query?${query}`;
       if (link.getAttribute("href") !== address) link.href = address;
     }
-    setText(byId("download"), settings.search ? "Download, of all places:" : "Download:");
+    setText(byId("download"), settings.search ? "Download, without the search:" : "Download:");
   }
 
   #mapMoved() {

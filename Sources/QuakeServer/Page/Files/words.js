@@ -12,7 +12,7 @@ import { around, periods, window } from "./settings.js";
 /** @param {State} state */
 export const isLate = (state) => state.feed != null && state.now - state.feed.generated > state.feed.limit;
 
-/** Whether the catalogue does not have the selected events yet, because they are being loaded. @param {State} state */
+/** Whether the selected events are still being loaded, so that the catalogue does not have them. @param {State} state */
 export const isLoading = (state) => state.load != null && !state.load.mark && !state.play;
 
 /** Whether a past state of the catalogue is shown, which cannot become outdated. @param {State} state */
@@ -21,7 +21,7 @@ const isOldPast = (state) => state.settings.asof != null && state.isLoaded && !s
 /** Whether the server has nothing to load for these settings. @param {State} state */
 const isNothing = ({ trouble }) => trouble != null && trouble.kind !== "unreachable";
 
-/** Whether the server does not have the selected past. Then nothing is shown, not even an event. @param {State} state */
+/** Whether the server does not have the selected past. Then the page shows neither the list nor an event. @param {State} state */
 export const isPastMissing = ({ trouble, settings }) =>
   settings.asof != null && (trouble?.kind === "refused" || trouble?.kind === "pruned");
 
@@ -34,12 +34,12 @@ export const isPastMissing = ({ trouble, settings }) =>
 export function status(state) {
   const { settings, trouble, stream } = state;
   if (trouble?.kind === "contradiction") return { lamp: "off", text: "Nothing selected" };
-  if (trouble?.kind === "refused") return { lamp: "off", text: settings.asof == null ? "Refused" : "No such past" };
-  if (trouble?.kind === "pruned") return { lamp: "off", text: "No longer kept" };
-  if (!state.hasDatabase && state.isReachable && !isOldPast(state)) return { lamp: "lost", text: "Database away" };
+  if (trouble?.kind === "refused") return { lamp: "off", text: settings.asof == null ? "Request refused" : "Past not available" };
+  if (trouble?.kind === "pruned") return { lamp: "off", text: "Past no longer kept" };
+  if (!state.hasDatabase && state.isReachable && !isOldPast(state)) return { lamp: "lost", text: "Database unavailable" };
   if (!state.isReachable || trouble || stream === "lost") return { lamp: "lost", text: "Not connected" };
   if (isLoading(state)) return { lamp: "loading", text: "Loading" };
-  if (settings.asof != null) return { lamp: "past", text: `As it was ${format.time(settings.asof, settings.zone, false)}` };
+  if (settings.asof != null) return { lamp: "past", text: `As of ${format.time(settings.asof, settings.zone, false)}` };
   if (stream !== "open") return { lamp: "loading", text: "Connecting" };
   if (isLate(state)) return { lamp: "late", text: "Live, feed late" };
   return { lamp: "live", text: "Live" };
@@ -56,7 +56,7 @@ export function warnings(state) {
   const told = [];
   if (trouble?.kind === "contradiction") told.push(trouble.text);
   if (isPastMissing(state)) told.push(missingPast(state));
-  else if (trouble?.kind === "refused") told.push(`The server does not have this: ${trouble.text}.`);
+  else if (trouble?.kind === "refused") told.push(`The server refused the request: ${trouble.text}.`);
   const isAway = !state.hasDatabase && state.isReachable;
   if (!isNothing(state) && (isAway || trouble || !state.isReachable || state.stream === "lost")) {
     const reason = isAway ? "The database does not answer." : trouble?.text ?? "The connection is lost.";
@@ -65,7 +65,7 @@ export function warnings(state) {
   if (state.withheld > 0) told.push("Couldn’t load all of the map. Retrying.");
   if (isLate(state) && !isAway && settings.asof == null) {
     told.push(
-      `The feed is late: its newest document is of ${format.time(feed.generated, settings.zone, false)} `
+      `The feed is late: its newest document is from ${format.time(feed.generated, settings.zone, false)} `
       + `(${format.ago(feed.generated, now)}). Newer earthquakes may be missing.`);
   }
   return told;
@@ -74,15 +74,15 @@ export function warnings(state) {
 /** @param {State} state */
 function missingPast({ trouble, settings, historyBegin }) {
   const { asof, zone } = settings;
-  const then = `the catalogue as it was ${format.time(asof, zone, false)}`;
-  const begin = historyBegin == null ? "" : ` The history begins ${format.time(historyBegin, zone, false)}.`;
+  const then = `the catalogue as of ${format.time(asof, zone, false)}`;
+  const begin = historyBegin == null ? "" : ` The history begins at ${format.time(historyBegin, zone, false)}.`;
   if (trouble.kind === "pruned") return `${then[0].toUpperCase()}${then.slice(1)} is no longer kept.${begin}`;
-  return historyBegin != null && asof < historyBegin ? `Nothing is known of ${then}.${begin}` : `The server does not have ${then}: ${trouble.text}.`;
+  return historyBegin != null && asof < historyBegin ? `There is no record of ${then}.${begin}` : `The server does not have ${then}: ${trouble.text}.`;
 }
 
 /**
- * The text in place of an empty list, and offers that would fill the list: [label, changes of the settings]. Null until the
- * reason for the empty list is known.
+ * The text in place of an empty list, and offers of other settings that would fill the list: [label, changes of the settings].
+ * Null until the reason for the empty list is known.
  *
  * @param {State} state
  * @param {number} selected the number of selected events, including those that the map or the search hides
@@ -92,7 +92,7 @@ function missingPast({ trouble, settings, historyBegin }) {
 export function emptiness(state, selected, town = null) {
   const { settings, trouble } = state;
   if (trouble?.kind === "contradiction") {
-    return { text: "Nothing can match.", offers: [["All magnitudes, last day", { minmag: null, maxmag: null, period: "day", from: null, to: null }]] };
+    return { text: "No earthquake can match these filters.", offers: [["All magnitudes, last day", { minmag: null, maxmag: null, period: "day", from: null, to: null }]] };
   }
   if (isPastMissing(state)) return { text: "", offers: [["Back to now", { asof: null }]] };
   if (trouble || !state.isLoaded || isLoading(state)) return null;
@@ -103,11 +103,11 @@ export function emptiness(state, selected, town = null) {
     return { text: `None of these earthquakes is reported by ${label(settings.agency)}.`, offers: [["All agencies", { agency: null }]] };
   }
   if (selected > 0) {
-    return { text: "None of the earthquakes is on this part of the map.", offers: [["Show those elsewhere, too", { inview: false }]] };
+    return { text: "None of the earthquakes is on this part of the map.", offers: [["List those elsewhere, too", { inview: false }]] };
   }
   if (state.isBare) {
-    return settings.asof == null ? { text: "Nothing was imported yet.", offers: [] }
-      : { text: "Nothing was imported yet at that time.", offers: [["Back to now", { asof: null }]] };
+    return settings.asof == null ? { text: "Nothing has been imported yet.", offers: [] }
+      : { text: "Nothing had been imported at that time.", offers: [["Back to now", { asof: null }]] };
   }
   /** @type {[string, object][]} */
   const offers = [];
@@ -118,14 +118,14 @@ export function emptiness(state, selected, town = null) {
 }
 
 /**
- * The offer to list the events near a town, even if their places name other towns.
+ * The offer to list the events near a town, including those whose places name other towns.
  *
  * @param {import("./earth.js").Place} town
  * @returns {[string, object]}
  */
 export const near = (town) => [`Near ${placeName(town)}`, { search: null, inview: true, map: around(town) }];
 
-/** The magnitudes and period of the list in a few words, for users who do not see the filters. @param {State} state */
+/** The list's magnitudes and period in a few words, for small screens and frames, which hide the filters. @param {State} state */
 export function which({ settings }) {
   const [least, most] = [settings.minmag, settings.maxmag].map((value) => (value == null ? null : format.magnitude(value)));
   const sizes = most != null ? `M ${least == null ? `up to ${most}` : `${least} to ${most}`}` : least == null ? "All magnitudes" : `M ${least}+`;
@@ -147,10 +147,10 @@ function span({ period, from, to, zone }) {
   return last ? `before ${last}` : "at any time";
 }
 
-const citation = "To cite this past, give this page’s address. It is kept until its history is pruned, or longer by “quakes cite”.";
+const citation = "To cite this state of the catalogue, give this page’s address. It works until the history of that time is pruned; “quakes cite” keeps that history longer.";
 
 /**
- * Tells how complete the selected events are; empty if that is not known. For a past, tells how to cite it instead.
+ * The text that says how complete the selected events are; empty if unknown. For a past, it says how to cite the past instead.
  *
  * @param {State} state
  * @param {string[]} agencies the names of the agencies with selected events
@@ -165,10 +165,10 @@ export function held(state, agencies, region) {
 }
 
 /**
- * The list's heading. It counts explosions and quarry blasts as others, not as earthquakes.
+ * The list's heading, with the number of events. Explosions and quarry blasts count as others, not as earthquakes.
  *
  * @param {State} state
- * @param {{ type: string | null }[]} quakes the listed events, without withdrawn events and those that left the selection
+ * @param {{ type: string | null }[]} quakes the listed events, without withdrawn events and events that left the selection
  */
 export function count(state, quakes) {
   if (!state.isLoaded && state.trouble) return isNothing(state) ? "Nothing to show" : "Couldn’t load the list";

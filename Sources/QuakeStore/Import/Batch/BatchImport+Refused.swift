@@ -3,7 +3,8 @@ import PostgreSQL
 
 extension BatchImport {
     /// Finds each feature that the server refuses, and commits nothing. This takes one transaction for any number of refused
-    /// features, unless the server can't even read some of them: then the batch is halved until each of these features is alone.
+    /// features, unless the server can't even read some of them. In that case the records are halved until each such feature is
+    /// tried alone.
     func findRefused(_ records: [Int], _ batch: FeatureBatch, _ refused: inout Refused) async throws {
         do {
             for (index, error) in try await refusals(of: records, batch) {
@@ -20,15 +21,15 @@ extension BatchImport {
         }
     }
 
-    /// Merges records one by one, and rolls everything back. A dry run only copies them.
+    /// Tries to merge each record, and rolls everything back. A dry run only copies the records.
     ///
     /// - Returns: the errors of the refused records, by the records' indices.
     private func refusals(of records: [Int], _ batch: FeatureBatch) async throws -> [Int: PostgresError] {
         do {
-            return try await connection.write(to: "try a batch") { () -> [Int: PostgresError] in
+            return try await connection.write(to: "look for refused features") { () -> [Int: PostgresError] in
                 try await connection.execute(
                     script: MergeStatement.incomingTable + ";" + MergeStatement.refusals,
-                    to: "prepare to try features")
+                    to: "prepare to look for refused features")
                 try await copy(records, of: batch, into: "pg_temp.incoming")
                 if run == nil { throw Refusals(errors: [:]) }
                 let rows = try await connection.query(
@@ -47,7 +48,7 @@ extension BatchImport {
     }
 }
 
-/// The result of a trial. Thrown, so that the trial is rolled back.
+/// The result of a trial, thrown so that the transaction is rolled back.
 private struct Refusals: Error {
     let errors: [Int: PostgresError]
 }

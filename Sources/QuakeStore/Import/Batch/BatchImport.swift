@@ -15,7 +15,7 @@ struct BatchImport {
     /// Imports a batch and adds its counts.
     ///
     /// The batch is retried after a conflict with another transaction. If the server refuses a value, only the feature with that
-    /// value is rejected. If all features of the latest batch were new, the features of this batch are likely to be new, too:
+    /// value is rejected. If all features of the latest batch were new, the features of this batch are likely to be new, too, so
     /// they are first inserted without a comparison with the table. If most features of the latest batch were unchanged, or if
     /// this is the first batch, the server is first asked which features it needs.
     func run(_ batch: FeatureBatch, _ settling: Settling) async throws {
@@ -30,8 +30,8 @@ struct BatchImport {
             {
                 expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {
-                // Older features with the same codes replace the refused ones, and may be refused as well. So from the second
-                // time on, all features are tried.
+                // Once a feature is refused, an older feature with the same code takes its place, and may be refused as well. So
+                // from the second time on, all remaining features are tried.
                 let known = refused.count
                 let candidates =
                     refused.isEmpty
@@ -80,7 +80,8 @@ struct BatchImport {
 
     /// Streams records into `incoming` and merges them. Counts the records that were inserted, updated or older than the row.
     ///
-    /// - Parameter expectsNew: whether to stream the records into the table itself, which fails if one of them exists already.
+    /// - Parameter expectsNew: whether to stream the records directly into `quake`, which fails if the table already has one of
+    ///   them.
     private func take(
         _ records: [Int], of batch: FeatureBatch, _ settling: Settling, expectsNew: Bool
     ) async throws -> ImportCounts {
@@ -199,7 +200,7 @@ struct BatchImport {
 }
 
 extension BinaryRows {
-    /// Appends one row of `rejected`: at most 64 KiB of the feature's bytes.
+    /// Appends one row of `rejected`, with at most 64 KiB of the feature's bytes.
     fileprivate mutating func append(
         _ feature: FeatureBatch.Feature, _ rejection: Rejection, _ code: String?, from batch: FeatureBatch
     ) throws {

@@ -27,7 +27,7 @@ final class BatchSpool {
         return start..<start + bytes.count
     }
 
-    /// Hands over bytes that were appended in one piece: all of the piece, or part of it.
+    /// Calls `body` with bytes that were appended in one piece: with the whole piece, or with a part of it.
     ///
     /// - Throws: `TemporaryFileError` when the temporary file can't be read.
     func withBytes<Result>(
@@ -42,8 +42,8 @@ final class BatchSpool {
         return try (file?.read(range) ?? []).withUnsafeBufferPointer(body)
     }
 
-    /// Reads all of the file's bytes at once, if there are at most `limit`. Without this call, reading the pieces in a different
-    /// order takes one read of the file for each piece.
+    /// Reads all of the file's bytes at once, if there are at most `limit`. Without this call, each piece takes a separate read
+    /// of the file.
     ///
     /// - Parameter room: the buffer for the bytes. It belongs to the spool until `removeAll` returns it.
     /// - Throws: `TemporaryFileError` when the temporary file can't be read.

@@ -3,8 +3,9 @@ import PostgreSQL
 
 extension BinaryRows {
     package mutating func append(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
-        // Each text is part of the feature, and unescaping never makes it longer; the id may be in two columns. A list element
-        // takes at least one byte in the feature, for its comma, and needs four more bytes in the row.
+        // This capacity is always enough: each text is part of the feature, unescaping never makes it longer, and only the id can
+        // fill two columns. A list element takes at least one byte in the feature, for its comma, and needs four more bytes in
+        // the row.
         appendRow(columns: Property.count, capacity: 4 * bytes.count + 1024) { row in
             record.forEachValue { row.append($0, of: record, from: bytes) }
         }

@@ -16,10 +16,10 @@ final class FeatureBatch: @unchecked Sendable {
         let offset: Int
         fileprivate let start: Int
         let size: Int
-        /// The feature's line, in a document of lines.
+        /// The feature's line number; nil if the document's format is not made of lines.
         let line: Int?
         fileprivate let keptCount: Int32
-        /// The original text in a document that is not GeoJSON. It is stored behind the feature that was made from it.
+        /// The range of the original text; nil for GeoJSON. The text is stored behind the feature that was made from it.
         fileprivate let source: (start: Int, count: Int32)?
         var isDeletion = false
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
@@ -31,8 +31,7 @@ final class FeatureBatch: @unchecked Sendable {
         fileprivate let row: Range<Int>?
         fileprivate let fingerprint: RowFingerprint?
         fileprivate let codeCount: Int32
-        /// The first eight bytes of the code as one number, the first byte the most significant: this number decides nearly all
-        /// comparisons.
+        /// The first eight bytes of the code as a big-endian number, which decides nearly all comparisons.
         fileprivate let codePrefix: UInt64
         fileprivate let codeStart: Int
     }
@@ -70,7 +69,7 @@ final class FeatureBatch: @unchecked Sendable {
     ) throws {
         let fingerprint =
             keeping == .row ? nil : RowFingerprint(of: record, from: feature.bytes, seed)
-        // A row that can't have a fingerprint is always kept itself.
+        // If a row can't have a fingerprint, the row itself is always kept.
         let isRowKept = keeping != .number || fingerprint == nil
         let row = try isRowKept ? keep(record, from: feature.bytes) : nil
         records.append(
@@ -118,14 +117,14 @@ final class FeatureBatch: @unchecked Sendable {
         try rows.readAhead(atMost: limit, into: &room)
     }
 
-    /// The feature as the feed wrote it, or the first 64 KiB of an oversized one.
+    /// Calls `body` with the feature, or with the first 64 KiB of an oversized feature.
     func withBytes<Result>(
         of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
         try raw.withBytes(feature.kept, body)
     }
 
-    /// The feature's text in the document, at most the first 64 KiB unless it is GeoJSON.
+    /// Calls `body` with the feature's text in the document: at most the first 64 KiB, unless the text is GeoJSON.
     func withSource<Result>(
         of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
@@ -159,7 +158,8 @@ final class FeatureBatch: @unchecked Sendable {
     // MARK: One row per code
 
     /// The newest record for each code; among equally new records, the last in the document. The records are sorted by the bytes
-    /// of their codes, so that all workers lock rows in the same order, and neighbours in the index follow one another.
+    /// of their codes, so that all workers lock rows in the same order, and rows that are neighbours in the index are written
+    /// together.
     ///
     /// - Parameter refused: ordinals of records to leave out.
     /// - Returns: the indices of the newest records, and how many of the other records are older than the newest one with their
@@ -193,7 +193,7 @@ final class FeatureBatch: @unchecked Sendable {
         }
     }
 
-    /// Compares the codes of two records. The result is negative, 0 or positive, as that of `memcmp`.
+    /// Compares the codes of two records. The result is negative, 0 or positive, as for `memcmp`.
     private func order(_ left: Record, _ right: Record, _ codes: UnsafeBufferPointer<UInt8>) -> Int {
         if left.codePrefix != right.codePrefix { return left.codePrefix < right.codePrefix ? -1 : 1 }
         let common = Int(min(left.codeCount, right.codeCount))
@@ -204,7 +204,7 @@ final class FeatureBatch: @unchecked Sendable {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The first eight bytes as one number, the first byte the most significant.
+    /// The first eight bytes as a big-endian number.
     fileprivate var prefix64: UInt64 {
         let prefix = prefix(8)
         return prefix.reduce(0) { $0 << 8 | UInt64($1) } << UInt64(8 * (8 - prefix.count))

@@ -8,11 +8,11 @@ struct Intake {
     /// How many bytes of a batch's rows stay in memory. This is enough for an hourly feed with 10,000 features.
     private var memoryLimit = 6 << 20
     private var decoder = FeatureDecoder()
-    /// The record of the next feature, if that was decoded before its end was known.
+    /// The record of the next feature, if the feature was decoded in order to find its end.
     private var record: QuakeRecord?
-    /// What the batches keep of each row, depending on what the server is likely to need.
+    /// What the batches keep of each row. The choice depends on what the server is likely to need.
     var keeping = FeatureBatch.Keeping.rowAndNumber
-    /// The withdrawals that the document lists.
+    /// The deletions that the document states.
     private(set) var deletions: [StatedDeletion] = []
     /// The limit of `deletions`, which are kept until the document's end.
     private static let deletionLimit = 100_000
@@ -26,14 +26,14 @@ struct Intake {
     /// features than the single batch before.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
-        // Less has to stay in memory here, because a lane reads ahead the rows of the batch that it imports.
+        // Fewer bytes have to stay in memory here, because a lane reads the other rows of its batch back from the file at once.
         memoryLimit = min(120 << 10, (5 << 20) / (2 * lanes))
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
 
     func emptyBatch() -> FeatureBatch { FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit) }
 
-    /// Decodes the feature at the start of the bytes and returns its size; nil if the bytes do not have all of it.
+    /// Decodes the feature at the start of the bytes and returns its size; nil if the feature is not complete.
     mutating func decodePrefix(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard let (record, size) = decoder.decodePrefix(bytes) else { return nil }
         self.record = record
@@ -47,7 +47,7 @@ struct Intake {
             if let rejection = feature.rejection { throw rejection }
             if let deletion = feature.deletion {
                 guard deletions.count < Self.deletionLimit else {
-                    throw Rejection(.status, "the document lists more than 100,000 events as gone")
+                    throw Rejection(.status, "the document lists more than 100,000 withdrawn events")
                 }
                 deletions.append(deletion)
                 return nil

@@ -3,18 +3,19 @@ import PostgreSQL
 
 /// The SQL that moves one batch from the temporary table into `quake`.
 enum MergeStatement {
-    /// The settings of a worker's session, once per connection.
+    /// The settings of a worker's session, applied once per connection.
     ///
     /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without fresh statistics, the planner may
-    ///   choose to read all of the large table, even once for each row. Nested loops over the index never do that.
-    /// - A session in the replica role would fire no triggers, and its changes would be missing from the history.
-    /// - When a worker is killed, its backend notices this even in the middle of a statement, and releases the lock on the
-    ///   source.
-    /// - A session drops its temporary tables when it ends. With synchronous replication, this would wait for a standby, and for
-    ///   ever on a primary that has lost its standbys. So commits do not wait for standbys here, unless a transaction asks for it
-    ///   (`waitingForStandbys`).
-    /// - Locks already keep workers apart. If SERIALIZABLE is the default of the database or the login, it would only make
-    ///   transactions fail.
+    ///   choose to read all of the large table, even once for each row. Nested loops over the index never do that, so the other
+    ///   plans are turned off.
+    /// - The session leaves the replica role, in which triggers do not fire and changes would be missing from the history.
+    /// - If a worker is killed, even in the middle of a statement, its backend notices this within a few seconds, and releases
+    ///   the lock on the source.
+    /// - A session drops its temporary tables when it ends. With synchronous replication, the session would then wait for a
+    ///   standby, and forever if the primary has lost its standbys. So commits do not wait for standbys here, unless a
+    ///   transaction asks for it (`waitingForStandbys`).
+    /// - Locks already keep workers apart, so READ COMMITTED is enough. If SERIALIZABLE is the default of the database or the
+    ///   login, it would only make transactions fail.
     private static let session = """
         select set_config('session_replication_role', 'origin', false)
         where current_setting('session_replication_role') <> 'origin';
@@ -33,8 +34,8 @@ enum MergeStatement {
         """
 
     /// The temporary table for the features of a batch that `quake` lacks or has with other values. It is emptied at the end of
-    /// each transaction, without a new file as TRUNCATE would make. Creating the table takes a few milliseconds, so a document
-    /// without news does not create it.
+    /// each transaction, which does not make a new file, as TRUNCATE would. Creating the table takes a few milliseconds, so a
+    /// document without changes does not create it.
     static let incomingTable = quietly(
         """
         create temporary table if not exists incoming on commit delete rows as
@@ -54,7 +55,7 @@ enum MergeStatement {
         "set client_min_messages = warning; \(script); set client_min_messages = notice"
     }
 
-    /// An expression that makes this transaction's commit wait for standbys, as it would without the settings of the session.
+    /// An expression that makes this transaction's commit wait for standbys as the session's original settings require.
     static let waitingForStandbys: Query = """
         set_config('synchronous_commit', coalesce(nullif(current_setting('import.synchronous_commit', true), ''),
                                                   current_setting('synchronous_commit')), true)
@@ -67,11 +68,11 @@ enum MergeStatement {
     static let incomingColumns = Property.allCases.map(\.column)
     static let rejectedColumns = ["ordinal", "byte_offset", "reason", "message", "raw", "size", "code"]
 
-    /// Selects the rows of a batch that the server needs: those that the table lacks or has with other values. The other rows are
-    /// noted as present if the document may settle.
+    /// Selects the rows of a batch that the server needs: the rows that the table lacks or has with other values. The other rows
+    /// are noted as present if the document may settle.
     ///
-    /// The lock prevents settling between this statement and the merge. If another transaction changes an equal row meanwhile,
-    /// that counts as a change after this document, as it would after the merge.
+    /// The lock that `Settling.age` takes prevents settling between this statement and the merge. If another transaction changes
+    /// an equal row in between, the change counts as made after this document, as it would after the merge.
     static func needed(
         _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
     ) -> Query {
@@ -99,8 +100,8 @@ enum MergeStatement {
     /// features as present in the document if it may settle.
     ///
     /// A feature counts as older if the row was revised later, except if neither of the two has a time of revision
-    /// (`areUndated`). Features that newer documents contradict were removed before. The result has few columns, so that
-    /// unchanged features are not copied.
+    /// (`areUndated`). Features that newer documents contradict were removed before. The result leaves out most columns, so that
+    /// the values of unchanged features are not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
@@ -114,9 +115,9 @@ enum MergeStatement {
         """
     }
 
-    /// The condition that neither the row nor the feature says when it was revised. Then `updated` is the origin time, which a
-    /// revision may move either way, so the later statement counts. A version without a time of revision counts as older than one
-    /// with it.
+    /// The condition that neither the row nor the feature has a time of revision. In that case `updated` is the origin time,
+    /// which a revision may move either way, so the later statement wins. A version without a time of revision counts as older
+    /// than a version with one.
     private static func areUndated(_ feature: String) -> String {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
@@ -133,9 +134,9 @@ enum MergeStatement {
         )
         """
 
-    /// The join finds equal rows, which are not touched: they get no lock, no WAL record and no change in the history. The update
-    /// checks its conditions again, because another worker may have changed the row in between. Rows are locked in the order of
-    /// `incoming`, so that two workers wait for each other instead of deadlocking.
+    /// Merges the rows of `incoming` into the table. Rows that are equal in both are not touched: they get no lock, no WAL record
+    /// and no change in the history. The update checks its conditions again, because another worker may have changed the row
+    /// after the comparison. Rows are locked in the order of `incoming`, so that concurrent workers do not deadlock.
     static func merge(_ settling: Settling) -> Query {
         """
         with \(compared(settling)),
@@ -158,11 +159,11 @@ enum MergeStatement {
     }
 
     /// Replaces rows of `quake` that have a later version than `incoming` according to `pg_temp.finding`, and removes their
-    /// features from `incoming`. The other features are compared and merged as usual. A row that was revised since the finding
-    /// stays.
+    /// features from `incoming`. The other features are compared and merged as usual. A row that was revised after the finding is
+    /// not replaced.
     ///
     /// - Parameter features: how many events the service has. If more than a tenth of them and more than 5 would be replaced,
-    ///   none is replaced.
+    ///   none is replaced, unless the retraction is `force`.
     static func takeBack(_ features: Int, _ settling: Settling) -> Query {
         """
         with later as materialized (
@@ -212,8 +213,8 @@ enum MergeStatement {
     /// Creates a function that merges the rows of `incoming`: a hundred at a time, and one by one where the server refuses a
     /// value. It returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedValue`).
     ///
-    /// Without `enable_material = off`, the planner would materialize a table `quake` that was empty before, and search all of
-    /// the copy for each row.
+    /// Without `enable_material = off`, if `quake` was empty before, the planner would materialize it, and search the whole copy
+    /// for each row.
     static let refusals = """
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql
@@ -223,7 +224,7 @@ enum MergeStatement {
         declare
             slots tid[] := array(select ctid from pg_temp.incoming order by ctid);
             size integer;
-            -- Up to this row, one by one.
+            -- Rows up to this number are merged one by one.
             alone integer := 0;
         begin
             number := 1;
@@ -239,7 +240,7 @@ enum MergeStatement {
                               and (\(Property.allCases.list("quake."))) is distinct from (\(Property.allCases.list("incoming."))))
                     on conflict (code) do update set \(Property.assignments);
                     number := number + size;
-                -- Two rows with one code can't be merged together: cardinality_violation.
+                -- Two rows with the same code in one statement raise cardinality_violation.
                 exception when data_exception or program_limit_exceeded or check_violation or cardinality_violation then
                     if size > 1 then
                         alone := number + size - 1;
@@ -271,7 +272,8 @@ enum MergeStatement {
     }
 
     /// Adds a batch's counts to its run, and notes the id of its transaction in the history if the batch changed anything. If it
-    /// changed no row, the commit need not wait for the disk: a crash could lose only counts of a run that died in the crash.
+    /// changed no row, the commit need not wait for the disk: a crash can lose only the counts of a run that the crash itself
+    /// ended.
     static func add(_ counts: inout ImportCounts, to run: Int, on connection: Connection) async throws {
         let sums = ImportCounts.named.map { name, count -> Query in
             "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"

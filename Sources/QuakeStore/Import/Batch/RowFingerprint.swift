@@ -5,8 +5,8 @@ import PostgreSQL
 /// and the worker need not send it.
 ///
 /// The number is the result of `hash_record_extended` with a random seed for each batch. A changed row has the same number with a
-/// probability of about 1 in 2⁶⁴. It then looks unchanged in this run, and the next run finds it, because it uses a different
-/// seed. The server computes its number from the present row, so a row that was edited by hand is noticed.
+/// probability of about 1 in 2⁶⁴. In that case the row looks unchanged in this run, and the next run finds the change, because it
+/// uses a different seed. The server computes its number from the present row, so a row that was edited by hand is noticed.
 ///
 /// If a server computes different numbers, for example because of its byte order, every row is sent.
 package struct RowFingerprint: Equatable {
@@ -24,7 +24,8 @@ package struct RowFingerprint: Equatable {
         value = Int64(bitPattern: hash.value)
     }
 
-    /// The number of the server's row, as SQL. The columns are listed, so that an added column does not matter.
+    /// An SQL expression for the fingerprint of the server's row. It lists the columns, so that columns added to the table do not
+    /// matter.
     package static func ofServer(_ seed: Int64) -> Query {
         "hash_record_extended(row(\(unescaped: columns)), \(seed))"
     }

@@ -1,8 +1,9 @@
-/// So many events would be deleted that the source is more likely to be broken. Its other events are imported.
+/// A source would delete or revert so many events that it is more likely to be broken. None of these changes was made; the
+/// source's other events were imported.
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// The name of the feed, such as `all_day`.
     public let feed: String
-    /// How many events the source lacks, or says to be deleted.
+    /// How many events the source lacks, or reports as deleted.
     public var missing = 0
     /// How many events the source shows under another code.
     public var renamed = 0

@@ -1,10 +1,10 @@
 import Feed
 import PostgreSQL
 
-/// What one document states about existing and deleted events, and how the table changes accordingly. The rules and the tables
-/// for them are described at the beginning of `migrations/0004_settling.sql`.
+/// One document's statement about existing and deleted events, and the changes that follow from it for the table. The rules and
+/// the tables for them are described at the beginning of `migrations/0004_settling.sql`.
 ///
-/// In each of the document's transactions, `age` is called before features are merged. If the document turns out to be late,
+/// In each of the document's transactions, `age` is called before features are merged. If a newer document is already known,
 /// `sift` removes the features that newer documents contradict. The merge notes the features in `pg_temp.present`. In the last
 /// transaction, `settle` deletes the events that no longer exist according to the document.
 struct Settling {
@@ -12,7 +12,7 @@ struct Settling {
     let made: Instant?
     /// The name of the feed, such as `all_day`; empty if the document does not say.
     let feed: String
-    /// Whether the document may settle, which requires that its features are noted.
+    /// Whether the document may settle. If so, its features are noted in `pg_temp.present`.
     let notesPresence: Bool
     let retraction: Importer.Retraction
     let rejectLimit: RejectLimit
@@ -21,15 +21,15 @@ struct Settling {
     let isSweep: Bool
     /// The service whose earlier versions replace the table's later ones; nil unless this is a repair.
     var corrector: String?
-    /// The feed and the window of the document. Set with the last batch of a document that can be settled.
+    /// The feed and the window of the document; nil before the last batch, and if the document can't be settled.
     var identity: FeedIdentity?
-    /// The events that the document states as deleted, and since when. They count even without an identity, because any document
-    /// may state deletions.
+    /// The events that the document states as deleted, with the times of the deletions. They count even without an identity,
+    /// because any document may state deletions.
     var deletions = StatedDeletions()
 
     /// Creates or empties the temporary table for the features of a document that may settle. Temporary tables are not vacuumed
-    /// automatically, so a large one is truncated, which makes a new file. That would cost too much for each of many small
-    /// documents.
+    /// automatically, so a large table is truncated. A small table is emptied with DELETE: TRUNCATE makes a new file, which would
+    /// cost too much for each of many small documents.
     static func prepare(_ connection: Connection) async throws {
         try await connection.execute(
             script: MergeStatement.quietly(
@@ -55,8 +55,9 @@ struct Settling {
         """
 
     /// Keeps settling and merging apart until the transaction ends, and looks for newer documents. If a batch of an older
-    /// document were merged while another document settles, it would not see the deletion, and would bring the event back. Any
-    /// number of workers may merge in parallel. The lock is on a table, because anyone who may connect can take an advisory lock.
+    /// document were merged while another document settles, the merge would not see the deletions, and would bring the events
+    /// back. Any number of workers may merge in parallel. The lock is on a table, because anyone who may connect can take an
+    /// advisory lock.
     ///
     /// This takes two statements, so that the second sees everything that was committed while the first waited.
     ///
@@ -110,7 +111,7 @@ struct Settling {
         if identity == nil {
             try await Self.prepare(connection)
         } else if document.unreadable > 0 {
-            try await connection.query("update pg_temp.present set ids = null", to: "leave out old ids")
+            try await connection.query("update pg_temp.present set ids = null", to: "clear the features' ids")
         }
         // A document that does not say when it was made counts as made now.
         let window = document.unreadable > 0 ? nil : identity?.window

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// The deletions that a document or a sweep states, until it is settled. The first sweep of a service may have a million
+/// The deletions that a document or a sweep states, kept until it is settled. The first sweep of a service may have a million
 /// deletions: only the last few thousand are in memory, and the others are in the temporary table `pg_temp.stated`.
 struct StatedDeletions {
     /// How many deletions are in memory at most, if the caller stores them whenever `isFull` is true.

@@ -7,11 +7,11 @@ struct BackfillCommand: AsyncParsableCommand {
         abstract: "Import a stretch of the past from an FDSN event service.",
         discussion: """
             The stretch is divided into windows that hold fewer events than the service returns at once. Each window is \
-            imported like a feed. Without --min-magnitude, events that the service no longer has are deleted, as by an \
+            imported like a feed. Without --min-magnitude, events that the service no longer has are deleted, as in an \
             import. If a backfill is interrupted, run the same command again: it resumes where it stopped.
 
-            A service that does not count its events, or has no GeoJSON, is read in smaller windows, and in the standard's \
-            text.
+            A service that can't count its events is asked for smaller windows. A service without GeoJSON is asked for the \
+            text format of the FDSN standard.
 
                 quakes backfill --since 2020-01-01 --until 2021-01-01
                 quakes backfill --since 2020-01-01 --service gfz
@@ -27,7 +27,9 @@ struct BackfillCommand: AsyncParsableCommand {
     @Flag(help: "Start at the end and work backwards.")
     var newestFirst = false
 
-    @Option(help: ArgumentHelp("How many events the service returns at once.", valueName: "n"))
+    @Option(
+        help: ArgumentHelp(
+            "The largest number of events that the service returns for one request.", valueName: "n"))
     var perRequest = 20_000
 
     @Flag(help: "Discard an unfinished backfill and begin again.")

@@ -3,14 +3,14 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// The association of a daemon. It begins once the table has rows of a second agency. No import waits for it.
+/// The association of events in a daemon. It begins once the table has rows of a second agency. No import waits for it.
 ///
-/// Until then, it looks for a second agency at the start and after runs that inserted events. Each look reads the table, and is
-/// followed by a pause a hundred times as long. So a daemon with a catalogue of one agency spends at most a hundredth of the time
-/// on looking.
+/// Until then, it looks for a second agency at the start and after runs that inserted events. Each check reads the table, and the
+/// next one follows after at least a hundred times as long. So a daemon with a catalogue of one agency spends at most a hundredth
+/// of the time on these checks.
 struct DaemonAssociation {
     private let database: Database
-    /// Has an element if events were inserted since the last look.
+    /// Has an element if events were inserted since the last check for a second agency.
     private let news: AsyncStream<Void>
     private let newsTeller: AsyncStream<Void>.Continuation
 
@@ -41,10 +41,10 @@ struct DaemonAssociation {
                 }
             } catch {
                 try Task.checkCancellation()
-                // The imports report that the database can't be reached.
+                // If the database can't be reached, the imports report it already.
                 let isAway = Schedule.Ending(error) == .unreached
                 if !isAway, repeated.isToBeSaid("\(error)") {
-                    database.logger.error("no association: \(error)")
+                    database.logger.error("association failed, trying again in 60 s: \(error)")
                 }
                 try await Task.sleep(for: .seconds(isAway ? 3 : 60))
                 newsTeller.yield()

@@ -14,17 +14,17 @@ struct ImportCommand: AsyncParsableCommand {
             content.
 
             An event service is one of \(EventService.registered.compactMap(\.name).joined(separator: ", ")), or the URL of \
-            another one up to its version number (https://HOST/fdsnws/event/1/). It is asked for everything that it has revised or \
-            deleted since the last time, however old the earthquakes are. The feeds go by origin time, and miss what \
-            comes later:
+            another one up to its version number (https://HOST/fdsnws/event/1/). The service is asked for all events that it \
+            has revised or deleted since the last time, however old the earthquakes are. A feed contains only recent \
+            earthquakes, so it misses later revisions. Therefore import both:
 
                 quakes import all_hour all_day usgs --every 1m
 
-            A service that can't be asked for revisions is asked for the last 3 days each time, and for the \
-            last 30 once a day.
+            A service that can't list its revisions is asked for the earthquakes of the last 3 days each time, and once a day \
+            for those of the last 30 days (isc: 240 days).
 
-            The URL of another Quakes' changes (http://HOST:8080/changes) makes the table equal to theirs. A daemon waits \
-            for each change, regardless of --every.
+            If the source is the URL of another Quakes server's changes (http://HOST:8080/changes), the table becomes equal to \
+            that server's table. A daemon then imports each change as soon as it arrives, regardless of --every.
 
             New events are inserted, changed ones are updated, and equal ones are not touched. A record that is older \
             than the stored one changes nothing. A feature that cannot be imported is kept in import.reject, and the \
@@ -36,12 +36,13 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Features per transaction; with several lanes, how many they hold together.", valueName: "n"))
+            "The number of features per transaction; with several lanes, the number in all lanes together.",
+            valueName: "n"))
     var batch = 20_000
 
     @Option(
         help: ArgumentHelp(
-            "How many connections share a document of more than one batch, unless it can show renamed or withdrawn events. (default: the number of cores, at most 4)",
+            "The number of connections that import a document of more than one batch in parallel. A document that can show renamed or withdrawn events always uses one connection. (default: the number of cores, at most 4)",
             valueName: "n"))
     var lanes: Int?
 
@@ -68,24 +69,25 @@ struct ImportCommand: AsyncParsableCommand {
     @Flag(
         name: .customLong("associate"), inversion: .prefixedNo,
         help:
-            "Whether a daemon says which events of which agencies are one earthquake, as quakes associate does."
+            "Whether a daemon also groups events of different agencies that are the same earthquake, as quakes associate does."
     )
     var associates = true
 
     @Option(
         help: ArgumentHelp(
-            "The shortest interval at which a daemon asks an event service.", valueName: "duration"))
+            "The shortest interval at which a daemon imports an event service.", valueName: "duration"))
     var sweepEvery: DurationArgument?
 
     @Option(
         help: ArgumentHelp(
-            "How far back the first sweep of an event service asks for revisions, such as 90d. (default: 31d)",
+            "The first import of an event service asks for revisions since this time, such as 90d. (default: 31d)",
             valueName: "date"))
     var since: TimeArgument?
 
     @Option(
         help: ArgumentHelp(
-            "Give up on the run of a source after this long, such as 90s or 15m.", valueName: "duration"))
+            "Stop the import of a source that takes longer than this, such as 90s or 15m.",
+            valueName: "duration"))
     var timeout: DurationArgument?
 
     @Option(help: "Print the summary as text, or as one JSON object per source.")
@@ -188,13 +190,13 @@ struct ImportCommand: AsyncParsableCommand {
             if let failure = summary.failure as? CancellationError { throw failure }
             var ending =
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
-            // A stream of changes has already waited for a change, so it continues at once.
+            // The import of another server's changes has already waited for a change, so the next import begins at once.
             if ChangesSource(source) != nil {
                 if summary.failure == nil { continue }
                 if case .done = ending { ending = .notRun }
             }
-            // If there was a run, the service was asked, even if the database failed afterwards. So the next request waits for
-            // the usual time.
+            // If there was a run, the service got a request, even if the database failed afterwards. So the next request waits
+            // for the usual time.
             if isService, [.notRun, .unreached].contains(ending), summary.run != nil { ending = .done }
             if let remark = schedule.remark(on: ending) { database.logger.notice("\(source): \(remark)") }
             let next = schedule.next(after: ending, startedAt: start, now: .now, using: &random)

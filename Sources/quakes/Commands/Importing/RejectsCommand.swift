@@ -6,8 +6,8 @@ struct RejectsCommand: AsyncParsableCommand {
         commandName: "rejects",
         abstract: "Show what could not be imported, and why.",
         discussion: """
-            Features with the same bytes are kept once and counted. Those seen last come first. With an ID, the command \
-            writes the bytes of that feature as the feed had them:
+            Features with the same bytes are kept once, with a count. The list begins with the feature that was seen last. With \
+            an ID, the command writes the original bytes of that feature:
 
                 quakes rejects 7 | head -c 300
             """)

@@ -11,8 +11,8 @@ struct SampleCommand: ParsableCommand {
 
                 quakes sample --count 1000 | quakes import -
 
-            They end a good hour ago, and a later feed continues an earlier one. With --until, the same options give \
-            the same bytes everywhere.
+            By default, the newest event is more than an hour old. A feed that is written later continues with newer events. \
+            With --until, the same options give the same bytes on every machine.
             """)
 
     @Option(help: ArgumentHelp("How many events to write.", valueName: "n"))

@@ -5,14 +5,15 @@ import QuakeStore
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Compare a stretch of the table with an event service, and repair it.",
+        abstract: "Compare a period of the table with an event service, and repair the differences.",
         discussion: """
-            Lists each event in which the table and the service differ: missing here, older or newer here than \
-            there, different in a version of the same time, or surplus, which the service does not have. Events revised \
-            less than 15 minutes ago are left out, because the worker may not have asked for them yet.
+            Lists each event in which the table and the service differ. The event is missing if only the service has it, and \
+            surplus if only the table has it. It is older or newer if the table has an older or newer version than the service, \
+            and different if the versions have the same time but other values. Events revised less than 15 minutes ago are left \
+            out, because the daemon may not have imported them yet.
 
-            The exit code is 0 if they agree, and 65 if they do not. With --repair, the windows of time in which something was \
-            found are imported again, each in one transaction. The exit code is then 0, or 65 if something is left as it was:
+            The exit code is 0 if table and service agree, and 65 if they differ. With --repair, each window of time with a \
+            difference is imported again in one transaction. The exit code is then 0, or 65 if some differences remain:
 
                 quakes verify --since 7d
                 quakes verify --since 2020-01-01 --until 2020-02-01 --repair
@@ -20,12 +21,12 @@ struct VerifyCommand: AsyncParsableCommand {
 
     @OptionGroup var stretch: ServiceStretch
 
-    @Flag(help: "Import and delete what was found to differ.")
+    @Flag(help: "Import events that differ, and delete surplus events.")
     var `repair` = false
 
     @Option(
         help: ArgumentHelp(
-            "Whether --repair deletes events, and takes back versions, that the service does not have: auto (unless suspiciously many), force (always) or never.",
+            "Whether --repair deletes surplus events, and replaces newer versions by those of the service: auto (unless suspiciously many), force (always) or never.",
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
 
@@ -61,7 +62,7 @@ struct VerifyCommand: AsyncParsableCommand {
             if repair.left > 0 {
                 let more = repair.left > repair.codes.count ? ", …" : ""
                 StandardError.print(
-                    "quakes: \(repair.left) left as they were: \(repair.codes.joined(separator: ", "))\(more); to delete an event, use quakes delete"
+                    "quakes: not repaired (\(repair.left)): \(repair.codes.joined(separator: ", "))\(more); to delete an event, use quakes delete"
                 )
             }
             return repair.left > 0
@@ -80,7 +81,7 @@ struct VerifyCommand: AsyncParsableCommand {
         }
         let unread = outcome.rejected > 0 ? ", \(outcome.rejected) of which cannot be read" : ""
         StandardError.print(
-            "quakes: \(outcome.events) events there\(unread); \(outcome.findings) differ; \(outcome.requests) requests"
+            "quakes: \(outcome.events) events at the service\(unread); \(outcome.findings) differ; \(outcome.requests) requests"
         )
     }
 }

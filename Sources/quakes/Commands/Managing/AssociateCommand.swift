@@ -10,25 +10,26 @@ import QuakeView
 struct AssociateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "associate",
-        abstract: "Say which events of which agencies are one earthquake, and which of them to show.",
+        abstract: "Group the events of different agencies that are the same earthquake.",
         discussion: """
-            Groups what has changed since the last time, and exits. --follow continues until it is stopped. A daemon (quakes import \
-            --every) does that by itself as soon as the catalogue has a second agency. The groups are in the tables earthquake and \
-            earthquake_member, and in the reports earthquake and solution. They depend on the events alone, never on the order in \
-            which these came.
+            Groups the events that have changed since the last time, chooses which event of each group to show, and exits. With \
+            --follow, the command continues until it is stopped. A daemon (quakes import --every) does the same as soon as the \
+            catalogue has a second agency. The groups are in the tables earthquake and earthquake_member, and in the reports \
+            earthquake and solution. They depend only on the events, not on the order in which the events were imported.
 
-            What a person says comes before every rule, and holds until it is taken back:
+            Your own decisions override every rule until you take them back:
 
                 quakes associate --same us7000abcd emsc:20261003_0000060 --reason "same aftershock"
                 quakes associate --different us7000abcd gfz:gfz2026texh
                 quakes associate --prefer gfz:gfz2026texh
                 quakes associate --take-back us7000abcd emsc:20261003_0000060
 
-            --why CODE shows with which other events an event was compared, what each pair costs and what became of it. \
+            --why CODE lists the comparisons of an event with others: the cost of each pair, and whether the pair was joined. \
             --doubtful lists the events that would fit another earthquake nearly as well.
 
-            --fit prints a parameters file in which the scatter of the agencies fits this catalogue. --parameters FILE uses such \
-            a file from then on, and groups everything again; "shipped" stands for the parameters that quakes comes with:
+            --fit measures the scatter of the agencies in this catalogue, and prints a parameters file with the result. \
+            --parameters FILE uses such a file from then on, and groups all events again; "shipped" stands for the parameters \
+            that are part of the program:
 
                 quakes associate --fit > parameters.txt
                 quakes associate --parameters parameters.txt
@@ -39,7 +40,7 @@ struct AssociateCommand: AsyncParsableCommand {
     @Flag(help: "Follow the changes until stopped.")
     var follow = false
 
-    @Flag(help: "Group everything again.")
+    @Flag(help: "Group all events again.")
     var rebuild = false
 
     @Option(
@@ -52,16 +53,19 @@ struct AssociateCommand: AsyncParsableCommand {
         help: ArgumentHelp("These two events are different earthquakes.", valueName: "code"))
     var different: [String] = []
 
-    @Option(help: ArgumentHelp("This event is the one to show of its earthquake.", valueName: "code"))
+    @Option(help: ArgumentHelp("Show this event for its earthquake.", valueName: "code"))
     var prefer: String?
 
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp(
-            "Take back what was said about these two events, or about one to show.", valueName: "code"))
+            "Take back your decision about these two events, or the preference for one event.",
+            valueName: "code"))
     var takeBack: [String] = []
 
-    @Option(help: ArgumentHelp("Why; kept beside --same, --different or --prefer.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The reason, which is stored with --same, --different or --prefer.", valueName: "text"))
     var reason: String?
 
     @Option(help: ArgumentHelp("Show why an event is in its earthquake.", valueName: "code"))
@@ -96,12 +100,12 @@ struct AssociateCommand: AsyncParsableCommand {
         }
         guard takeBack.count <= 2 else { throw ValidationError("--take-back takes one code or two") }
         guard reason == nil || !said.isEmpty else {
-            throw ValidationError("--reason goes with --same, --different or --prefer")
+            throw ValidationError("--reason needs --same, --different or --prefer")
         }
         let questions = [why != nil, doubtful, fit].filter(\.self).count
         let changes = !said.isEmpty || !takeBack.isEmpty || parameters != nil || rebuild || follow
         guard questions == 0 || questions == 1 && !changes else {
-            throw ValidationError("--why, --doubtful and --fit only ask; give one of them alone")
+            throw ValidationError("--why, --doubtful and --fit change nothing; give one of them alone")
         }
     }
 
@@ -123,7 +127,7 @@ struct AssociateCommand: AsyncParsableCommand {
                 for override in said { try await Overrides.say(override, because: reason, on: connection) }
                 if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
                     throw NotThere(
-                        description: "nothing was said about \(takeBack.joined(separator: " and "))")
+                        description: "there is no decision about \(takeBack.joined(separator: " and "))")
                 }
                 try await associate(on: connection, in: database)
             }
@@ -139,7 +143,7 @@ struct AssociateCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: the text of the file; nil for the parameters that quakes comes with.
+    /// - Returns: the text of the file; nil for the parameters that are part of the program.
     /// - Throws: `FileError`; `Parameters.InvalidLine`.
     private static func parametersFile(_ path: String) throws -> String? {
         if path == "shipped" { return nil }
@@ -190,7 +194,7 @@ struct AssociateCommand: AsyncParsableCommand {
     }
 }
 
-/// Another session is associating, and did not finish within the time that this session may wait.
+/// Another session is associating, and did not finish before this session's wait for it ended.
 struct AssociatorBusy: Error, CustomStringConvertible {
     var description: String { "another session is associating; try again later" }
 }

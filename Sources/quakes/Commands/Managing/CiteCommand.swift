@@ -5,19 +5,19 @@ import QuakeStore
 struct CiteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cite",
-        abstract: "Keep a cited moment of the past, or list those that are kept.",
+        abstract: "Keep the history since a moment that you cite, or list the citations.",
         discussion: """
-            quakes prune spares the history from the oldest cited moment on, however old it gets. What to cite is the position \
-            that the command prints: with asof it gives the same events for as long as the moment is kept.
+            quakes prune never removes the history since the oldest cited moment. The command prints a position to cite: as the \
+            parameter asof, it gives the same events for as long as the citation is kept.
 
                 quakes cite ridgecrest-2026 --as-of 2026-11-21T09:00Z --reason "Figure 3 of Doe et al."
                 quakes cite
                 quakes cite ridgecrest-2026 --release
 
-            Without a name, the command lists what is kept. Keeping and releasing needs the role quakes_owner.
+            Without a name, the command lists the citations. To keep or release one, the login needs the role quakes_owner.
             """)
 
-    @Argument(help: "What the citation is called.")
+    @Argument(help: "The name of the citation.")
     var name: String?
 
     @Option(
@@ -25,10 +25,10 @@ struct CiteCommand: AsyncParsableCommand {
             "The moment: a time, a token or a position. (default: now)", valueName: "time|token|position"))
     var asOf: PastMoment?
 
-    @Option(help: ArgumentHelp("Why it is kept.", valueName: "text"))
+    @Option(help: ArgumentHelp("The reason for the citation.", valueName: "text"))
     var reason: String?
 
-    @Flag(help: "Let go of it: quakes prune may take its history.")
+    @Flag(help: "Release the citation, so that quakes prune may remove its history.")
     var release = false
 
     @OptionGroup var database: DatabaseOptions

@@ -7,8 +7,8 @@ struct DatabaseCommand: AsyncParsableCommand {
         commandName: "database",
         abstract: "Control the private local cluster.",
         discussion: """
-            Root's cluster is in /var/lib/quakes, anyone else's in the user's data folder. QUAKES_HOME moves it. The \
-            cluster has a Unix socket and no TCP port. It keeps running until you stop it.
+            Root's cluster is in /var/lib/quakes, any other user's in the user's data folder. QUAKES_HOME names another \
+            folder. The cluster has a Unix socket and no TCP port. It keeps running until you stop it.
             """,
         subcommands: [Start.self, Stop.self, Status.self, URL.self, Shell.self])
 

@@ -6,8 +6,8 @@ struct DeleteCommand: AsyncParsableCommand {
         commandName: "delete",
         abstract: "Delete earthquakes; history keeps their rows.",
         discussion: """
-            Deletes all of them in one transaction, or none. If a feed still has one of them, the next import brings it \
-            back.
+            All the earthquakes are deleted in one transaction, or none is. If a feed still has a deleted earthquake, the next \
+            import inserts it again.
             """)
 
     @Argument(help: "Codes of the earthquakes to delete, such as us7000abcd.")

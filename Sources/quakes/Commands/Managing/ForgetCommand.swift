@@ -33,7 +33,7 @@ struct ForgetCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard !sources.isEmpty || !readers.isEmpty else {
-            throw ValidationError("say what to forget: sources, or readers by --reader")
+            throw ValidationError("name what to forget: sources, or readers with --reader")
         }
     }
 

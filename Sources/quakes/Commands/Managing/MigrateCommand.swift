@@ -9,28 +9,28 @@ struct MigrateCommand: AsyncParsableCommand {
         discussion: """
             Each migration is one transaction. If several processes migrate at once, the work is done only once.
 
-            --roles creates five roles that can't log in, and gives each the least privilege it needs. It is safe to \
-            repeat, and has to be repeated after each version that brings new tables. Then grant each login one role:
+            --roles creates five roles that can't log in, and grants each only the privileges that it needs. Use --roles again \
+            after an update that adds tables; this is always safe. Then grant each login one role:
 
                 grant quakes_writer to importer;      imports and deletes
                 grant quakes_reader to follower;      lists, follows, reads the history
-                grant quakes_notifier to notifier;    tells people, and keeps what it told
+                grant quakes_notifier to notifier;    sends messages, and records them
                 grant quakes_report to grafana;       reads the schema report
                 grant quakes_owner to administrator;  migrates, prunes and forgets
 
             Every other login loses access to the database. Nothing else changes for the database's other users.
 
-            --postgis makes the view report.event_geometry, for QGIS, GDAL and geopandas, and notifies the channel qgis of \
-            changes. The server has to have PostGIS. It is safe to repeat, too.
+            --postgis creates the view report.event_geometry, for QGIS, GDAL and geopandas. From then on, changes notify the \
+            channel qgis. PostGIS has to be installed on the server. Using --postgis again is safe, too.
             """)
 
-    @Flag(help: "Only list what is missing.")
+    @Flag(help: "Only list the missing migrations.")
     var dryRun = false
 
-    @Flag(help: "Create the roles, and grant them what they need.")
+    @Flag(help: "Create the roles, and grant them their privileges.")
     var roles = false
 
-    @Flag(help: "Make a view with geometries, for programs that draw maps; needs PostGIS.")
+    @Flag(help: "Create a view with geometries, for programs that draw maps; needs PostGIS.")
     var postgis = false
 
     @Option(
@@ -66,11 +66,11 @@ struct MigrateCommand: AsyncParsableCommand {
         }
         if postgis {
             try await PostGIS.establish(on: connection)
-            StandardOutput.print("report.event_geometry is there; QGIS may listen to the channel qgis")
+            StandardOutput.print("report.event_geometry is ready; QGIS can listen to the channel qgis")
         }
         if try await migrator.isPublicSchemaOpen() {
             StandardError.print(
-                "quakes: warning: anyone who may connect may create functions in the schema public, which other logins may run by mistake; run as its owner: revoke create on schema public from public"
+                "quakes: warning: every login can create functions in the schema public, and other logins may run these by mistake; to prevent this, run as the owner of the schema: revoke create on schema public from public"
             )
         }
         guard roles else { return }
@@ -79,7 +79,7 @@ struct MigrateCommand: AsyncParsableCommand {
             StandardOutput.print("created: \(name)")
         }
         let names = Roles.Purpose.allCases.map(roles.name)
-        StandardOutput.print("the roles have what they need: \(names.joined(separator: ", "))")
+        StandardOutput.print("the roles have their privileges: \(names.joined(separator: ", "))")
     }
 
     private func report(_ titles: [String], _ what: String) {

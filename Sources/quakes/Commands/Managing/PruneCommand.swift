@@ -6,13 +6,14 @@ struct PruneCommand: AsyncParsableCommand {
         commandName: "prune",
         abstract: "Remove old history, and old records of runs and rejects.",
         discussion: """
-            The earthquakes stay as they are. Only the record of who changed them, and what they were before, is removed. \
+            The earthquakes stay as they are. Only the record of who changed them, with their earlier values, is removed. \
             If a named reader was seen in the last 24 hours, the history that it still needs stays too. A reader that \
-            comes back after its history was removed takes a fresh snapshot. From the oldest moment that quakes cite keeps on, \
-            all history stays.
+            comes back after its history was removed takes a fresh snapshot. All history since the oldest moment that \
+            quakes cite has recorded stays, too.
 
-            Runs, and rejects that no feed has shown since, are kept for --keep-runs. The last run and the \
-            last successful run of each source always stay, and so do runs that have not ended or that a kept reject names.
+            The record of a run is kept for --keep-runs. A reject is kept for --keep-runs after a feed last contained it. \
+            The last run and the last successful run of each source always stay, and so do runs that have not ended or \
+            that a kept reject names.
             """)
 
     @Option(help: ArgumentHelp("Keep at least this much history, such as 30d.", valueName: "duration"))
@@ -47,7 +48,7 @@ struct PruneCommand: AsyncParsableCommand {
         StandardOutput.print("pruned \(outcome.runs) runs and \(outcome.rejects) rejects")
         if let citation = outcome.keptForCitation {
             StandardError.say(
-                "kept older history for the citation \(strippingControlCharacters(citation)); quakes cite --release ends that"
+                "kept older history for the citation \(strippingControlCharacters(citation)); quakes cite --release releases it"
             )
         }
         if let reader = outcome.keptFor {

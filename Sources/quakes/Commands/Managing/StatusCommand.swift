@@ -12,21 +12,23 @@ struct StatusCommand: AsyncParsableCommand {
 
             For a monitor: with --max-age, --max-document-age or --max-lag, the exit code is 69 if a source has not been \
             imported successfully for too long, if its newest document is too old, or if a named reader is too far behind. \
-            Standard error says which. With --quiet, nothing else is said, and nothing at all if all is well:
+            Standard error names each of them. With --quiet, the command prints nothing else, and nothing at all if no limit \
+            is exceeded:
 
                 quakes status --max-age 15m --max-document-age 1h --max-lag 5m --quiet
 
-            Without names, --max-age and --max-document-age look at what a daemon (--every) imports, and at URLs that were imported successfully at \
-            least once. A file, standard input or a URL that never worked counts only if it is named. quakes forget drops \
-            a source that is no longer imported.
+            If no source is named, --max-age and --max-document-age check the sources that a daemon (--every) imports, and the \
+            URLs that were imported successfully at least once. A file, standard input, or a URL that was never imported \
+            successfully is checked only if it is named. quakes forget drops a source that is no longer imported.
 
-            For each receiver of quakes notify: how many messages wait, since when they fail and why, and how many were given up.
+            For each receiver of quakes notify: how many messages are waiting, since when and why deliveries fail, and how many \
+            messages were given up.
 
-            With --sources: instead, the agencies that quakes knows, where their event services are, and under which terms \
-            their data may be shown. It needs no database.
+            --sources shows the known agencies instead, with the URLs of their event services, and the terms under which their \
+            data may be shown. It needs no database.
 
-            Without --reader, --max-lag looks at every reader that ever reported its position under a name. A probe of one \
-            reader should name it. quakes forget --reader drops a removed one.
+            Without --reader, --max-lag checks every reader that ever reported its position under a name. A monitor for one \
+            reader should name that reader. quakes forget --reader drops a removed reader.
             """)
 
     @Argument(help: "Only these sources. (default: all)")
@@ -37,7 +39,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How old a source's newest document may be, by its own account: a feed can be reached and stand still.",
+            "How old a source's newest document may be, by the date in the document: a feed may be reachable but no longer updated.",
             valueName: "duration"))
     var maxDocumentAge: DurationArgument?
 
@@ -57,7 +59,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     @Flag(
         name: .shortAndLong,
-        help: "Say only what is too old or too far behind: for cron, which mails what is said.")
+        help: "Print only the sources and readers that exceed a limit: for cron, which mails all output.")
     var quiet = false
 
     @Option(help: "Text for people, or one JSON object.")

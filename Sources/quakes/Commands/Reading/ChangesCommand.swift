@@ -11,14 +11,15 @@ struct ChangesCommand: AsyncParsableCommand {
 
                 quakes changes --code us7000abcd
 
-            --limit keeps the newest changes. With --after, it keeps the first ones after that token, and the rest of the \
-            transaction that reaches the limit: continue with --after and the last token that was shown. Fewer changes than \
-            the limit are the last ones. If history after the given token was pruned, the command ends with exit code 66.
+            --limit shows the newest changes. With --after, it shows the first changes after that token, and completes the \
+            transaction in which the limit is reached. To see more, continue with --after and the last token that was shown. \
+            If there are fewer changes than the limit, no more exist. If history after the given token was pruned, the command \
+            ends with exit code 66.
             """)
 
     @Option(
         help: ArgumentHelp(
-            "Only changes after this token. (default: all that history keeps)", valueName: "token"))
+            "Only changes after this token. (default: all changes in the history)", valueName: "token"))
     var after: Int?
 
     @Option(help: ArgumentHelp("Only changes of this earthquake.", valueName: "code"))
@@ -58,7 +59,7 @@ struct ChangesCommand: AsyncParsableCommand {
         }
     }
 
-    /// Says that older history was pruned, unless the user chose the token to begin after.
+    /// Says that older history was pruned, unless the user gave --after.
     private func tell(_ horizon: Horizon) {
         if after == nil, horizon.token > 0 { StandardError.print("quakes: \(horizon)") }
     }

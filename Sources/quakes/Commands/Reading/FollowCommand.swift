@@ -13,14 +13,14 @@ struct FollowCommand: AsyncParsableCommand {
             file at the same time.
 
             --format ndjson writes each change to standard output as one line of JSON, in the order of tokens. Each pass \
-            ends with a line that holds its position. --token FILE keeps that position once the lines are written, so \
+            ends with a line that holds its position. --token FILE stores that position after the lines are written, so \
             each change arrives at least once.
 
-            The first start takes a snapshot of the table. A follower also takes a snapshot if the history that it needs \
-            was pruned, or if the server has lost changes that it already saw. It always says so.
+            The first start takes a snapshot of the table. The command also takes a snapshot if the history that it needs \
+            was pruned, or if the server has lost changes that the command has already processed. It reports each snapshot.
 
-            The command runs until it is stopped. It waits for a server that is away, from the start or later. SIGTERM ends it \
-            with exit code 0.
+            The command runs until it is stopped. If the database is unavailable, at the start or later, the command waits for \
+            it. SIGTERM ends the command with exit code 0.
             """)
 
     @Option(help: ArgumentHelp("The SQLite file to keep up to date.", valueName: "file"))
@@ -34,7 +34,7 @@ struct FollowCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Report the position under this name: quakes status then shows the lag, and quakes prune keeps what is still needed.",
+            "Report the position under this name: quakes status then shows the lag, and quakes prune keeps the history that is still needed.",
             valueName: "name"))
     var name: String?
 
@@ -59,7 +59,7 @@ struct FollowCommand: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            // The file is opened first: a wrong file can be refused without a database.
+            // The file is opened first, so that a wrong file is refused even without a database.
             if let view {
                 try await follow(SQLiteView(view))
             } else {

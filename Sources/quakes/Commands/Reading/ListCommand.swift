@@ -6,8 +6,8 @@ struct ListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "List earthquakes, newest first.",
         discussion: """
-            Times are in UTC. --local-time shows them in the zone that the environment variable TZ names, else in the \
-            system's, with their offset from UTC:
+            Times are in UTC. --local-time shows local times with their offset from UTC. The zone is that of the environment \
+            variable TZ or, without it, that of the system:
 
                 quakes list --since yesterday --min-magnitude 4.5
                 quakes list --merge --since 7d --min-magnitude 5
@@ -19,7 +19,7 @@ struct ListCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "What comes first: the newest (time), the largest (magnitude) or the nearest to --near (distance).",
+            "Begin with the newest (time), the largest (magnitude) or the nearest to --near (distance).",
             valueName: "time|magnitude|distance"))
     var sort = QuakeSelection.Order.time
 

@@ -6,21 +6,21 @@ struct MapCommand: AsyncParsableCommand {
         commandName: "map",
         abstract: "Draw a map of earthquakes, as SVG or PNG.",
         discussion: """
-            The size of a symbol tells the magnitude, its colour the depth. Without --near, --box or --fit the map shows the \
-            whole world:
+            The size of a symbol shows the magnitude, and its colour shows the depth. Without --near, --box or --fit, the map \
+            shows the whole world:
 
                 quakes map --since 30d > map.svg
                 quakes map --near 35.8,-117.6 --within 100 --output ridgecrest.png
                 quakes map --place Tonga --fit --output tonga.svg
 
-            With --mechanisms, an event whose focal mechanism is known has a beachball: the lower half of the focal sphere, in the \
-            colour of its depth where the first motion was away from the source. It is drawn from the moment tensor, or from a plane \
-            where no tensor is known. Mechanisms come from QuakeML.
+            With --mechanisms, an event with a known focal mechanism is drawn as a beachball: the lower half of the focal \
+            sphere, coloured by depth where the first motion was away from the source. The beachball is drawn from the moment \
+            tensor or, if no tensor is known, from a nodal plane. Only events from QuakeML have mechanisms.
             """)
 
     @OptionGroup var selection: SelectionOptions
 
-    @Flag(help: "Show the part of the world that has the earthquakes.")
+    @Flag(help: "Show only the part of the world that contains the selected earthquakes.")
     var fit = false
 
     @Flag(help: "Draw a beachball where the focal mechanism is known.")

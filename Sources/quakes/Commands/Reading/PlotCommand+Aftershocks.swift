@@ -57,7 +57,7 @@ extension PlotCommand {
         ]
         let gap = end.flatMap { end in
             daysLater(end) < window.days
-                ? "The catalogue is held without a gap for \(rounded(daysLater(end), 1)) days; what lies behind is left out."
+                ? "The catalogue has no gap in the first \(rounded(daysLater(end), 1)) days; later aftershocks are left out."
                 : nil
         }
         let caption = drawn.caption(
@@ -65,7 +65,7 @@ extension PlotCommand {
         try await picture.write(Plot.aftershocks(rate, caption: caption))
     }
 
-    /// When the catalogue's first gap after an earthquake begins, at the earthquake's place; nil if that is not known.
+    /// The time at which the catalogue's first gap at the place of an earthquake begins, after the earthquake; nil if unknown.
     private func heldUntil(_ mainshock: Quake) async throws -> Instant? {
         guard selection.view == nil, selection.asOf == nil else { return nil }
         let held = try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }

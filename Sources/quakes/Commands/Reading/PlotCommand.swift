@@ -7,10 +7,10 @@ struct PlotCommand: AsyncParsableCommand {
         commandName: "plot",
         abstract: "Draw a diagram of earthquakes, as SVG or PNG.",
         discussion: """
-            time shows magnitudes over time, magnitudes how many earthquakes there are of each magnitude with the \
-            Gutenberg–Richter relation, cumulative the number of events over time, and aftershocks how the rate of aftershocks \
-            of --mainshock falls with time, with Omori's law. section shows the depths below a line from --from to --to, and \
-            depths how many events there are at each depth. What the catalogue does not hold is shaded.
+            time shows magnitudes over time. magnitudes shows the number of earthquakes of each magnitude, with the \
+            Gutenberg–Richter relation. cumulative shows the number of events over time. aftershocks shows how the rate of the \
+            aftershocks of --mainshock falls with time, with Omori's law. section shows the depths below a line from --from to \
+            --to. depths shows the number of events at each depth. In time and cumulative, the gaps of the catalogue are shaded.
 
             The fits follow the rules of the reports gutenberg_richter and aftershock_rate.
 
@@ -33,19 +33,20 @@ struct PlotCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How far from the mainshock its aftershocks are, in km. (default: by Gardner and Knopoff 1974)",
+            "The largest distance of aftershocks from the mainshock, in km. (default: by Gardner and Knopoff 1974)",
             valueName: "km"))
     var radius: Double?
 
     @Option(
         help: ArgumentHelp(
-            "For how many days after the mainshock. (default: by Gardner and Knopoff 1974)", valueName: "n"))
+            "How many days after the mainshock to include. (default: by Gardner and Knopoff 1974)",
+            valueName: "n"))
     var days: Double?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Of magnitudes: from which one on the earthquakes are complete. (default: by maximum curvature)",
+            "For magnitudes: the magnitude from which the catalogue is complete. (default: by maximum curvature)",
             valueName: "m"))
     var completeness: Double?
 
@@ -104,7 +105,7 @@ struct PlotCommand: AsyncParsableCommand {
             if let fit = relation.fit, !fit.isGood {
                 let remedy = relation.other.map { ", or --completeness \(Double($0.from) / 10)" } ?? ""
                 StandardError.print(
-                    "quakes: \(fit.words): the catalogue is not complete from there on, or mixed of several; choose a region\(remedy)"
+                    "quakes: \(fit.words): the catalogue is not complete from the fitted magnitude on, or it mixes several catalogues; choose a region\(remedy)"
                 )
             }
             return Plot.magnitudes(relation, caption: caption)

@@ -16,12 +16,12 @@ struct ReportCommand: AsyncParsableCommand {
                 quakes report gutenberg_richter since=2019-07-01 completeness=3 --merge
                 quakes report aftershock_rate mainshock=ci38457511 radius_km=50 --format csv
 
-            A report that counts takes agency=NAME, for the events of that agency only, and merge=true, for each earthquake \
-            once, however many agencies report it. With several agencies and without either, an earthquake counts once for \
-            each agency.
+            Reports that count events accept agency=NAME, which counts only the events of that agency, and merge=true, which \
+            counts each earthquake once, even if several agencies report it. Without either, an earthquake counts once for each \
+            agency that reports it.
 
-            Rows are sorted by the first column. In a table at a terminal, a report that begins with a time shows the \
-            newest first.
+            Rows are sorted by the first column. If the first column is a time, a table at a terminal shows the newest rows \
+            first.
             """)
 
     @Argument(help: "The report to show. (default: list the reports)")
@@ -113,7 +113,7 @@ struct ReportCommand: AsyncParsableCommand {
             try await Report.hasSeveralAgencies(on: connection)
         {
             StandardError.print(
-                "quakes: several agencies are counted, and an earthquake once for each that reports it: --merge counts it once, --agency NAME one agency's"
+                "quakes: an earthquake counts once for each agency that reports it; --merge counts each earthquake once, --agency NAME counts the events of one agency"
             )
         }
         let limit = limit.rows(isTable: format == .table)

@@ -9,34 +9,36 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Serve the catalogue over HTTP.",
         discussion: """
-            The live page is at /. /fdsnws/event/1/ is an FDSN event service, as ObsPy and other programs of seismologists know \
-            it. The USGS feeds are under their own paths: /earthquakes/feed/v1.0/summary/all_day.geojson and \
-            /earthquakes/feed/v1.0/detail/CODE.geojson. They have the USGS's events; those of another agency, or of all, are \
-            under its name: summary/gfz/all_day.geojson, detail/all/CODE.geojson. /changes is the history as it happens, for browsers and programs. \
-            /health is for load balancers, /metrics for Prometheus.
+            The live page is at /. /fdsnws/event/1/ is an FDSN event service, for ObsPy and other programs of seismologists. \
+            The USGS feeds have the same paths as at the USGS: /earthquakes/feed/v1.0/summary/all_day.geojson and \
+            /earthquakes/feed/v1.0/detail/CODE.geojson. They have the USGS's events. For the events of another agency, or of \
+            all agencies, the path contains the name: summary/gfz/all_day.geojson, detail/all/CODE.geojson. /changes streams \
+            the changes as they happen, for browsers and programs. /health is for load balancers, /metrics for Prometheus.
 
-            Only reads. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
+            The server only reads the database. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
 
-            The command runs until it is stopped, and answers 503 as long as the database is away. SIGTERM ends it with exit \
-            code 0, once the answers that are under way are finished. If systemd has opened a socket for it, it serves that \
-            one, and --listen is not looked at.
+            The command runs until it is stopped. While the database is unavailable, it answers 503. SIGTERM ends it with exit \
+            code 0, once the unfinished responses are complete. If systemd passes a socket to the command, the server uses \
+            that socket and ignores --listen.
             """)
 
     @Option(
         help: ArgumentHelp(
-            "Where to listen. Port 0 takes a free one. Without a host, all addresses.", valueName: "host:port"
+            "The address to listen on. Port 0 takes a free port. Without a host, the server listens on all addresses.",
+            valueName: "host:port"
         ),
         transform: address)
     var listen = ListeningAddress.port(host: "127.0.0.1", 8080)
 
     @Option(
         help: ArgumentHelp(
-            "What clients write in front of the paths, such as https://example.org/quakes (default: the host that the client asks for).",
+            "The public base URL of the server, such as https://example.org/quakes. (default: the host of each request)",
             valueName: "url"),
         transform: baseURL)
     var baseURL: String?
 
-    @Option(help: ArgumentHelp("How many connections to the database answer requests.", valueName: "count"))
+    @Option(
+        help: ArgumentHelp("The number of database connections that answer requests.", valueName: "count"))
     var sessions = 4
 
     @Option(help: ArgumentHelp("How many connections clients may hold at once.", valueName: "count"))
@@ -47,27 +49,29 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How many connections one client address may hold at once, and how many streams.",
+            "How many connections one client address may hold at once; the same limit applies to its streams.",
             valueName: "count"))
     var maxPerAddress = 500
 
     @Option(
         help: ArgumentHelp(
             """
-            A proxy in front, or a network of proxies such as 10.0.0.0/8: its X-Forwarded-For says whose request it is. \
-            May be given several times.
+            A proxy, or a network of proxies such as 10.0.0.0/8, whose X-Forwarded-For header names the client. \
+            Can be given several times.
             """,
             valueName: "address"),
         transform: proxy)
     var trustedProxy: [TrustedProxies.Network] = []
 
     @Option(
-        help: ArgumentHelp("How many events an answer of the event service may have.", valueName: "count"))
+        help: ArgumentHelp(
+            "How many events a response of the event service may contain.", valueName: "count"))
     var maxEvents = 20_000
 
     @Option(
         help: ArgumentHelp(
-            "Where /metrics is, in place of --listen. They name sources and readers.", valueName: "host:port"),
+            "A separate address for /metrics, because metrics name sources and readers. (default: --listen)",
+            valueName: "host:port"),
         transform: address)
     var metricsListen: ListeningAddress?
 
@@ -83,17 +87,18 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "After SIGTERM, how long to accept clients while /health is 503, so that a load balancer stops sending clients.",
+            "How long to accept clients after SIGTERM. Meanwhile, /health answers 503, so that a load balancer sends no more clients.",
             valueName: "duration"))
     var drainTime = DurationArgument(argument: "0s")!
 
     @Option(
-        help: ArgumentHelp("After that, how long answers under way may take.", valueName: "duration"))
+        help: ArgumentHelp(
+            "How long unfinished responses may take after --drain-time.", valueName: "duration"))
     var endingTime = DurationArgument(argument: "5s")!
 
     @Option(
         help: ArgumentHelp(
-            "After how long a client that does not read what it asked for is disconnected.",
+            "How long a client may stop reading its response before it is disconnected.",
             valueName: "duration"))
     var slowClientTimeout = DurationArgument(argument: "30s")!
 
@@ -117,7 +122,7 @@ struct ServeCommand: AsyncParsableCommand {
                 try await CatalogueState.withSnapshot(on: connection, limit: .seconds(10)) { _ in }
             }
         } catch let error as PostgresError where error.isOutage {
-            database.logger.warning("\(error); answering 503 until it is there")
+            database.logger.warning("\(error); answering 503 until the database is available")
         }
         let address = ListeningAddress.activated ?? listen
         var settings = ServerSettings(version: version)

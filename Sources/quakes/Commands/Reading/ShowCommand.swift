@@ -5,10 +5,11 @@ import Synchronization
 struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show all that is known of one earthquake: its properties, its mechanism, its story.",
+        abstract: "Show one earthquake: its properties, its focal mechanism and its changes.",
         discussion: """
-            The story has every change that history keeps, the oldest first. Of an event that was deleted, it says how that \
-            came, and what the event was. A code that was never there ends with exit code 66:
+            The command lists every change that is in the history, the oldest first. For a deleted event, the last change shows \
+            the reason, and the event's magnitude and place. If the code is in neither the catalogue nor the history, the exit \
+            code is 66:
 
                 quakes show us7000abcd
             """)

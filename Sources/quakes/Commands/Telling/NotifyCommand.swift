@@ -9,20 +9,20 @@ struct NotifyCommand: AsyncParsableCommand {
         commandName: "notify",
         abstract: "Tell people and programs about earthquakes.",
         discussion: """
-            RULES is a YAML file that says which earthquakes to report, and how: by mail, to ntfy, to a webhook, or to a command. \
-            docs/notify.md describes it. Before the first start, see which messages the rules would have sent, and send each \
-            receiver a test message:
+            RULES is a YAML file that says which earthquakes to report, and how: by mail, to ntfy, to a webhook, or to a \
+            command. docs/notify.md describes it. Before the first start, see which messages the rules would have sent, and \
+            send each receiver a test message:
 
                 quakes notify --check rules.yaml
                 quakes notify --test rules.yaml
                 quakes notify rules.yaml
 
-            Earthquakes that exist at the first start are not reported. The database keeps what each receiver was sent, so a restart \
-            repeats nothing and skips nothing. A message is delivered at least once, and has the same id each time.
+            Earthquakes that exist at the first start are not reported. The database records the messages to each receiver, so \
+            a restart repeats nothing and skips nothing. A message is delivered at least once, and has the same id each time.
 
             The command runs until it is stopped. It reads the rules again when the file changes, or on SIGHUP. If the \
-            new rules are wrong, the last good ones stay in force. SIGTERM ends it with exit code 0. Only one notifier can run for \
-            each database; a second one ends with 75.
+            new rules are wrong, the last good ones stay in force. SIGTERM ends the command with exit code 0. Only one notifier \
+            can run for each database; a second one ends with exit code 75.
             """)
 
     @Argument(help: "The rules file.")
@@ -40,7 +40,7 @@ struct NotifyCommand: AsyncParsableCommand {
     @Flag(help: "Send a test message to each receiver, then exit. The exit code is 69 if a delivery failed.")
     var test = false
 
-    @Flag(help: "List the messages that each receiver was sent, and why. It takes no rules.")
+    @Flag(help: "List the messages to all receivers, with their reasons and states. Takes no rules file.")
     var log = false
 
     @OptionGroup var limit: LimitOption
@@ -55,7 +55,7 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Refuse webhooks and ntfy servers on this machine and in private networks, for rules that strangers may write."
+            "Refuse webhooks and ntfy servers on this machine and in private networks, for rules that untrusted people may write."
     )
     var publicWebhooksOnly = false
 
@@ -63,7 +63,7 @@ struct NotifyCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard [once, check, test, log].filter(\.self).count <= 1 else {
-            throw ValidationError("give one of --once, --check, --test and --log")
+            throw ValidationError("give only one of --once, --check, --test and --log")
         }
         guard log != (rules != nil) else {
             throw ValidationError(log ? "--log takes no rules file" : "name the rules file")
@@ -90,7 +90,7 @@ struct NotifyCommand: AsyncParsableCommand {
         return Courier(options: options)
     }
 
-    // MARK: Telling
+    // MARK: Sending messages
 
     private func tell(_ file: RulesFile) async throws {
         let inForce = RulesInForce(try file.read())
@@ -130,7 +130,7 @@ struct NotifyCommand: AsyncParsableCommand {
         }
     }
 
-    // MARK: Trying
+    // MARK: Checks and tests
 
     private func sendTests(_ rules: Rules) async throws {
         let courier = courier
@@ -169,7 +169,7 @@ struct NotifyCommand: AsyncParsableCommand {
 }
 
 extension Courier {
-    /// The receivers whose secrets can't be read, with the reasons, one line each.
+    /// One line for each receiver whose secrets can't be read, with the reason.
     fileprivate func problems(of rules: Rules) -> [String] {
         rules.receivers.sorted { $0.key < $1.key }.compactMap { name, receiver in
             do {

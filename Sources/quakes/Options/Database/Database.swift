@@ -38,7 +38,7 @@ struct Database: Sendable {
                 return try await withConnection(for: purpose) { _ in }
             } catch let error as PostgresError where error.isOutage {
                 if failure.isToBeSaid("\(error)") {
-                    logger.warning("\(error); trying again until it is there")
+                    logger.warning("\(error); trying again until the database is available")
                 }
                 try await Task.sleep(for: backoff.next())
             }

@@ -29,8 +29,8 @@ struct DatabaseOptions: ParsableArguments {
 
     /// The database that an option or the environment names; nil for the private cluster.
     ///
-    /// - Throws: `NoDatabase` when nothing names a database, and there is no terminal to show a message that a private cluster is
-    ///   started. A scheduled job that lost its secret must not fill the wrong database.
+    /// - Throws: `NoDatabase` when nothing names a database, and the process has no terminal. A private cluster is then not used,
+    ///   so that a scheduled job that has lost its secret does not fill the wrong database.
     func resolve(_ environment: Environment) throws -> ConnectionOptions? {
         if local { return nil }
         if let url = database ?? environment["DATABASE_URL"] {

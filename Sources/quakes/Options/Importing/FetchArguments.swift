@@ -9,7 +9,7 @@ struct FetchArguments: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How a service's operators can reach you, such as mail@example.org; goes into the User-Agent.",
+            "An address at which a service's operators can reach you, such as mail@example.org. It is sent in the User-Agent.",
             valueName: "address"))
     var contact: String?
 

@@ -17,7 +17,7 @@ struct ServiceStretch: ParsableArguments {
     @Option(
         name: .customLong("service"),
         help: ArgumentHelp(
-            "The event service: the name of one that import knows, such as usgs or gfz, or the URL of another one, up to and including its version number.",
+            "The event service: a name that quakes import accepts, such as usgs or gfz, or the URL of another service, up to and including its version number.",
             valueName: "service"))
     var serviceName = "usgs"
 

@@ -3,7 +3,7 @@ import ArgumentParser
 struct LimitOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Show at most this many; 0 for all. (default: 20 for a table at a terminal, otherwise all)",
+            "Show at most this many rows; 0 shows all. (default: 20 for a table at a terminal, otherwise all)",
             valueName: "n"))
     var limit: Int?
 
@@ -19,7 +19,7 @@ struct LimitOption: ParsableArguments {
 
 /// How many rows are shown, and whether the user asked for that.
 struct RowLimit: Sendable {
-    /// nil for all.
+    /// nil if all rows are shown.
     var rows: Int?
     var isDefault = false
 
@@ -33,6 +33,6 @@ struct RowLimit: Sendable {
     /// - Parameter what: such as "the newest" or "the first".
     func tellOfMore(_ what: String) {
         guard isDefault, let rows else { return }
-        StandardError.print("quakes: these are \(what) \(rows); --limit N shows more, --limit 0 all")
+        StandardError.print("quakes: these are \(what) \(rows); --limit N shows more, --limit 0 shows all")
     }
 }

@@ -3,7 +3,7 @@ import ArgumentParser
 struct SpreadsheetOption: ParsableArguments {
     @Flag(
         help:
-            "With --format csv: make texts safe to open in a spreadsheet. Control characters are replaced, and a text that looks like a formula begins with an apostrophe."
+            "With --format csv: make texts safe to open in a spreadsheet. Control characters are replaced, and a text that looks like a formula gets an apostrophe in front."
     )
     var spreadsheet = false
 

@@ -5,19 +5,19 @@ struct SectionOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "For a section: where it begins, in degrees, or at which town.", valueName: "lat,lon|town"),
+            "For a section: the start of the line, in degrees, or a town.", valueName: "lat,lon|town"),
         transform: NearPoint.init)
     var from: NearPoint?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("For a section: where it ends.", valueName: "lat,lon|town"),
+        help: ArgumentHelp("For a section: the end of the line.", valueName: "lat,lon|town"),
         transform: NearPoint.init)
     var to: NearPoint?
 
     @Option(
         help: ArgumentHelp(
-            "For a section: the width of the strip whose events it shows, half on either side. (default: 100)",
+            "For a section: the width of the strip along the line whose events are shown. (default: 100)",
             valueName: "km"))
     var width: Double?
 
@@ -37,7 +37,7 @@ struct SectionOptions: ParsableArguments {
                 from: (from.latitude, from.longitude), to: (to.latitude, to.longitude), width: width)
         else {
             throw ValidationError(
-                "--from and --to are the same place, or on opposite sides of the earth: no line leads from one to the other"
+                "--from and --to are the same place, or on opposite sides of the earth: they do not define a line"
             )
         }
         return section

@@ -63,7 +63,7 @@ struct SelectionOptions: ParsableArguments {
 
     @Flag(
         help:
-            "Show an earthquake that several agencies report once: the preferred solution, with the magnitude that was chosen apart (see quakes associate). --agency and --net then choose the earthquakes that one of these reports."
+            "Show each earthquake once, even if several agencies report it: its preferred solution, with a magnitude that may come from another agency (see quakes associate). --agency and --net then select the earthquakes that at least one of the given agencies or networks reports."
     )
     var merge = false
 
@@ -137,7 +137,7 @@ struct SelectionOptions: ParsableArguments {
         }
         if view != nil, merge {
             throw ValidationError(
-                "--merge cannot be used with --view: a view does not have what quakes associate found")
+                "--merge cannot be used with --view: a view does not contain the groups of quakes associate")
         }
     }
 
@@ -183,7 +183,7 @@ struct SelectionOptions: ParsableArguments {
                 let names = Agency.known.map(\.name)
                 let meant = closestSpelling(of: name, among: names).map { "; did you mean \($0)?" } ?? ""
                 throw ValidationError(
-                    "--agency \(name) is none of \(names.joined(separator: ", "))\(meant); other networks go by --net"
+                    "--agency \(name) is none of \(names.joined(separator: ", "))\(meant); select other networks with --net"
                 )
             }
             return agency
@@ -222,7 +222,9 @@ struct SelectionOptions: ParsableArguments {
         guard abs(west) <= 360, abs(east) <= 360 else {
             throw ValidationError("--box \(text): a longitude is beyond ±360")
         }
-        guard south <= north else { throw ValidationError("--box \(text): south is north of north") }
+        guard south <= north else {
+            throw ValidationError("--box \(text): the southern latitude is greater than the northern one")
+        }
         return .init(south: south, west: west, north: north, east: east)
     }
 }

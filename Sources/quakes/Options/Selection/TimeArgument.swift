@@ -69,8 +69,8 @@ struct TimeArgument: ExpressibleByArgument {
     }
 }
 
-/// Reads how long ago something was: a length of time, with or without `ago` after it. The result is also nil if the moment is
-/// earlier than any time that an event can have.
+/// Reads a length of time, with or without `ago` after it, and returns the moment that is this long before `now`. The result is
+/// also nil if the moment is earlier than any time that an event can have.
 private func ago(_ text: String, before now: Instant) -> Instant? {
     guard let length = TimeLength(text.replacing(#/ ago$/#.ignoresCase(), with: "")) else { return nil }
     if length.months == 0 {

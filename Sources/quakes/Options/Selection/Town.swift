@@ -4,11 +4,11 @@ import Feed
 import Foundation
 import QuakeStore
 
-/// A town that `--near` knows by name: one of those on the live page's map.
+/// A town that `--near` accepts by its name. The live page's map shows the same towns.
 struct Town {
     let name: String
     let country: String
-    /// The zoom level from which a map shows the town: 2 for the largest.
+    /// The lowest zoom level at which a map shows the town: 2 for the largest towns.
     let zoom: Double
     let latitude: Double
     let longitude: Double
@@ -27,7 +27,8 @@ struct Town {
         if let first = bySize.first, bySize.count == 1 || first.zoom + 2 <= bySize[1].zoom { return first }
         if !found.isEmpty {
             let names = found.map { "'\($0.name), \($0.country)'" }.joined(separator: " or ")
-            throw ValidationError("there is more than one: give \(names), or a latitude and a longitude")
+            throw ValidationError(
+                "several towns have this name: give \(names), or a latitude and a longitude")
         }
         let hint = closestSpelling(of: text, among: all.map(\.name)).map { "; did you mean \($0)?" }
         throw ValidationError(

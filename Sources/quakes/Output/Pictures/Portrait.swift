@@ -78,7 +78,7 @@ struct Portrait: Sendable {
 }
 
 extension SelectionOptions {
-    /// Reads the data of a picture of the selected earthquakes. If there are none, it says why on standard error.
+    /// Reads the data of a picture of the selected earthquakes. If there are none, standard error says why.
     ///
     /// - Parameters:
     ///   - hasMechanisms: whether the picture shows the known mechanisms.

@@ -29,7 +29,8 @@ extension SelectionOptions {
             let name = Agency.atHost(host)?.label ?? host
             let own = Coverage(held.filter { $0.service == host }, of: region ?? .world)
             return own.isEmpty
-                ? "Nothing of \(name) is held whole." : own.gaps(from...to, from: minMagnitude, of: name)
+                ? "The catalogue is not complete for \(name) in any period."
+                : own.gaps(from...to, from: minMagnitude, of: name)
         }
         return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }

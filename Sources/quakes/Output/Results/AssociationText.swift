@@ -48,9 +48,9 @@ extension Explanation.Outcome {
     var text: String {
         switch self {
         case .joined: "joined"
-        case .alreadyTogether: "together already"
-        case .sameAgency(let a, let b): "\(a) and \(b) are of one agency"
-        case .different(let a, let b): "\(a) and \(b) are said to be different"
+        case .alreadyTogether: "already in the same earthquake"
+        case .sameAgency(let a, let b): "\(a) and \(b) are from the same agency"
+        case .different(let a, let b): "\(a) and \(b) were marked as different"
         case .outOfTheQuestion(let a, let b): "\(a) and \(b) are too far apart"
         }
     }

@@ -40,7 +40,7 @@ extension Change {
     }
 
     /// The members to show. A newer `updated` is left out, unless nothing else changed. A title is left out if the magnitude or
-    /// the place changed, because it is made of these.
+    /// the place changed, because the title consists of these.
     private var telling: [Member] {
         let columns = Set(members.map(\.column))
         let isTitleClear = !columns.isDisjoint(with: ["magnitude", "place"])

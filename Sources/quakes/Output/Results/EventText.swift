@@ -7,9 +7,9 @@ struct ShownEvent: Sendable {
     let code: String
     /// nil if the event is not in the catalogue any more.
     var quake: Quake?
-    /// Where history begins.
+    /// The token after which history begins.
     var horizon: Horizon?
-    /// The oldest first.
+    /// The changes of the event, the oldest first.
     var changes: [Change] = []
 
     init(code: String) { self.code = code }
@@ -33,7 +33,7 @@ struct ShownEvent: Sendable {
         parts.append(
             changes.isEmpty
                 ? "no changes are kept\(beginning)\n"
-                : "what became of it\(beginning)\n"
+                : "changes\(beginning)\n"
                     + changes.table(Change.columns(besides: nil), at: terminal))
         return parts.joined(separator: "\n")
     }

@@ -6,10 +6,10 @@ import QuakeStore
 struct ImportReport {
     let format: LogOptions.Format
     let log: LogOptions
-    /// Whether a daemon reports. Its lines begin with the time.
+    /// Whether the process is a daemon. The lines of a daemon begin with the time.
     let isDaemon: Bool
-    /// The output is `LogLines`, because a failure to write a line must not end the import: the run is done, and other runs may
-    /// follow.
+    /// The reports use `LogLines`, because a line that can't be written must not end the import: the run is done, and other runs
+    /// may follow.
     private static let lines = LogLines(to: STDOUT_FILENO)
 
     /// - Parameter isSaid: whether the error is printed by another part of the program.
@@ -35,7 +35,7 @@ struct ImportReport {
         switch Self.lines.write(line + "\n") {
         case .written, .lostAgain: break
         case .lost(let reason): StandardError.say("cannot write the output: \(reason)", level: .error)
-        case .writtenAgain(let words): StandardError.say("of the output, \(words)", level: .warning)
+        case .writtenAgain(let words): StandardError.say("standard output: \(words)", level: .warning)
         }
     }
 

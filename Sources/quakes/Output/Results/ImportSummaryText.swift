@@ -18,7 +18,7 @@ extension ImportSummary {
         return "\(source): \(list) in \(duration.formatted), \(number)\(outcome)\(rejects)"
     }
 
-    /// Why the outcome is not `done`.
+    /// The reason for a failure; nil if there was none.
     private var error: String? {
         failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
     }

@@ -6,7 +6,7 @@ struct ListedQuake: Sendable {
     let quake: Quake
     var group: EarthquakeGroup?
 
-    /// The columns that machine formats have for a merged earthquake, after the columns of an event.
+    /// The columns that machine formats add after the columns of an event if the list is merged.
     static let groupColumns = ["earthquake", "magnitude_from", "agencies", "events"]
 
     var json: JSONObject {

@@ -53,12 +53,12 @@ extension NotifyPreview {
     func text(at terminal: Terminal) -> String {
         let rows = rules.map { rule in Row(rule: rule, catalogued: catalogued[rule.rule] ?? 0) }
         var text = """
-            The rules are right. From \(start.shortText) to \(end.shortText) UTC, by the history, they would have told:
+            The rules are valid. According to the history, between \(start.shortText) and \(end.shortText) UTC they would have sent:
 
             \(rows.table(Self.columns, at: terminal))
             """
         for rule in rules where !rule.latest.isEmpty {
-            text += "\nThe last of \(rule.rule):\n"
+            text += "\nThe latest messages of \(rule.rule):\n"
             for (at, title) in rule.latest {
                 text += strippingControlCharacters("    \(at.shortText)  \(title)") + "\n"
             }

@@ -8,7 +8,7 @@ enum QuakeFormat: String, ExpressibleByArgument, CaseIterable {
     case table, json, ndjson, csv, geojson, quakeml
 
     /// - Parameters:
-    ///   - near: where distances are measured from, if the format shows them.
+    ///   - near: the circle from whose centre distances are measured, if the format shows them.
     ///   - times: the zone of a table's times; machine formats are always in UTC.
     ///   - isMerged: whether each row is an earthquake, with its agencies.
     func form(

@@ -19,7 +19,7 @@ extension Quake {
                 TextStyle(magnitude: $0.magnitude)
             },
             Column("mag type", priority: 3) { $0[.magnitudeType].text ?? "" },
-            // The type of an earthquake is left out, because nearly all events are earthquakes.
+            // The type `earthquake` is left out, because nearly all events have it.
             Column("type", priority: 1) { quake in
                 quake[.type].text.flatMap { $0 == "earthquake" ? nil : $0 } ?? ""
             },

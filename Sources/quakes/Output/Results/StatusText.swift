@@ -14,8 +14,8 @@ struct Status: Sendable {
         var lag: Duration?
     }
 
-    /// The sources and readers that are older, or further behind, than the limits allow. Sources that are not imported regularly
-    /// count only if they are named: a file, for example, is imported once and does not become outdated.
+    /// One line for each source or reader that exceeds a limit. Sources that are not imported regularly count only if they are
+    /// named: a file, for example, is imported once and does not become outdated.
     func complaints(_ limits: Limits, asked: [FeedSource]) -> [String] {
         var complaints: [String] = []
         let sources = imports.sources.filter { $0.isMonitored || !asked.isEmpty }
@@ -36,13 +36,13 @@ struct Status: Sendable {
                 guard let age = source.documentAge, age > maxAge else { continue }
                 complaints.append(
                     source.sweeps == nil
-                        ? "\(source.label) has no newer document than one made \(age.rough) ago"
-                        : "\(source.label) was last swept up to \(age.rough) ago")
+                        ? "the newest document of \(source.label) was made \(age.rough) ago"
+                        : "the sweeps of \(source.label) are complete only up to \(age.rough) ago")
             }
         }
         if let maxLag = limits.lag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {
-                // After this time, quakes prune does not wait for the reader either.
+                // After 24 hours, quakes prune does not keep history for the reader either.
                 let remedy =
                     reader.silence > .seconds(86_400)
                     ? ", last seen \(reader.silence.rough) ago; if it was removed: quakes forget --reader \(reader.name)"
@@ -91,7 +91,7 @@ struct Status: Sendable {
         imports.sources.compactMap { source in
             source.sweeps.map { sweeps in
                 let cursor =
-                    sweeps.cursor.map { "swept up to \($0.shortText) UTC" } ?? "never swept as a whole"
+                    sweeps.cursor.map { "swept up to \($0.shortText) UTC" } ?? "no complete sweep yet"
                 return strippingControlCharacters(
                     "\(source.label): \(cursor); \(sweeps.count) sweeps in 24 h: \(sweeps.inserted) inserted, \(sweeps.updated) updated, \(sweeps.deleted) deleted"
                 ) + "\n"
