@@ -13,6 +13,13 @@ public struct TestDatabase: Sendable {
     /// Settings of the session, in the format of PGOPTIONS.
     private var settings: String?
     private var socketDirectory: String?
+    /// The session of this test's queries; nil if each query has its own session.
+    private(set) var querySession: QuerySession?
+
+    /// A database that exists only for one test.
+    init(url: String, querySession: QuerySession) {
+        (self.url, self.querySession) = (url, querySession)
+    }
 
     public func options() throws -> ConnectionOptions {
         var options = try ConnectionOptions(url)
@@ -24,14 +31,14 @@ public struct TestDatabase: Sendable {
     /// The same database, with settings such as `-csearch_path=evil` for its sessions.
     public func with(_ settings: String) -> TestDatabase {
         var database = self
-        database.settings = settings
+        (database.settings, database.querySession) = (settings, nil)
         return database
     }
 
     /// The same database, reached through another socket.
     public func through(_ socketDirectory: String) -> TestDatabase {
         var database = self
-        database.socketDirectory = socketDirectory
+        (database.socketDirectory, database.querySession) = (socketDirectory, nil)
         return database
     }
 
@@ -41,10 +48,12 @@ public struct TestDatabase: Sendable {
         try await Connection.with(try options(), logger: .quiet, body)
     }
 
-    /// Runs one statement on its own connection and returns its rows.
+    /// Runs one statement and returns its rows. The statement must not change its session, for example by a lock that the session
+    /// holds: the next statement may run in the same session or in another.
     @discardableResult
     public func query(_ query: Query) async throws -> [Row] {
-        try await withConnection { try await $0.query(query, to: "run a test's query") }
+        if let querySession { return try await querySession.query(query, on: try options()) }
+        return try await withConnection { try await $0.query(query, to: "run a test's query") }
     }
 }
 

@@ -57,6 +57,7 @@ public actor TestServer {
         of database: TestDatabase, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         let name: String = try await database.query("select current_database() as name")[0].decode("name")
+        await database.querySession?.close()
         return try await withDatabase(template: name, body)
     }
 
@@ -85,13 +86,16 @@ public actor TestServer {
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         let name = Self.databaseName()
+        let session = QuerySession()
         do {
             try await administer("create database \(name) template \(template)")
-            let database = TestDatabase(url: try await cluster().url(database: name))
-            let result = try await body(database)
+            let url = try await cluster().url(database: name)
+            let result = try await body(TestDatabase(url: url, querySession: session))
+            await session.close()
             try await administer("drop database \(name) with (force)")
             return result
         } catch {
+            await session.close()
             try await administer("drop database if exists \(name) with (force)")
             throw error
         }
@@ -100,7 +104,7 @@ public actor TestServer {
     /// Swift Testing starts all tests at once. More than a few concurrent tests only slow each other down.
     private var freeTurns = 8
     private var waiting: [CheckedContinuation<Void, Never>] = []
-    /// Where to write how long each test took without waiting for a turn: Swift Testing's times include that wait.
+    /// The file for the time that each test took, without its wait for a turn. (Swift Testing's times include that wait.)
     private let times = ProcessInfo.processInfo.environment["TEST_TIMES"].flatMap(
         FileHandle.init(forWritingAtPath:))
 
@@ -155,17 +159,17 @@ public actor TestServer {
         }
     }
 
-    private func administer(_ statement: String) async throws {
-        let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"))
-        try await maintenance.withConnection { connection in
-            try await waitUntil {
-                do {
-                    try await connection.execute(script: statement, to: "administer the test server")
-                    return true
-                } catch let error as PostgresError where error.sqlState == "55006" {
-                    return false  // A session of the database takes longer than 5 s to end.
-                }
+    nonisolated private func administer(_ statement: String) async throws {
+        let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"), querySession: administration)
+        try await waitUntil {
+            do {
+                try await maintenance.query("\(unescaped: statement)")
+                return true
+            } catch let error as PostgresError where error.sqlState == "55006" {
+                return false  // A session of the database takes longer than 5 s to end.
             }
         }
     }
+
+    private let administration = QuerySession()
 }
