@@ -390,7 +390,7 @@ def size_and_policy(page):
     files = [entry for entry in entries if entry[0] == "/" or entry[0].startswith("/page/")]
     weight = sum(size for _, size, _, _ in files)
     print(f"the first load: {weight / 1000:.1f} kB compressed in {len(files)} files, with the coastlines", flush=True)
-    expect(weight <= 152_000 and len(files) > 10, f"the first load has {weight} bytes in {len(files)} files")
+    expect(weight <= 140_000 and len(files) > 10, f"the first load has {weight} bytes in {len(files)} files")
     page.open()
     again = [name for name, size in page.browser.run("""
         return [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]

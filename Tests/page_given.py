@@ -192,6 +192,11 @@ def mechanism(page):
         for each in ("Normal faulting", "Plane 2", "Mw 6.02", "Mrr −1.20, Mtt 0.20, Mpp 1.00, Mrt 0.00, Mrp −0.01, Mtp 0.30 · 1018 N m")))
     with_mechanism("q9other", mw=6.1, strike1="north")
     expect(not page.browser.text(".mechanism"), "a beachball is drawn without a plane or a tensor")
+    refusal = RefusingProxy(page.server.port, ["mechanism.js"], 1)
+    page.open("?event=q9ball", port=refusal.port)
+    page.browser.wait("the failure", lambda: "Couldn’t load" in (page.browser.text("#detail") or ""))
+    put("q9ball", 6.2, "a fault", minutes=0)
+    page.browser.wait("the beachball after a failure", lambda: page.browser.run("return document.querySelector('.mechanism svg') !== null"))
     drop("q9without", "q9ball", "q9tensor", "q9other")
 
 

@@ -1,9 +1,10 @@
 import Feed
 import Foundation
-import QuakeServer
 import Subprocess
 import TestSupport
 import Testing
+
+@testable import QuakeServer
 
 @Suite("The live page")
 struct PageTests {
@@ -67,6 +68,28 @@ struct PageTests {
                 #expect(try await site.get("/page/index.html").status == 404)
             }
         }
+    }
+
+    @Test("Scripts and style sheets are served without the comments that have lines to themselves")
+    func comments() {
+        let script = """
+            // One line.
+            const a = 1; // stays
+              /** Several
+               * lines. */
+            /* One. */
+            const b = /** @type {number} */ (a);
+            /** @type {number} */ (b).toFixed();
+            const c = "/*";
+            """
+        let served = String(decoding: PageFile.withoutComments(Array(script.utf8)), as: UTF8.self)
+        #expect(
+            served == """
+                const a = 1; // stays
+                const b = /** @type {number} */ (a);
+                /** @type {number} */ (b).toFixed();
+                const c = "/*";
+                """)
     }
 
     @Test(

@@ -5,7 +5,7 @@ import { definitions, element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { agenciesOf } from "./groups.js";
 import { columns, differences, distance, pages, typeLabel } from "./quake.js";
-import { root, solutions, stateAt, story } from "./service.js";
+import { module, root, solutions, stateAt, story } from "./service.js";
 
 export class Detail {
   #box;
@@ -100,7 +100,7 @@ export class Detail {
 
   async #draw(mechanism, box) {
     try {
-      box.append(...(await import("./mechanism.js")).shown(mechanism));
+      box.append(...(await module("mechanism.js")).shown(mechanism));
     } catch {
       box.append(element("p", "", "Couldn’t load the drawing of the focal mechanism."));
     }

@@ -6,7 +6,7 @@ import { closeUp, loadPlaces, paintEarth, paintPlaces, paintScaleBar } from "./e
 import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
 import { colouring, radius } from "./scale.js";
-import { file } from "./service.js";
+import { file, module } from "./service.js";
 
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
@@ -59,17 +59,14 @@ export class QuakeMap {
     this.#take({ borders: projection.path(borders, false), plates: projection.path(plates, false), places });
   }
 
-  /**
-   * Loads the code for tiles, which are shown close up. After a failure, it tries again later with another URL, because browsers
-   * may remember that a module has failed.
-   */
-  async #loadTiles(attempt = 0) {
+  /** Loads the code for tiles, which are shown close up. If that fails, it tries again later. */
+  async #loadTiles() {
     this.#areTilesAsked = true;
     try {
-      const { Tiles } = await import(`./tiles.js${attempt > 0 ? `?${attempt}` : ""}`);
+      const { Tiles } = await module("tiles.js");
       this.#take({ tiles: new Tiles(this.draw) });
     } catch {
-      setTimeout(() => this.#loadTiles(attempt + 1), 10_000);
+      setTimeout(() => this.#loadTiles(), 10_000);
     }
   }
 

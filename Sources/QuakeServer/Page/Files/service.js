@@ -49,6 +49,19 @@ export async function file(name) {
   }
 }
 
+/** How often the loading of a module has failed. @type {Record<string, number>} */
+const failures = {};
+
+/** Loads a module that the page does not need at the start. After a failure the URL is another: browsers may remember the failure. */
+export async function module(name) {
+  try {
+    return await import(`./${name}${failures[name] ? `?${failures[name]}` : ""}`);
+  } catch (error) {
+    failures[name] = (failures[name] ?? 0) + 1;
+    throw error;
+  }
+}
+
 /**
  * Loads the selected events, the newest first: all of them, or as many as the server gives in one answer.
  *
