@@ -301,7 +301,7 @@ struct FollowFaultTests {
                 try await primary.setMagnitude(3)
                 try await primary.catchUp(view)
                 try await copy.following(view, logger: log.logger) {
-                    try await waitUntil { log.lines.contains { $0.contains("waiting for it") } }
+                    try await waitUntil { log.lines.contains { $0.contains("until it catches up") } }
                     try await copy.query("select pg_wal_replay_resume()")
                     try await primary.setMagnitude(4)
                     try await standby.catchUp()
