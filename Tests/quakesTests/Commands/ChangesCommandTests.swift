@@ -26,8 +26,8 @@ struct ChangesCommandTests {
                 """)
             try await database.query(
                 "update quake set types = '{dyfi,shakemap}', place = null, depth = 7.12345")
-            try await database.query("select set_config('history.reason', 'superseded by q0b', false)")
-            try await database.query("update quake set updated = '2020-01-01 00:00:09Z'")
+            try await database.execute(
+                "set history.reason = 'a correction'; update quake set updated = '2020-01-01 00:00:09Z'")
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             _ = try await quakes.run("delete", "q0a", "--reason", "superseded by q0b")
 
@@ -43,7 +43,7 @@ struct ChangesCommandTests {
                     "magnitude 4.26 → 4.4, status – → reviewed",
                     "time 1970-01-01 00:00:01 → 2020-01-01 00:00:01, types – → origin dyfi",
                     "place 12 km SSW of Ridgecrest, CA → –, types +shakemap −origin, depth 30 → 7.123",
-                    "updated 2020-01-01 00:00:01 → 2020-01-01 00:00:09",
+                    "updated 2020-01-01 00:00:01 → 2020-01-01 00:00:09 (a correction)",
                     "deleted M 4.4 (superseded by q0b)",
                 ])
             #expect(lines.allSatisfy { $0.firstMatch(of: #/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  /#) != nil })
