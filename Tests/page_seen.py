@@ -74,8 +74,8 @@ def database_unavailable(page):
 
 
 def unavailable_pasts(page):
-    """For a past before the history, the page shows no present data. For a past before the first import, it says that nothing had
-    been imported."""
+    """For a time before the recorded history, the page shows no current data. For a time before the first import, it says that
+    nothing had been imported."""
     put("q9then", 4.0, "then")
     between = sql("select to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
     put("q9then", 5.0, "later")
@@ -101,7 +101,7 @@ def unavailable_pasts(page):
 
 
 def dead_stream(page):
-    """If a stream dies silently, the server's health is still good, but the page notices from the server's token."""
+    """If a stream dies without an error, the page notices that the stream does not reach the server's token."""
     path = CuttableProxy(page.server.port)
     page.open(port=path.port)
     page.browser.wait("the stream to be open", lambda: path.streams)
@@ -213,7 +213,7 @@ def stored_by_another_version(page):
 
 
 def nothing_over_the_map(page):
-    """In all sizes, the controls do not cover the map, and the map is in view."""
+    """In all sizes, the controls do not cover the map. With the default filters, the whole map is in view."""
     problems = []
     for size in SIZES:
         page.browser.emulate(size, False)

@@ -9,7 +9,7 @@
 
 create schema history;
 comment on schema history is
-    'Persistent history: every change of the tracked tables, in commit order. A reader keeps a token and asks for what came after it.';
+    'Persistent history: every change of the tracked tables, in commit order. A reader keeps a token and asks for the changes after it.';
 
 create table history.store (
     store uuid primary key default gen_random_uuid(),
@@ -21,19 +21,19 @@ create table history.store (
     is_only boolean not null unique default true check (is_only)
 );
 comment on table history.store is 'A single row: the identity of this store, and where its history begins.';
-comment on column history.store.store is 'Identity of the store. A token is worth nothing in another store.';
+comment on column history.store.store is 'Identity of the store. A token has no meaning in another store.';
 comment on column history.store.pruned_token is 'The highest token that was pruned; 0 before the first pruning.';
 comment on column history.store.pruned_committed_at is
-    'When that token''s transaction was committed; before the first pruning, when the store was created.';
-comment on column history.store.pruned_nonce is 'That transaction''s nonce; before the first pruning, one of the store.';
+    'When the transaction of pruned_token was committed; before the first pruning, when the store was created.';
+comment on column history.store.pruned_nonce is 'The nonce of the transaction of pruned_token; before the first pruning, a nonce that was drawn when the store was created.';
 comment on column history.store.seen_token is
-    'The newest token when pruning found it to be from the future; null if that never happened. See history.prune.';
-comment on column history.store.seen_at is 'When pruning found that.';
+    'The newest token at the pruning that found its commit time to be in the future; null if no pruning found that. See history.prune.';
+comment on column history.store.seen_at is 'The time of that pruning.';
 comment on column history.store.is_only is 'Keeps the table at one row.';
 insert into history.store default values;
 
 create sequence history.token;
-comment on sequence history.token is 'Numbers the transactions. Tokens are drawn under the commit lock.';
+comment on sequence history.token is 'Numbers the transactions. A transaction draws its token while it holds the commit lock.';
 -- The clock is a sequence, because sequences are not transactional: a table would make concurrent SERIALIZABLE transactions fail.
 create sequence history.clock minvalue 0 start 0;
 comment on sequence history.clock is 'Time of the last tracked commit, in microseconds since 1970.';
@@ -42,7 +42,7 @@ comment on sequence history.holder is 'PostgreSQL''s number for the transaction 
 -- A transaction takes this lock before it draws its token, and holds it until its commit is visible. The lock is on a table,
 -- because any login can take an advisory lock.
 create table history.commit_lock ();
-comment on table history.commit_lock is 'Always empty. Locking it puts tracked commits in order.';
+comment on table history.commit_lock is 'Always empty. Transactions that changed a tracked table lock this table when they commit, so their commits have an order.';
 
 create table history.transaction (
     id bigint generated always as identity primary key,
@@ -66,18 +66,18 @@ create unique index transaction_token on history.transaction (token) where token
 comment on index history.transaction_token is 'Transactions in commit order.';
 comment on table history.transaction is 'Transactions that changed a tracked table.';
 comment on column history.transaction.id is
-    'Number in the order in which transactions made their first change. Says nothing about the order of commits.';
+    'Number of the transaction, in the order in which transactions made their first change, which is not the order of commits.';
 comment on column history.transaction.xid is 'PostgreSQL''s number for the transaction. Numbers repeat after a dump and restore.';
 comment on column history.transaction.token is
-    'Number in commit order; there are gaps. Whenever a token is visible, so are all lower ones, also on a standby.';
+    'Number of the transaction in commit order, with gaps. If a token is visible, all lower tokens are visible, too, also on a standby.';
 comment on column history.transaction.author is
     'Who made the changes: the setting history.author, else application_name, else the login.';
 comment on column history.transaction.context is 'The setting history.context: free text by which a writer finds its transactions.';
-comment on column history.transaction.committed_at is 'When it was committed; later than the previous token, even if the clock was set back.';
+comment on column history.transaction.committed_at is 'When the transaction was committed; always later than the time of the previous token, even if the clock was set back.';
 comment on column history.transaction.nonce is
-    'Random, drawn with the token. A restored copy may give another transaction the same token, and even the same time.';
-comment on column history.transaction.channels is 'Channels to notify with the token, each once; null afterwards.';
-comment on column history.transaction.changes is 'Number of its changes, which is the ordinal of the last one.';
+    'A random text, drawn with the token. In a restored copy of the store, another transaction may get the same token, and even the same time, but not the same nonce.';
+comment on column history.transaction.channels is 'Channels on which the commit announces the token, each once; null after that.';
+comment on column history.transaction.changes is 'Number of the transaction''s changes, which is also the ordinal of its last change.';
 
 create table history.change (
     transaction bigint not null,
@@ -89,7 +89,7 @@ create table history.change (
     before jsonb,
     primary key (transaction, ordinal)
 );
-comment on table history.change is 'Changes, one row for each changed row of a tracked table.';
+comment on table history.change is 'Changes of rows of tracked tables, one row for each change.';
 comment on column history.change.transaction is 'The transaction that made the change.';
 comment on column history.change.ordinal is 'Position within the transaction.';
 comment on column history.change.entity is 'Name of the tracked table, with its schema if that is not public.';
@@ -97,13 +97,13 @@ comment on column history.change.key is 'Key of the changed row.';
 comment on column history.change.operation is 'insert, update or delete.';
 comment on column history.change.reason is 'Why: the setting history.reason at the time of the change.';
 comment on column history.change.before is
-    'What was overwritten: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
+    'The overwritten values: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
 -- This index includes inserts, so a load has to maintain a second index. Without inserts in the index, reading the history of one
 -- event would scan the whole table. The index is on the key alone, so it stores equal keys once; and new events have adjacent
 -- codes, so few of its pages change.
 create index change_key on history.change (key);
-comment on index history.change_key is 'What became of a row: all changes of its key.';
+comment on index history.change_key is 'All changes of a key, which are the history of a row.';
 -- Deletions are rare. Without this index, a search for deletions would also read all updates.
 create index change_deletion on history.change (transaction) where operation = 'delete';
 comment on index history.change_deletion is 'Deletions, in the order of their transactions.';
@@ -114,7 +114,7 @@ create table history.reader (
     token bigint not null check (token >= 0),
     seen_at timestamptz not null default now()
 );
-comment on table history.reader is 'Named readers, and how far each has come.';
+comment on table history.reader is 'Named readers, and the token up to which each reader has applied the changes.';
 comment on column history.reader.name is 'The name the reader gave itself.';
 comment on column history.reader.login is 'The login that reported it first. No other login may report under this name.';
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
@@ -128,26 +128,27 @@ create table history.citation (
     cited_at timestamptz not null default now()
 );
 comment on table history.citation is
-    'Cited moments of the past. Pruning spares all history from the oldest of them on.';
-comment on column history.citation.name is 'What the citation is called, such as the name of a paper.';
-comment on column history.citation.token is 'The last token of that moment.';
-comment on column history.citation.reason is 'Why it is kept.';
-comment on column history.citation.author is 'The login that cited it.';
-comment on column history.citation.cited_at is 'When it was cited.';
+    'Moments of the past that are cited. Pruning keeps all changes after the oldest cited moment.';
+comment on column history.citation.name is 'Name of the citation, such as the name of a paper.';
+comment on column history.citation.token is 'The newest token at the cited moment.';
+comment on column history.citation.reason is 'Why the moment is kept.';
+comment on column history.citation.author is 'The login that made the citation.';
+comment on column history.citation.cited_at is 'When the citation was made.';
 
 -- Recording.
 
--- The changes of a statement are known only when the statement ends. Later changes may already be recorded by then: the
--- statements that a row trigger of the table's owner runs end before the statement that fired the trigger. So each statement
--- notes its place when it begins (history.begin_statement). When its changes are recorded (history.record), all changes that were
--- recorded in between move behind them.
+-- The changes of a statement are known only when the statement ends. Later changes may already be recorded by then: a row trigger
+-- of the table's owner may run statements, and these end before the statement that fired it. So each statement notes its place
+-- when it begins (history.begin_statement). When its changes are recorded (history.record), the changes that were recorded in
+-- between move behind them, except where the states of a row show another order (history.places).
 --
--- The setting history.transaction is the transaction's memory. A rollback to a savepoint restores the setting, too. It holds
+-- The setting history.transaction is the transaction's memory. A rollback to a savepoint restores the setting, too. The setting
+-- holds
 --   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, the operation (I, U or D), and two places. A place is a
 --     number of changes. The first place increases when the changes of an outer statement are recorded in front of it. The second
---     place never increases: it is the place at which the statement began, or the place of such an outer statement if that is
---     lower.
+--     place begins as the place at which the statement began. When an outer statement's changes are recorded, it is lowered to
+--     that statement's place if that is lower.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
 -- otherwise just saves time: the row at the setting's position is used only if it belongs to this transaction, and everything
 -- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
@@ -170,7 +171,7 @@ begin
     return null;
 end
 $$;
-comment on function history.begin_statement() is 'Trigger: remembers how many changes there were before a statement.';
+comment on function history.begin_statement() is 'Trigger: notes how many changes the transaction had recorded when a statement began.';
 
 -- Tells whether a row can be in this state right after the change. The state is null if the row does not exist. The `before` of
 -- an update holds the overwritten values, or an array of the overwritten and the new values.
@@ -184,7 +185,7 @@ return case change.operation
                else not exists (select from jsonb_each(change.before) as old where state -> old.key = old.value)
            end
        end;
-comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can have led to a row''s state.';
+comment on function history.can_lead_to(jsonb, history.change) is 'Whether a row can be in a state right after a change.';
 
 -- Computes where a statement's changes of a row belong among the other changes of that row: for each change, the ordinal of the
 -- change that it follows. The changes belong at the statement's place, unless the states of the row contradict that. For example,
@@ -232,10 +233,10 @@ begin
 end
 $$;
 comment on function history.places(jsonb, history.change[], history.change[], bigint) is
-    'Where a statement''s changes of a row belong among others of that row.';
+    'For each change that a statement made to a row, the ordinal of the change that it belongs after; null if no order leads to the row''s present state.';
 
--- The statement's changes are the last ones that the transaction has recorded. The `before` of its updates is still an array of
--- the old and the new values.
+-- When this function is called, the statement's changes are the last changes that the transaction has recorded, and the `before`
+-- of its updates is still an array of the old and the new values.
 create function history.put_in_order(
     of_transaction bigint, of_entity text, relation regclass, key name, recorded_before bigint, place bigint, earliest bigint)
 returns void
@@ -244,7 +245,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-    -- The changes that do not move to the statement's place, and the ordinals behind which they move.
+    -- The changes that belong elsewhere than at the statement's place, and, for each, the ordinal of the change that it follows.
     misplaced bigint[];
     targets bigint[];
     first bigint;
@@ -277,7 +278,7 @@ begin
 end
 $$;
 comment on function history.put_in_order(bigint, text, regclass, name, bigint, bigint, bigint) is
-    'Moves a statement''s changes to their places among those recorded while it ran.';
+    'Moves a statement''s changes to their places among the changes that were recorded while the statement ran.';
 
 -- This function is in SQL and returns a set, so that the planner inlines it.
 create function history.difference(old jsonb, new jsonb, with_new boolean) returns setof jsonb
@@ -290,7 +291,7 @@ begin atomic
     where new -> o.key is distinct from o.value;
 end;
 comment on function history.difference(jsonb, jsonb, boolean) is
-    'The values that an update overwrote; or an array of these and those that it wrote.';
+    'The values that an update overwrote; if with_new is true, an array of the overwritten and the new values.';
 
 create function history.record() returns trigger
 language plpgsql security definer
@@ -400,7 +401,8 @@ begin
         else
             -- An update of the key is recorded as a delete and an insert. `offset 0` keeps the planner from flattening the
             -- subquery, which would convert each row to jsonb once per column. Both transition tables have the rows in the order
-            -- in which they were updated. The actions of its foreign keys may have updated a row several times.
+            -- in which they were updated. A foreign key's actions may update one row several times, so old and new rows are
+            -- matched by this order and not by key.
             statement := case tg_op
                 when 'INSERT' then
                     'select %1$I as key, ''insert'' as operation, null::jsonb as before, row_number() over () as place
@@ -483,7 +485,7 @@ begin
     return null;
 end
 $$;
-comment on function history.record() is 'Trigger: records the rows that one statement changed.';
+comment on function history.record() is 'Trigger: records the changes that one statement made.';
 
 -- A deferred constraint trigger fires when the transaction commits, or earlier on SET CONSTRAINTS ALL IMMEDIATE. Changes that the
 -- transaction makes afterwards, for example in other deferred triggers, are added to the row that already has the token. This is
@@ -519,7 +521,7 @@ begin
     return null;
 end
 $$;
-comment on function history.commit() is 'Trigger: gives a transaction its token and notifies its channels. The lock is held until the commit is visible, so that no token becomes visible before a lower one.';
+comment on function history.commit() is 'Trigger: gives a transaction its token and notifies its channels. The commit lock is held until the commit is visible, so that no token becomes visible before a lower one.';
 
 create constraint trigger commit after insert on history.transaction
     deferrable initially deferred
@@ -549,11 +551,11 @@ join pg_catalog.pg_proc p on p.oid = t.tgfoid and p.proowner = c.relowner
 join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = t.tgattr[0]
 where t.tgname = 'history_key' and t.tgfoid = 'history.record()'::regprocedure;
 comment on view history.tracked is 'The tables under history.';
-comment on column history.tracked.entity is 'The name under which history keeps the table''s changes: what it was called when it was tracked.';
+comment on column history.tracked.entity is 'The name under which the history has the table''s changes: the table''s name when history.track was called, with its schema if that is not public.';
 comment on column history.tracked.relation is 'The table.';
-comment on column history.tracked.key is 'The column that is its key.';
+comment on column history.tracked.key is 'The table''s key column.';
 comment on column history.tracked.collation is
-    'That column''s collation, by which its index finds a row. The history itself compares keys by their bytes.';
+    'The collation of the key column, which its index uses. The history itself compares keys by their bytes.';
 
 create function history.track(tracked regclass, key name, channel text) returns void
 language plpgsql
@@ -610,7 +612,7 @@ begin
 end
 $$;
 comment on function history.track(regclass, name, text) is
-    'Puts a table under history from now on: the table, its text key, and the channel on which each transaction that changes it announces its token. The table must belong to the owner of the schema history.';
+    'Puts a table under history from now on. The arguments are the table, its text key, and the channel on which each transaction that changes the table announces its token. The table must belong to the owner of the function history.record().';
 
 -- A login that may execute a trigger function can attach it to its own table: history.record() would then write anything that the
 -- login likes into the history, and history.commit() would give it a token and a time.
@@ -620,13 +622,15 @@ revoke execute on function history.record(), history.commit() from public;
 --
 -- The cost of a pass must be proportional to what it reads, even if the planner's statistics are outdated. Readers come right
 -- after a load, when the statistics still describe the table before the load: the planner once expected 10,000 keys, hashed
--- 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So these
--- functions are in PL/pgSQL, which caches their plans. Functions with arguments are forced to use one plan for all arguments. The
--- plans may only use indexes, which suits tables of any size, and `offset 0` keeps the order of a nested loop.
+-- 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So most of
+-- these functions are in PL/pgSQL, which caches plans, and those with arguments are forced to use one plan for all arguments.
+-- Only history.changes plans its query at each call, because the query names the table. Where a function reads the history, its
+-- plans avoid scans of whole tables (enable_seqscan), which suits tables of any size, and `offset 0` keeps the order of a nested
+-- loop.
 
 create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
 comment on aggregate history.overwritten(jsonb) is
-    'What several changes of a row overwrote, from the newest back: history.overwritten(before order by token desc, ordinal desc). Put over the row as these changes left it (to_jsonb(row) || …), it is the row as it was before them.';
+    'The values that several changes of a row overwrote, merged from the newest change back: history.overwritten(before order by token desc, ordinal desc). Merged over the row as these changes left it (to_jsonb(row) || …), the result gives the row before them.';
 
 -- Readers of changes begin with one of the next two functions. These have no SET clauses, so that the planner inlines them into
 -- the query that calls them.
@@ -641,7 +645,7 @@ begin atomic
     cross join lateral (select * from history.change c where c.transaction = t.id and c.entity = of_entity offset 0) as c;
 end;
 comment on function history.since(bigint, text, bigint) is
-    'The changes of a table after a token, up to another token if there is one, in no order.';
+    'The changes of a table after a token, in no particular order. If up_to is given, only the changes up to that token.';
 
 create function history.of_key(of_entity text, of_key text, after bigint default 0)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
@@ -655,7 +659,7 @@ begin atomic
     cross join lateral (select * from history.transaction t where t.id = c.transaction and t.token > after offset 0) as t;
 end;
 comment on function history.of_key(text, text, bigint) is
-    'The changes of one row after a token, in no order. The column later is what later changes overwrote: put over the present row (coalesce(to_jsonb(row), ''{}'') || later), it is the row as the change left it.';
+    'The changes of one row after a token, in no particular order. The column later has the values that later changes of the row overwrote. Merged over the present row (coalesce(to_jsonb(row), ''{}'') || later), it gives the row as the change left it.';
 
 create function history.current_token() returns bigint
 language sql stable
@@ -663,7 +667,7 @@ set search_path = pg_catalog, pg_temp
 as $$
     select coalesce((select max(token) from history.transaction), (select pruned_token from history.store))
 $$;
-comment on function history.current_token() is 'The highest token; if all history was pruned, the highest pruned one.';
+comment on function history.current_token() is 'The highest token; if all history was pruned, the highest pruned token.';
 
 create function history.position(out store uuid, out token bigint, out committed_at timestamptz, out nonce text)
 language plpgsql stable
@@ -683,7 +687,7 @@ begin
 end
 $$;
 comment on function history.position() is
-    'The position a reader keeps. Read it in the same snapshot as the rows, and keep all four columns: history.check tells later whether the position still holds.';
+    'The position that a reader keeps. Read the position in the same snapshot as the rows, and keep all four columns: history.check tells later whether the position still holds.';
 
 create function history.check(store uuid, token bigint, committed_at timestamptz, nonce text) returns text
 language plpgsql stable
@@ -704,7 +708,7 @@ begin
 end
 $$;
 comment on function history.check(uuid, bigint, timestamptz, text) is
-    'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless it is ok, the reader must take a fresh snapshot.';
+    'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless the result is ok, the reader must take a fresh snapshot.';
 
 -- An ALTER that changes rows is not recorded, and it may rewrite them while a reader is reading: a snapshot from before the
 -- rewrite sees the rewritten table as empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). The next two functions
@@ -750,7 +754,7 @@ begin
 end
 $$;
 comment on function history.shape(regclass) is
-    'Differs once rows of a table may have changed without a change in its history: by an ALTER of the table or of an enum of its columns. A reader that keeps rows keeps this beside its position, and takes a fresh snapshot when it differs.';
+    'A text that becomes another when rows of the table may have changed without a record in its history: by an ALTER of the table, or of an enum that one of its columns uses. A reader that keeps rows keeps this text beside its position, and takes a fresh snapshot if the text differs.';
 
 create function history.refuse_rewritten(tracked regclass) returns void
 language plpgsql stable
@@ -768,7 +772,7 @@ begin
 end
 $$;
 comment on function history.refuse_rewritten(regclass) is
-    'Fails, as a serialization failure, if a table was rewritten since the snapshot was taken: to that snapshot it is empty. It may still be rewritten later, unless the transaction has it locked.';
+    'Fails with a serialization failure if a table was rewritten since the snapshot was taken, because the snapshot sees that table as empty. The table may still be rewritten later, unless the transaction has locked it.';
 
 -- The settings that affect how values look as text are fixed, because `before` was recorded under the same settings. The function
 -- fails if a policy hides rows, because a hidden row would look deleted.
@@ -809,7 +813,7 @@ begin
 end
 $$;
 comment on function history.changes(bigint, text, bigint) is
-    'Every change of a table after a token, in token order, up to another token if there is one: then it costs as much as there is between them. The last of these changes of each key also has the row as this snapshot sees it, null if it is gone. Call it in a REPEATABLE READ transaction together with history.check and history.position.';
+    'Every change of a table after a token, in token order. If up_to is given, only the changes up to that token; the cost is then proportional to the history between the two tokens. For each key, the last of these changes also has the row as this snapshot sees it; null if the row does not exist. Call it in a REPEATABLE READ transaction together with history.check and history.position.';
 
 create function history.changed_keys(after bigint, of_entity text) returns setof text
 language plpgsql stable
@@ -827,7 +831,7 @@ begin
 end
 $$;
 comment on function history.changed_keys(bigint, text) is
-    'The keys of a table that changed after a token, each once: for readers that keep rows but no history. Call it as you would history.changes.';
+    'The keys of the rows of a table that changed after a token, each once, for readers that keep rows but no history. Call it like history.changes: in a REPEATABLE READ transaction together with history.check and history.position.';
 
 -- Runs with its owner's rights, so that a reader can report its position and change nothing else. A report keeps history from
 -- being pruned, and operators watch the reports, so a login may neither report for another login's reader nor fill the table with
@@ -859,13 +863,14 @@ begin
 end
 $$;
 comment on function history.report(text, bigint) is
-    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps what comes after it. A name belongs to the login that reported it first; a login may have 1000 of them.';
+    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps the changes after that token, unless they are older than its keep_at_most. A name belongs to the login that first reported under it; a login may have 1000 names.';
 
 -- The age of a transaction is counted from a time at which it was certainly committed. Usually this is its committed_at. But if
 -- the server's clock was ahead at the commit and has been corrected since, its committed_at lies in the future, and so does the
 -- committed_at of every later transaction, because these times never decrease. Such a time is useless. So the first pruning that
--- finds one records the newest token and the present time, and all transactions up to that token count as committed at the
--- recorded time. Once all of them are pruned, another token may be recorded.
+-- finds one records the newest token and the present time. From then on, each transaction up to that token whose committed_at is
+-- still in the future counts as committed at the recorded time. Once all transactions up to that token are pruned, another token
+-- may be recorded.
 --
 -- The cost of a step is proportional to what it deletes, however long the history is, and even if the planner's statistics are
 -- outdated. This is why the function uses a list of ids: with outdated statistics, the planner would join the two tables by
@@ -930,4 +935,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer, bigint) is
-    'Deletes the oldest history: what was committed longer ago than keep, except what a reader seen in the last 24 hours still needs. Nothing stays longer than keep_at_most, except from the oldest moment in history.citation on. It deletes at most so many transactions at a time, and no more once it has enough changes; a transaction is never divided. What a clock that was ahead dated in the future is as old as the first pruning that saw it. Call it again until it returns 0.';
+    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. If keep_at_most is given, no transaction stays longer than that, except those after the oldest moment in history.citation. One call deletes at most at_most transactions, and stops after the transaction that brings the number of deleted changes to enough; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';

@@ -52,19 +52,19 @@ create table public.quake (
 with (fillfactor = 90);
 
 create index quake_time on public.quake (time);
-comment on index public.quake_time is 'The newest events, and windows of time.';
+comment on index public.quake_time is 'The newest events, and the events in a window of time.';
 -- The index repeats the expression of report.day() instead of calling it, because every writer would need the right to execute
 -- the function.
 create index quake_day on public.quake (date_bin('1 day', time, timestamptz '1970-01-01 00:00:00+00'));
 comment on index public.quake_day is 'Whole days, for report.daily_activity and report.daily_energy.';
 
-comment on constraint quake_magnitude on public.quake is 'A magnitude is within 12 of 0; catalogues have -3 to 9.5.';
+comment on constraint quake_magnitude on public.quake is 'A magnitude is between -12 and 12; catalogues have magnitudes from -3 to 9.5.';
 comment on constraint quake_position on public.quake is
-    'A latitude is within 90 degrees of 0, a longitude within 360, and a depth within 6400 km.';
+    'A latitude is between -90 and 90 degrees, a longitude between -360 and 360 degrees, and a depth between -6400 and 6400 km.';
 comment on constraint quake_numbers on public.quake is 'cdi, mmi, dmin, rms and gap are neither infinite nor NaN.';
 comment on constraint quake_times on public.quake is 'time, updated and imported_at are in the years 1 to 9999, in UTC.';
 comment on constraint quake_lists on public.quake is
-    'ids, sources and types are lists: of one dimension, from 1 on, without null.';
+    'ids, sources and types are plain lists: arrays of at most one dimension, with subscripts from 1 and without null elements.';
 comment on constraint quake_extra on public.quake is 'extra is a JSON object that is not empty.';
 
 comment on table public.quake is

@@ -35,10 +35,10 @@ create table import.run (
     snapshot pg_snapshot not null default pg_current_snapshot()
 );
 comment on table import.run is
-    'Imports, one row per run. Each batch updates the counts in its own transaction, so they tell what was committed even if the run failed later.';
+    'Imports, one row per run. Each batch updates the counts in its own transaction, so the counts include exactly what was committed, even if the run failed later.';
 comment on column import.run.id is 'Number of the run.';
-comment on column import.run.source is 'What was imported: a URL without its secrets, a path, or - for standard input.';
-comment on column import.run.feed is 'Which feed the document says it is: the url in its metadata, without secrets.';
+comment on column import.run.source is 'The imported source: a URL without its secrets, a path, or - for standard input.';
+comment on column import.run.feed is 'The URL of the feed, as the document''s metadata gives it, without secrets.';
 comment on column import.run.started is 'When the run began.';
 comment on column import.run.finished is 'When the run ended; null while it runs, or if the worker died.';
 comment on column import.run.outcome is 'running, done, failed or cancelled.';
@@ -51,15 +51,15 @@ comment on column import.run.stale is
 comment on column import.run.superseded is 'Events deleted because they were renamed.';
 comment on column import.run.retracted is 'Events deleted because they were withdrawn upstream.';
 comment on column import.run.rejected is 'Features that could not be imported; the rejects say why.';
-comment on column import.run.bytes is 'Size of the document in bytes after decompression, as far as it was committed.';
+comment on column import.run.bytes is 'Size in bytes, after decompression, of the part of the document that was committed.';
 comment on column import.run.first_token is 'History token of the run''s first transaction that changed something.';
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
-comment on column import.run.error is 'What went wrong, in one line. For a run that is done: what is wrong with its document.';
+comment on column import.run.error is 'The error of the run, in one line; for a run that is done, the fault of its document.';
 comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a single run.';
 comment on column import.run.forgotten is
-    'Whether `quakes forget` has dropped the source since. Such a run stays only because a reject names it.';
+    'Whether `quakes forget` has dropped the source after the run. Such a run is kept only because a reject refers to it.';
 comment on column import.run.snapshot is
-    'Which transactions were committed before the run began. It may not have seen what others deleted later.';
+    'The transactions that were committed before the run began. The run may not have seen deletions that others committed later.';
 
 create index run_started on import.run (started);
 comment on index import.run_started is 'The latest runs.';
@@ -89,20 +89,20 @@ create table import.reject (
 comment on table import.reject is
     'Features that could not be imported. The same broken bytes are stored once and counted.';
 comment on column import.reject.id is 'Number of the reject.';
-comment on column import.reject.run is 'The last run that met it.';
+comment on column import.reject.run is 'The last run that rejected these bytes.';
 comment on column import.reject.ordinal is 'Position of the feature in that run''s document, from 1.';
 comment on column import.reject.byte_offset is 'Where the feature began in that document after decompression, in bytes from 0.';
 comment on column import.reject.reason is
-    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states also unnamed (it names no event) or status (the event exists).';
-comment on column import.reject.message is 'What is wrong, naming the member.';
+    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states, also unnamed (the deletion names no event) or status (the event exists).';
+comment on column import.reject.message is 'What is wrong with the feature, with the name of the member that is wrong.';
 comment on column import.reject.raw is 'The feature''s bytes, at most the first 64 KiB.';
 comment on column import.reject.size is 'Size of the feature in the document, in bytes.';
-comment on column import.reject.cut is 'Whether raw holds only the beginning.';
+comment on column import.reject.cut is 'Whether raw has only the beginning of the feature.';
 comment on column import.reject.hash is 'SHA-256 of raw.';
-comment on column import.reject.count is 'How often these bytes were met.';
-comment on column import.reject.first_seen is 'When they were first met.';
-comment on column import.reject.last_seen is 'When they were last met.';
-comment on constraint reject_hash_size_reason_key on import.reject is 'Stores the same bytes once.';
+comment on column import.reject.count is 'How often the same bytes were rejected.';
+comment on column import.reject.first_seen is 'When the same bytes were first rejected.';
+comment on column import.reject.last_seen is 'When the same bytes were last rejected.';
+comment on constraint reject_hash_size_reason_key on import.reject is 'Bytes that are rejected again for the same reason are stored once.';
 
 create index reject_run on import.reject (run);
 comment on index import.reject_run is 'The rejects of a run.';
@@ -117,16 +117,16 @@ create table import.feed (
     snapshot pg_snapshot
 );
 comment on table import.feed is
-    'What each URL said about itself when it was last imported successfully. An unchanged document is not fetched again.';
+    'The state of each URL when it was last imported successfully. An unchanged document is not fetched again.';
 comment on column import.feed.source is
     'The URL without its secrets: user, password, and the query except for the parameters of an event service.';
-comment on column import.feed.etag is 'Its entity tag (RFC 9110, 8.8.3).';
-comment on column import.feed.last_modified is 'When it was last modified, in the server''s words (RFC 9110, 8.8.2).';
-comment on column import.feed.generated is 'When the document was made, by its own account.';
-comment on column import.feed.checked_at is 'When it was last requested successfully, changed or not.';
-comment on column import.feed.fetched_at is 'When the run began that last fetched it.';
+comment on column import.feed.etag is 'The document''s entity tag (RFC 9110, 8.8.3).';
+comment on column import.feed.last_modified is 'When the document was last modified, in the server''s words (RFC 9110, 8.8.2).';
+comment on column import.feed.generated is 'When the document was made, according to the document itself.';
+comment on column import.feed.checked_at is 'When the URL was last requested successfully, even if the document was unchanged.';
+comment on column import.feed.fetched_at is 'When the run that last fetched the document began.';
 comment on column import.feed.snapshot is
-    'Which transactions were committed before that. If others deleted earthquakes since, it is fetched again, changed or not.';
+    'The transactions that were committed before that run began. If others have deleted earthquakes since, the document is fetched again, even if it is unchanged.';
 
 -- Sweeps of event services.
 
@@ -137,14 +137,14 @@ create table import.sweep (
     lacks text[] not null default '{}',
     long_at import.moment
 );
-comment on table import.sweep is 'How far each event service has been swept, one row per service.';
+comment on table import.sweep is 'The event services that are swept, one row per service, and the time up to which each was swept.';
 comment on column import.sweep.source is 'URL of the service, without its secrets.';
 comment on column import.sweep.cursor is
-    'Everything that the service revised or deleted before this time, by its own clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
+    'Everything that the service revised or deleted before this time, by the service''s clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.swept_at is 'When the last complete sweep ended.';
-comment on column import.sweep.lacks is 'What the service does not support: updates, deletions, counts, geojson or limits.';
+comment on column import.sweep.lacks is 'The abilities that the service lacks: updates, deletions, counts, geojson or limits.';
 comment on column import.sweep.long_at is
-    'When the last complete sweep began that asked for more than a few days of origin times. A service that refuses updates is asked for the last 3 days each time, and for the last 30 once a day.';
+    'When the last complete sweep that asked for more than a few days of origin times began. A service that refuses updates is asked for the last 3 days each time, and for the last 30 days once a day.';
 
 -- Mirrors of another Quakes.
 
@@ -153,11 +153,11 @@ create table import.mirror (
     position text not null,
     changed_at import.moment not null default clock_timestamp()
 );
-comment on table import.mirror is 'How far the changes of another Quakes were taken in, one row for each.';
-comment on column import.mirror.source is 'URL of its changes, without secrets.';
+comment on table import.mirror is 'The other Quakes servers that are mirrored, one row per server, and the position up to which their changes were imported.';
+comment on column import.mirror.source is 'URL of the server''s changes, without secrets.';
 comment on column import.mirror.position is
-    'The position in its history: token, time of the commit and store. It changes in the transaction that takes in the changes.';
-comment on column import.mirror.changed_at is 'When something was last taken in.';
+    'The position in the server''s history: token, commit time, nonce and store. It changes in the transaction that imports the changes.';
+comment on column import.mirror.changed_at is 'When the position last changed.';
 
 -- The recursion makes one index look-up per source, regardless of the number of runs.
 create view import.last_run as
@@ -181,9 +181,9 @@ comment on view import.last_run is 'The last run of each source, and how fresh t
 -- The end of 0006_report.sql copies the comments of the other columns from import.run.
 comment on column import.last_run.run is 'Number of the source''s last run.';
 comment on column import.last_run.fresh_at is
-    'When the source was last imported successfully, or asked for and found unchanged; null if never.';
+    'When the source was last imported successfully, or was requested and found unchanged; null if never.';
 comment on column import.last_run.generated is
-    'When the newest document of a URL that was imported successfully was made, by its own account; for an event service, up to when it was swept.';
+    'For a URL, when its last successfully imported document was made, according to the document itself; for an event service, the time up to which it was swept.';
 comment on column import.last_run.is_monitored is
     'Whether a monitor should expect the source to be fresh: a daemon imports it, or it is a URL that was imported successfully at least once. A file, standard input and a URL that never worked do not count.';
 
@@ -194,7 +194,7 @@ create function import.lock_key(source text) returns bigint
 language sql immutable
 return hashtextextended(source collate "C", 1903518066);
 comment on function import.lock_key(text) is
-    'The key of the advisory lock that a source''s run holds: exclusively, but shared for standard input.';
+    'The key of the advisory lock that a run holds on its source. The lock is exclusive, except that the lock on standard input is shared.';
 
 -- Backfills.
 
@@ -214,20 +214,20 @@ create table import.backfill (
     check (reached between window_start and window_end)
 );
 comment on table import.backfill is
-    'Imports of a stretch of the past, window by window. An interrupted one continues where it stopped.';
+    'Imports of a period of the past, window by window. An interrupted backfill continues where it stopped.';
 comment on column import.backfill.id is 'Number of the backfill.';
 comment on column import.backfill.service is 'URL of the FDSN event service, without user and password.';
 comment on column import.backfill.window_start is 'Earliest origin time.';
 comment on column import.backfill.window_end is 'Latest origin time, exclusive.';
 comment on column import.backfill.minimum_magnitude is 'Smallest magnitude; null for all.';
-comment on column import.backfill.newest_first is 'Whether it goes from the end to the start.';
-comment on column import.backfill.reached is 'How far it has come: everything between where it began and this time is imported.';
+comment on column import.backfill.newest_first is 'Whether the backfill imports the newest window first and goes back in time.';
+comment on column import.backfill.reached is 'How far the backfill has come: everything from window_start to this time is imported or, with newest_first, everything from this time to window_end.';
 comment on column import.backfill.events is 'Features imported so far.';
-comment on column import.backfill.expected is 'How many events the service counted at the start.';
+comment on column import.backfill.expected is 'Number of events that the service counted at the start.';
 comment on column import.backfill.requests is 'Requests made so far.';
-comment on column import.backfill.started_at is 'When it was started.';
-comment on column import.backfill.finished_at is 'When it was complete; null until then.';
+comment on column import.backfill.started_at is 'When the backfill was started.';
+comment on column import.backfill.finished_at is 'When the backfill was complete; null until then.';
 
 create unique index backfill_unfinished on import.backfill (service, newest_first, (coalesce(minimum_magnitude, '-infinity')))
     where finished_at is null;
-comment on index import.backfill_unfinished is 'One unfinished backfill of each kind.';
+comment on index import.backfill_unfinished is 'Allows one unfinished backfill for each service, direction and smallest magnitude.';

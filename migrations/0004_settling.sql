@@ -47,25 +47,25 @@ create table import.settled (
     constraint settled_covers check (
         covers is null or isempty(covers) or coalesce(isfinite(lower(covers)) and isfinite(upper(covers)), false))
 );
-comment on constraint settled_covers on import.settled is 'covers has a beginning and an end.';
+comment on constraint settled_covers on import.settled is 'covers has a beginning and an end, unless it is null or empty.';
 comment on table import.settled is
-    'Documents of the last 40 days that were settled. Older documents are compared with them.';
-comment on column import.settled.service is 'Host that the document names as its own.';
+    'The settled documents of the last 40 days. A document that arrives late is compared with the newer ones.';
+comment on column import.settled.service is 'Host of the service that the document says it comes from.';
 comment on column import.settled.feed is 'The feed, such as all_day.';
 comment on column import.settled.generated is 'When the document was made.';
 comment on column import.settled.covers is
-    'The document has every event of its service with an origin time in this range, which is a minute shorter at either end than the document''s window, because a revision may move an event across; null if it has only some.';
+    'Origin times for which the document has every event of its service; null if the document has only some events. The range is a minute shorter at either end than the document''s window, because a revision may move an event across an end of the window.';
 comment on column import.settled.codes is
-    'Events that the document lists but does not cover, in its own version or in the table''s later one; without those that the feed''s next document lists in the same way.';
-comment on column import.settled.rejected is 'The events of which the document holds only versions that were rejected.';
+    'Events that the document lists but does not cover: in the document''s version or in the table''s later version, the event is outside covers, was revised too late, or is of another service. Events that the feed''s next document lists in the same way are left out.';
+comment on column import.settled.rejected is 'Events of which the document has only versions that were rejected.';
 
 create index settled_covers on import.settled using gist (covers, tstzrange(null, generated, '(]'))
     where covers is not null;
-comment on index import.settled_covers is 'Documents that cover an origin time and were made after a given time, however many there are.';
+comment on index import.settled_covers is 'The documents that cover an origin time and were made at or after a given time; the cost does not depend on the number of other documents.';
 create index settled_made on import.settled (generated);
 comment on index import.settled_made is 'Whether any document is newer than a given one.';
 create index settled_codes on import.settled (generated) where codes <> '{}';
-comment on index import.settled_codes is 'What newer documents list that they do not cover.';
+comment on index import.settled_codes is 'Events that newer documents list without covering them.';
 
 create table import.withdrawn (
     code text collate "C" not null,
@@ -77,29 +77,29 @@ create table import.withdrawn (
     primary key (code, service, reason, time)
 );
 comment on table import.withdrawn is
-    'Events of the last 40 days that are gone, according to a statement: they were deleted, or would have been if an older document had brought them first. Only a document made later brings them back.';
+    'Events that are gone, according to a statement of the last 40 days: they were deleted, or would have been deleted if the table had contained them. Only a later document or a later revision brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
-comment on column import.withdrawn.generated is 'When the latest statement was made that shows it.';
+comment on column import.withdrawn.generated is 'When the latest statement that shows that the event is gone was made.';
 comment on column import.withdrawn.reason is
-    'The reason kept in history: superseded by CODE, retracted by FEED, or deleted by SERVICE.';
-comment on column import.withdrawn.service is 'Host of the event''s URL; empty for any.';
-comment on column import.withdrawn.updated is 'The event is gone as it was revised up to this time. Later revisions are not affected.';
+    'The reason of the deletion in the history: superseded by CODE, retracted by FEED, or deleted by SERVICE.';
+comment on column import.withdrawn.service is 'Host of the event''s URL; empty for any host.';
+comment on column import.withdrawn.updated is 'Revisions of the event up to this time are gone. Later revisions are not affected.';
 comment on column import.withdrawn.time is
-    'For a renamed event: the origin time under the new code, which the event has to be close to; -infinity for any.';
+    'For a renamed event, the origin time under the new code. Only an event whose origin time is at most 5 minutes away counts as gone. -infinity means any origin time.';
 
 create index withdrawn_generated on import.withdrawn (generated);
-comment on index import.withdrawn_generated is 'Whether a document newer than a given one no longer had some event.';
+comment on index import.withdrawn_generated is 'Whether a statement that is newer than a given document says that some event is gone.';
 
 create function import.service_of(url text) returns text
 language sql immutable parallel safe
 return lower(substring(url from '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]+)') collate "C");
-comment on function import.service_of(text) is 'The host of a URL, which tells the service that an event or a feed comes from.';
+comment on function import.service_of(text) is 'The host of a URL, which identifies the service that an event or a feed comes from.';
 
 create function import.is_too_many(gone bigint, of bigint) returns boolean
 language sql immutable parallel safe
 return gone > greatest(5, of / 10.0);
 comment on function import.is_too_many(bigint, bigint) is
-    'The brake: whether so many deletions, of so many events, are more likely a mistake: more than 5, and more than a tenth.';
+    'The brake: whether this number of deletions is probably a mistake, because it is more than 5 and more than a tenth of this number of events.';
 
 -- In 120 hours of real documents, the two origin times of a renamed event differ by at most 0.6 seconds, and a revision moves an
 -- origin time by at most 8 seconds. Events of one sequence that are hours apart never have the same id. Five minutes leave room
@@ -121,19 +121,19 @@ create table import.deleted (
     transaction xid8 not null default pg_current_xact_id()
 );
 comment on table import.deleted is
-    'Events of the last 40 days that a person or another program deleted. No document says that they are gone, so the next import of one that has them brings them back.';
-comment on column import.deleted.code is 'The event.';
-comment on column import.deleted.service is 'Host of its URL.';
-comment on column import.deleted.time is 'Its origin time.';
-comment on column import.deleted.updated is 'When it was last revised.';
-comment on column import.deleted.deleted_at is 'When it was deleted.';
+    'Events that a person or another program deleted in the last 40 days. No document says that they are gone, so the next import of a document that has them brings them back.';
+comment on column import.deleted.code is 'Code of the deleted event.';
+comment on column import.deleted.service is 'Host of the event''s URL.';
+comment on column import.deleted.time is 'Origin time of the event.';
+comment on column import.deleted.updated is 'When the event was last revised.';
+comment on column import.deleted.deleted_at is 'When the event was deleted.';
 comment on column import.deleted.transaction is
-    'The transaction that deleted it. Sources that were fetched before its commit are fetched again.';
+    'The transaction that deleted the event. Sources that were fetched before the commit of this transaction are fetched again.';
 
 create index deleted_at on import.deleted (deleted_at);
 comment on index import.deleted_at is 'Whether anything was deleted since a source was fetched.';
 create index deleted_time on import.deleted (time);
-comment on index import.deleted_time is 'Those in the window of a document.';
+comment on index import.deleted_time is 'The deleted events in the window of a document.';
 
 create function import.note_deleted() returns trigger
 language plpgsql security definer
@@ -156,7 +156,7 @@ begin
     return null;
 end
 $$;
-comment on function import.note_deleted() is 'Trigger: notes what was deleted by anyone but the worker.';
+comment on function import.note_deleted() is 'Trigger: notes the events that anyone except the import worker deleted.';
 revoke execute on function import.note_deleted() from public;
 
 create trigger import_deleted after delete on public.quake referencing old table as old_rows
@@ -181,7 +181,7 @@ begin atomic
       and s.service = $1 and s.generated > revised + interval '5 minutes';
 end;
 comment on function import.covering(text, timestamptz, timestamptz, timestamptz) is
-    'The settled documents, made at a given time or later, whose window has an event in a given revision.';
+    'The settled documents, made at a given time or later, that would list an event with this origin time and revision if it existed.';
 
 -- Call this function for an event that is not in the table, or is there only in an earlier revision. If a document lists an
 -- event, neither that document nor an older one shows that the event is gone.
@@ -205,7 +205,7 @@ begin atomic
     limit 1;
 end;
 comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, timestamptz) is
-    'The statement by which an event is gone although a document has it: when that document was made, and when a newer one last listed the event, is given.';
+    'A statement by which an event is gone although a document has it. made is the time at which that document was made; listed is the time at which the newest document that lists the event was made, or null.';
 
 -- Removes from pg_temp.incoming the features that newer documents contradict.
 --
@@ -304,7 +304,7 @@ begin
 end
 $$;
 comment on function import.sift(timestamptz, text, boolean, boolean) is
-    'Before a late document''s features are merged: removes those that newer documents contradict, and deletes the events of which they are a later revision that is known to be gone.';
+    'Runs before the features of a late document are merged: removes the features that newer documents contradict. If a removed feature is of an event that is gone, an earlier revision of the event in the table is deleted, too.';
 
 -- Settles a document. Its features are in pg_temp.present (code, ids, time, updated, is_current; a rejected feature has no time).
 -- The deletions that it states, if it states any, are in pg_temp.stated (code, deleted_at, service). These tables have no
@@ -540,7 +540,7 @@ end
 $$;
 comment on function import.settle(
     text, text, timestamptz, timestamptz, timestamptz, boolean, bigint, boolean, boolean) is
-    'Deletes the events that a document shows to be renamed or withdrawn, and those that it says were deleted. A brake holds it back: if all events of the window would go, or more than 5 that are also more than a tenth of them, it deletes nothing. A document that claims to be made more than 5 minutes from now settles nothing either.';
+    'Deletes the events that a document shows to be renamed or withdrawn, and the events that it says were deleted. Unless force is true, a brake prevents mistakes: nothing is deleted if all events in the document''s window would be deleted, or more than 5 that are also more than a tenth of the events in the window or in the document. A document that claims to be made more than 5 minutes in the future settles nothing either.';
 
 -- Coverage: the origin times that were imported whole.
 --
@@ -566,20 +566,20 @@ create table import.coverage (
         not isempty(periods) and not lower_inf(periods) and not upper_inf(periods)
         and lower(periods) >= '0001-01-01 00:00:00+00' and upper(periods) <= '9999-12-31 23:59:59.999999+00')
 );
-comment on constraint coverage_magnitude on import.coverage is 'A magnitude is within 12 of 0.';
+comment on constraint coverage_magnitude on import.coverage is 'minimum_magnitude is between -12 and 12, or it is -infinity.';
 comment on constraint coverage_area on import.coverage is
-    'A latitude is within 90 degrees of 0, and the southern edge south of the northern one; a longitude is within 360.';
+    'Latitudes are between -90 and 90, with the southern edge not north of the northern edge; longitudes are between -360 and 360.';
 comment on constraint coverage_times on import.coverage is
     'The periods begin and end in the years 1 to 9999, in UTC.';
 comment on table import.coverage is
-    'Which origin times are held, by service, smallest magnitude and area: everything that the service had published of them when they were imported. It does not know what was deleted here since.';
+    'Periods of origin times that were imported whole, by service, smallest magnitude and area: every event that the service had published at the time of the import is included. Deletions that were made here later are not taken into account.';
 comment on column import.coverage.service is 'Host of the service that published the events.';
-comment on column import.coverage.minimum_magnitude is 'From this magnitude on; -infinity for all.';
+comment on column import.coverage.minimum_magnitude is 'The smallest magnitude that was imported; -infinity if all magnitudes were.';
 comment on column import.coverage.south is 'The area''s southern edge, in degrees.';
-comment on column import.coverage.west is 'Its western edge.';
-comment on column import.coverage.north is 'Its northern edge.';
-comment on column import.coverage.east is 'Its eastern edge; an area with a greater western edge lies across the date line.';
-comment on column import.coverage.periods is 'The origin times.';
+comment on column import.coverage.west is 'The area''s western edge, in degrees.';
+comment on column import.coverage.north is 'The area''s northern edge, in degrees.';
+comment on column import.coverage.east is 'The area''s eastern edge, in degrees. If the western edge is greater, the area lies across the date line.';
+comment on column import.coverage.periods is 'The periods of origin times.';
 comment on column import.coverage.noted_at is 'When the periods of this service, magnitude and area last grew.';
 
 create function import.note_coverage(
@@ -601,7 +601,7 @@ end
 $$;
 comment on function import.note_coverage(
     text, double precision, tstzrange, double precision, double precision, double precision, double precision) is
-    'Notes that a service''s events with these origin times are held, from a magnitude on and in an area.';
+    'Notes that a service''s events with these origin times were imported whole, from a magnitude on and in an area.';
 
 create function import.note_settled() returns trigger
 language plpgsql security definer
@@ -622,7 +622,7 @@ begin
     return null;
 end
 $$;
-comment on function import.note_settled() is 'Trigger: notes what a settled document covers.';
+comment on function import.note_settled() is 'Trigger: notes the coverage of a settled document.';
 create trigger settled_coverage after insert on import.settled for each row execute function import.note_settled();
 
 create function import.note_backfill() returns trigger
@@ -638,7 +638,7 @@ begin
     return null;
 end
 $$;
-comment on function import.note_backfill() is 'Trigger: notes how far a backfill has come.';
+comment on function import.note_backfill() is 'Trigger: notes the period that a backfill has imported.';
 create trigger backfill_coverage after insert or update of reached on import.backfill
     for each row execute function import.note_backfill();
 
@@ -687,6 +687,6 @@ exception when data_exception or check_violation then
     return null;
 end
 $$;
-comment on function import.note_query() is 'Trigger: notes the window of a whole answer of an event service.';
+comment on function import.note_query() is 'Trigger: notes the coverage of a query to an event service whose answer was imported whole.';
 create trigger run_coverage after update of outcome on import.run
     for each row when (new.outcome = 'done' and new.feed ~ '/fdsnws/event/1/query[?]') execute function import.note_query();

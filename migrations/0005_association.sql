@@ -19,14 +19,14 @@ create table public.earthquake (
     agencies integer not null
 );
 comment on table public.earthquake is
-    'Earthquakes that several rows of quake describe, one row for each. A row of quake that describes an earthquake alone has none.';
-comment on column public.earthquake.code is 'The code of the member that was here first. It may change when that member goes.';
-comment on column public.earthquake.preferred is 'The member to show.';
-comment on column public.earthquake.magnitude_from is 'The member whose magnitude to show; null if no member has one.';
-comment on column public.earthquake.agencies is 'How many agencies report it. The networks of the USGS''s catalogue are one agency.';
+    'Earthquakes that several rows of quake describe, one row for each. An earthquake that only one row of quake describes has no row here.';
+comment on column public.earthquake.code is 'The code of the member that was here first. The code may change when that member leaves the earthquake.';
+comment on column public.earthquake.preferred is 'Code of the member that is shown.';
+comment on column public.earthquake.magnitude_from is 'Code of the member whose magnitude is shown; null if no member has a magnitude.';
+comment on column public.earthquake.agencies is 'Number of agencies that report the earthquake. The networks of the USGS''s catalogue count as one agency.';
 
 create index earthquake_preferred on public.earthquake (preferred);
-comment on index public.earthquake_preferred is 'Whether a row of quake is the one to show.';
+comment on index public.earthquake_preferred is 'Whether a row of quake is the one that is shown for its earthquake.';
 
 create table public.earthquake_member (
     code text collate "C" primary key,
@@ -39,18 +39,18 @@ create table public.earthquake_member (
     rule text not null check (rule in ('same', 'ids', 'copy', 'pair')),
     is_doubtful boolean not null
 );
-comment on table public.earthquake_member is 'The rows of quake that are one earthquake with others, and why.';
-comment on column public.earthquake_member.code is 'The row of quake.';
-comment on column public.earthquake_member.earthquake is 'Its earthquake.';
-comment on column public.earthquake_member.partner is 'The member that it is closest to, by the strongest rule and then by the lowest cost.';
-comment on column public.earthquake_member.seconds is 'How much later than the partner''s its origin time is, in seconds.';
-comment on column public.earthquake_member.km is 'How far from the partner''s its epicentre is, in km.';
-comment on column public.earthquake_member.magnitudes is 'How much larger than the partner''s its magnitude is; null if one of them has none.';
+comment on table public.earthquake_member is 'The rows of quake that describe the same earthquake as other rows, and why they belong together.';
+comment on column public.earthquake_member.code is 'Code of the row of quake.';
+comment on column public.earthquake_member.earthquake is 'Code of the earthquake that the row describes.';
+comment on column public.earthquake_member.partner is 'Code of the member of the same earthquake that this member is linked to most closely: by the strongest rule, then by the lowest cost.';
+comment on column public.earthquake_member.seconds is 'How much later the member''s origin time is than the partner''s, in seconds.';
+comment on column public.earthquake_member.km is 'Distance between the member''s epicentre and the partner''s, in km.';
+comment on column public.earthquake_member.magnitudes is 'How much larger the member''s magnitude is than the partner''s; null if either has no magnitude.';
 comment on column public.earthquake_member.cost is
-    'How badly the two agree: differences in time, place and magnitude, each squared and divided by its variance, added up. 3 is usual.';
+    'How much the member and its partner differ: the differences in time, place and magnitude, each squared and divided by its variance, added up. Two solutions of one earthquake differ by about 3 on average.';
 comment on column public.earthquake_member.rule is
-    'Why they are one: same (a person said so), ids (one lists the other''s id), copy (one repeats the other''s solution) or pair (they agree).';
-comment on column public.earthquake_member.is_doubtful is 'Whether another earthquake agrees nearly as well: the next best costs less than 1.5 times as much.';
+    'Why the member and its partner are one earthquake: same (a person said so), ids (one lists the other''s id), copy (one repeats the other''s solution) or pair (the two solutions agree).';
+comment on column public.earthquake_member.is_doubtful is 'Whether the member would fit another earthquake nearly as well: its cheapest pair with a row of another earthquake costs less than 1.5 times as much as the pair with its partner. 1.5 is the default parameter.';
 
 create index earthquake_member_earthquake on public.earthquake_member (earthquake);
 comment on index public.earthquake_member_earthquake is 'The members of an earthquake.';
@@ -67,16 +67,16 @@ create table public.association_override (
     constraint association_override_codes check (case verdict when 'preferred' then b is null else b is not null and a <> b end)
 );
 comment on table public.association_override is
-    'A person''s word about which rows are one earthquake, which comes before every rule. Change it with `quakes associate`, or in SQL.';
-comment on column public.association_override.pair is 'Both codes, the lesser one first: there is one verdict about two rows.';
-comment on column public.association_override.a is 'A row of quake. It need not exist.';
-comment on column public.association_override.b is 'Another one; null for preferred.';
+    'Decisions of people about which rows of quake are one earthquake, and which row is shown. They override every rule. Change them with `quakes associate`, or in SQL.';
+comment on column public.association_override.pair is 'The codes a and b, the lesser one first, or only a if b is null. The pair is unique, so there is at most one verdict about two rows.';
+comment on column public.association_override.a is 'Code of a row of quake. The row need not exist.';
+comment on column public.association_override.b is 'Code of another row of quake; null if the verdict is preferred.';
 comment on column public.association_override.verdict is
-    'same (they are one earthquake), different (they are not) or preferred (a is the one to show of its earthquake).';
-comment on column public.association_override.reason is 'Why, in that person''s words.';
-comment on column public.association_override.author is 'Who said so.';
-comment on column public.association_override.said_at is 'When.';
-comment on constraint association_override_codes on public.association_override is 'preferred is about one row, the others about two.';
+    'same (the two rows are one earthquake), different (they are not) or preferred (a is the row that is shown for its earthquake).';
+comment on column public.association_override.reason is 'Why the person decided so, in the person''s words.';
+comment on column public.association_override.author is 'Who gave the verdict.';
+comment on column public.association_override.said_at is 'When the verdict was given.';
+comment on constraint association_override_codes on public.association_override is 'The verdict preferred is about one row; the other verdicts are about two different rows.';
 
 -- Readers of the earthquakes are notified of new groups on the channel that they listen to already.
 select history.track('public.earthquake', 'code', 'quake_changes');
@@ -94,14 +94,14 @@ create table import.association (
     made_with text,
     is_only boolean not null unique default true check (is_only)
 );
-comment on table import.association is 'A single row: how far `quakes associate` has come.';
-comment on column import.association.store is 'The store that the position belongs to; null before the first association, as are the next four.';
-comment on column import.association.token is 'All changes up to this token are in the groups.';
-comment on column import.association.committed_at is 'When that token''s transaction was committed.';
-comment on column import.association.nonce is 'That transaction''s nonce. history.check tells by these four whether the position still holds.';
-comment on column import.association.shape is 'history.shape(''quake'') at that time.';
+comment on table import.association is 'A single row: the position up to which `quakes associate` has processed the changes.';
+comment on column import.association.store is 'The store that the position belongs to; null before the first association, as are the next four columns.';
+comment on column import.association.token is 'The groups take all changes up to this token into account.';
+comment on column import.association.committed_at is 'When the transaction of that token was committed.';
+comment on column import.association.nonce is 'The nonce of that transaction. From store, token, committed_at and nonce, history.check tells whether the position still holds.';
+comment on column import.association.shape is 'The result of history.shape(''quake'') at that position.';
 comment on column import.association.parameters is
     'The parameters file that `quakes associate --parameters` was given; null for the parameters that Quakes comes with.';
-comment on column import.association.made_with is 'Fingerprint of the parameters that the groups were made with. If it differs, they are made again.';
+comment on column import.association.made_with is 'Fingerprint of the parameters with which the groups were made. If the present parameters have another fingerprint, the groups are made again.';
 comment on column import.association.is_only is 'Keeps the table at one row.';
 insert into import.association default values;

@@ -6,7 +6,7 @@
 
 create schema report;
 comment on schema report is
-    'Reports: what is in the catalogue, how it was imported, and what was revised. Days and months are those of UTC.';
+    'Reports: what is in the catalogue, how it was imported, and how it was revised. Days and months are in UTC.';
 
 -- Functions for the computations in the reports. They are in SQL and have no SET clauses, so that the planner can inline them.
 
@@ -31,7 +31,7 @@ language sql immutable parallel safe
 return case split_part(place, ', ', -1) when 'CA' then 'California' when 'MX' then 'Mexico'
             else split_part(place, ', ', -1) end;
 comment on function report.region(text) is
-    'The region in a place name: what follows the last comma, or all of it. CA becomes California, MX becomes Mexico.';
+    'The region in a place name: the text after the last comma, or the whole name if it has no comma. CA becomes California, MX becomes Mexico.';
 
 create function report.is_earthquake(type text) returns boolean
 language sql immutable parallel safe
@@ -101,12 +101,12 @@ select lower(period) as held_from, upper(period) as held_until,
 from (select *, (south, west, north, east) <> (-90, -180, 90, 180) as is_part from import.coverage) as known,
      unnest(periods) as period;
 comment on view report.coverage is
-    'Which origin times, magnitudes and areas were imported whole. Where nothing is held, no earthquake in the catalogue means nothing. A period is held as the service had published it by then.';
-comment on column report.coverage.held_from is 'Beginning of the origin times.';
-comment on column report.coverage.held_until is 'Their end, exclusive.';
-comment on column report.coverage.days is 'How long that is, in days.';
-comment on column report.coverage.minimum_magnitude is 'Held from this magnitude on; null for all.';
-comment on column report.coverage.south is 'Southern edge of the area, in degrees; null for the whole world, as are the next three.';
+    'Which origin times, magnitudes and areas were imported whole. Outside of them, a lack of earthquakes in the catalogue does not mean that there were none. Each period has the events that the service had published when the period was imported.';
+comment on column report.coverage.held_from is 'Beginning of the period of origin times.';
+comment on column report.coverage.held_until is 'End of the period, exclusive.';
+comment on column report.coverage.days is 'Length of the period, in days.';
+comment on column report.coverage.minimum_magnitude is 'The smallest magnitude that was imported; null if all magnitudes were.';
+comment on column report.coverage.south is 'Southern edge of the area, in degrees. All four edges are null for the whole world.';
 
 create function report.held_until(
     at timestamptz, latitude double precision, longitude double precision,
@@ -125,7 +125,7 @@ begin atomic
     where held @> $1;
 end;
 comment on function report.held_until(timestamptz, double precision, double precision, double precision) is
-    'Where the stretch without a gap ends that has a time at a place in it, by report.coverage; null if nothing is held there. What is held from a greater magnitude on than that given, or than at that time, counts as a gap.';
+    'The end of the stretch, without a gap in report.coverage, that contains a time at a place; null if that time is not covered there. A period counts as a gap if it is covered only from a magnitude on that is greater than both the given magnitude and the smallest covered magnitude at that time.';
 
 -- The catalogue.
 
@@ -147,10 +147,10 @@ comment on column report.event.depth_km is 'Depth of the hypocentre, in km; nega
 comment on column report.event.magnitude is 'Magnitude; can be negative.';
 comment on column report.event.magnitude_type is 'Method behind the magnitude, such as mww, ml or md.';
 comment on column report.event.magnitude_class is 'micro below 3, minor from 3, light from 4, moderate from 5, strong from 6, major from 7, great from 8; sorted in this order. Null without a magnitude.';
-comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null if it is not an earthquake or has no magnitude.';
+comment on column report.event.energy_joule is 'Radiated seismic energy, in joule: log10 E = 4.8 + 1.5 M; null if the event is not an earthquake or has no magnitude.';
 comment on column report.event.event_type is 'Kind of event: earthquake, quarry blast, explosion, ice quake and others.';
-comment on column report.event.is_earthquake is 'Whether it is an earthquake; an event without a type counts as one. Faster than a condition on event_type, because the planner knows how many there are.';
-comment on column report.event.region is 'What follows the last comma of the place name, or all of it.';
+comment on column report.event.is_earthquake is 'Whether the event is an earthquake; an event without a type counts as one. A condition on this column is faster than one on event_type, because the planner knows how many earthquakes there are.';
+comment on column report.event.region is 'The region: the text after the last comma of the place name, or the whole name if it has no comma.';
 comment on column report.event.place is 'Named place near the epicentre.';
 comment on column report.event.network is 'Preferred network of the event, such as us or ci.';
 comment on column report.event.review_status is 'automatic, reviewed or deleted, in lower case: feeds write REVIEWED, too.';
@@ -165,7 +165,7 @@ comment on column report.event.nearest_station_deg is 'Distance from the epicent
 comment on column report.event.residual_s is 'Root-mean-square travel time residual, in seconds.';
 comment on column report.event.url is 'Event page.';
 comment on column report.event.revised_at is 'When the event was last revised upstream.';
-comment on column report.event.imported_at is 'When it was first imported.';
+comment on column report.event.imported_at is 'When the event was first imported.';
 
 -- The solutions of several agencies for one earthquake (0005_association.sql).
 
@@ -175,7 +175,7 @@ return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcm
     nc,nm,nn,official,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
             then 'usgs' else network end;
 comment on function report.agency(text) is
-    'The agency whose events have this network: usgs for the networks of its catalogue, ComCat; else the network, such as gfz.';
+    'The agency of a network: usgs for the networks of the USGS''s catalogue, ComCat; otherwise the network itself, such as gfz.';
 
 create view report.solution as
 select q.time as origin_time, m.earthquake, m.code, report.agency(q.net) as agency, q.net as network,
@@ -187,13 +187,13 @@ from public.earthquake_member m
 join public.earthquake e on e.code = m.earthquake
 join only public.quake q on q.code = m.code;
 comment on view report.solution is
-    'The events that are one earthquake with others, one row for each: what each agency says, and how well it agrees.';
-comment on column report.solution.earthquake is 'Its earthquake.';
-comment on column report.solution.agency is 'The agency: usgs for all networks of its catalogue, else the network.';
-comment on column report.solution.is_preferred is 'Whether it is the one to show.';
-comment on column report.solution.time_difference_s is 'How much later than the partner''s its origin time is, in seconds.';
-comment on column report.solution.distance_km is 'How far from the partner''s its epicentre is, in km.';
-comment on column report.solution.magnitude_difference is 'How much larger than the partner''s its magnitude is. Mind the types: an mb is not an Mw.';
+    'The events that describe the same earthquake as other events, one row per event: the solution of each agency, and how well it agrees with another one.';
+comment on column report.solution.earthquake is 'Code of the earthquake that the event describes, as in report.earthquake.';
+comment on column report.solution.agency is 'The agency: usgs for all networks of the USGS''s catalogue, otherwise the network.';
+comment on column report.solution.is_preferred is 'Whether this event is the preferred solution of its earthquake.';
+comment on column report.solution.time_difference_s is 'How much later the event''s origin time is than the partner''s, in seconds.';
+comment on column report.solution.distance_km is 'Distance between the event''s epicentre and the partner''s, in km.';
+comment on column report.solution.magnitude_difference is 'How much larger the event''s magnitude is than the partner''s. Compare the magnitude types, too: an mb is not an Mw.';
 
 -- If a preferred solution was deleted, the first of the other solutions replaces it until the associator has seen the deletion.
 create view report.earthquake as
@@ -224,19 +224,19 @@ where case when m.code is null or e.preferred = q.code then true
            else q.code = (select min(o.code) from public.earthquake_member o join only public.quake p on p.code = o.code
                           where o.earthquake = m.earthquake) end;
 comment on view report.earthquake is
-    'Earthquakes, one row for each, however many agencies report it: the preferred solution, with the magnitude chosen apart. quakes associate says which events are one.';
+    'Earthquakes, one row for each, regardless of how many agencies report it: the preferred solution, with a magnitude that is chosen separately. quakes associate decides which events are one earthquake.';
 comment on column report.earthquake.origin_time is 'Origin time of the preferred solution, to the millisecond.';
-comment on column report.earthquake.code is 'The earthquake: the code of the event of it that was here first.';
-comment on column report.earthquake.preferred is 'The event that is shown. Place, depth and time are its own.';
-comment on column report.earthquake.magnitude is 'Magnitude: a moment magnitude if there is one.';
-comment on column report.earthquake.magnitude_agency is 'The agency that the magnitude is from.';
-comment on column report.earthquake.agency is 'The agency of the preferred solution: usgs for all networks of its catalogue, else the network.';
-comment on column report.earthquake.agencies is 'How many agencies report it.';
-comment on column report.earthquake.agency_list is 'Those agencies, by name.';
-comment on column report.earthquake.solutions is 'How many events it is. A catalogue may have it twice.';
-comment on column report.earthquake.first_known_at is 'When the first of them was first imported.';
-comment on column report.earthquake.revised_at is 'When one of them was last revised upstream.';
-comment on column report.earthquake.is_doubtful is 'Whether one of them would fit another earthquake nearly as well.';
+comment on column report.earthquake.code is 'Code of the earthquake, which is the code of the event that was here first among those that describe it.';
+comment on column report.earthquake.preferred is 'Code of the event that is shown. Place, depth and time are from this event.';
+comment on column report.earthquake.magnitude is 'Magnitude: a moment magnitude if any of the events has one.';
+comment on column report.earthquake.magnitude_agency is 'The agency that determined the magnitude.';
+comment on column report.earthquake.agency is 'The agency of the preferred solution: usgs for all networks of the USGS''s catalogue, otherwise the network.';
+comment on column report.earthquake.agencies is 'Number of agencies that report the earthquake.';
+comment on column report.earthquake.agency_list is 'The names of these agencies, in alphabetical order, separated by spaces.';
+comment on column report.earthquake.solutions is 'Number of events that describe the earthquake. One catalogue may have it twice.';
+comment on column report.earthquake.first_known_at is 'When the first of these events was first imported.';
+comment on column report.earthquake.revised_at is 'When any of these events was last revised upstream.';
+comment on column report.earthquake.is_doubtful is 'Whether any of these events would fit another earthquake nearly as well.';
 
 create view report.event_earthquake as
 select event.*, report.agency(event.network) as agency, coalesce(e.code, event.code) as earthquake,
@@ -253,12 +253,12 @@ left join public.earthquake_member m on m.code = event.code
 left join public.earthquake e on e.code = m.earthquake
 left join only public.quake g on g.code = e.magnitude_from;
 comment on view report.event_earthquake is
-    'The catalogue, one row per event, with the earthquake that each event describes, alone or with those of other agencies.';
-comment on column report.event_earthquake.agency is 'The agency: usgs for all networks of its catalogue, else the network.';
-comment on column report.event_earthquake.earthquake is 'The earthquake, as in report.earthquake.';
-comment on column report.event_earthquake.is_shown is 'Whether it is the event of its earthquake to show.';
-comment on column report.event_earthquake.earthquake_magnitude is 'The magnitude of the earthquake: that of one of its events.';
-comment on column report.event_earthquake.earthquake_magnitude_type is 'The method behind it.';
+    'The catalogue, one row per event, with the earthquake that each event describes, alone or together with events of other agencies.';
+comment on column report.event_earthquake.agency is 'The agency: usgs for all networks of the USGS''s catalogue, otherwise the network.';
+comment on column report.event_earthquake.earthquake is 'Code of the earthquake, as in report.earthquake.';
+comment on column report.event_earthquake.is_shown is 'Whether this event is the one that is shown for its earthquake.';
+comment on column report.event_earthquake.earthquake_magnitude is 'The magnitude of the earthquake, taken from one of its events.';
+comment on column report.event_earthquake.earthquake_magnitude_type is 'The method behind the magnitude of the earthquake.';
 comment on column report.event_earthquake.agencies is 'The agencies that report the earthquake.';
 
 -- Without merge, the planner removes the joins of the view.
@@ -276,7 +276,7 @@ begin atomic
       and ($1 is null or case when $2 then lower($1) = any (c.agencies) else c.agency = lower($1) end);
 end;
 comment on function report.counted(text, boolean) is
-    'Private: the events of an agency, or of all if that is null; with merge, each earthquake that it reports once.';
+    'Private: the events of an agency, or all events if agency is null; with merge, each earthquake that the agency reports, once.';
 
 create function report.counted_event(event text, merge boolean) returns text
 language sql stable parallel safe
@@ -285,7 +285,7 @@ return case when merge then coalesce(
      where s.earthquake = (select o.earthquake from report.solution o where o.code = event)
      order by s.is_preferred desc, s.code limit 1), event) else event end;
 comment on function report.counted_event(text, boolean) is
-    'Private: the event itself, or with merge the event of its earthquake to show.';
+    'Private: the code of the event itself or, with merge, the code of the event that is shown for its earthquake.';
 
 create function report.largest_event(agency text default null, merge boolean default false)
 returns table (rank bigint, code text, origin_time timestamptz, magnitude double precision, magnitude_type text,
@@ -301,7 +301,7 @@ begin atomic
     order by largest.magnitude desc, largest.origin_time desc, largest.code collate "C";
 end;
 comment on function report.largest_event(text, boolean) is
-    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
 
 create view report.largest_event as select * from report.largest_event(null, false);
 comment on view report.largest_event is 'The 100 earthquakes with the largest magnitudes; among equal magnitudes the latest come first.';
@@ -322,14 +322,14 @@ begin atomic
     group by report.day(c.origin_time), report.region(c.place), report.magnitude_class(c.magnitude);
 end;
 comment on function report.daily_activity(text, boolean) is
-    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
 
 create view report.daily_activity as select * from report.daily_activity(null, false);
-comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over what you do not need.';
-comment on column report.daily_activity.day is 'Start of the day, in UTC. A condition on it uses an index.';
+comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over the columns that you do not need.';
+comment on column report.daily_activity.day is 'Start of the day, in UTC. A condition on this column uses an index.';
 comment on column report.daily_activity.earthquakes is 'Number of earthquakes.';
-comment on column report.daily_activity.largest_magnitude is 'Largest magnitude among them.';
-comment on column report.daily_activity.energy_joule is 'Radiated seismic energy of all of them together, in joule.';
+comment on column report.daily_activity.largest_magnitude is 'Largest magnitude of these earthquakes.';
+comment on column report.daily_activity.energy_joule is 'Total radiated seismic energy of these earthquakes, in joule.';
 
 create function report.daily_energy(agency text default null, merge boolean default false)
 returns table (day timestamptz, earthquakes bigint, largest_magnitude double precision, energy_joule double precision,
@@ -343,14 +343,14 @@ begin atomic
           group by report.day(c.origin_time)) as daily;
 end;
 comment on function report.daily_energy(text, boolean) is
-    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
 
 create view report.daily_energy as select * from report.daily_energy(null, false);
 comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
-comment on column report.daily_energy.day is 'Start of the day, in UTC; days without an earthquake are missing. A condition on it uses an index.';
+comment on column report.daily_energy.day is 'Start of the day, in UTC; days without an earthquake are missing. A condition on this column uses an index.';
 comment on column report.daily_energy.largest_magnitude is 'Largest magnitude of the day.';
 comment on column report.daily_energy.energy_joule is 'Radiated seismic energy of the day, in joule: log10 E = 4.8 + 1.5 M.';
-comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of a single event that would have radiated as much.';
+comment on column report.daily_energy.equivalent_magnitude is 'Magnitude of a single event that would have radiated as much energy.';
 
 -- Magnitude and frequency.
 
@@ -359,18 +359,18 @@ create type report.gutenberg_richter as (
     b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
     good_from double precision, ks_distance double precision, completeness_method text, largest_deviation double precision);
 comment on type report.gutenberg_richter is 'A fit of the Gutenberg–Richter relation.';
-comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: as given, else by maximum curvature (Wiemer and Wyss 2000): the bin with the most earthquakes, of equal bins the larger. Not corrected; known to be about 0.2 too low.';
-comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in that bin and all larger ones.';
-comment on column report.gutenberg_richter.mean_magnitude is 'Their mean magnitude, computed from the middles of the bins.';
+comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: the given one, otherwise the one by maximum curvature (Wiemer and Wyss 2000), which is the bin with the most earthquakes, and the larger one of equal bins. It is not corrected, although maximum curvature is known to be about 0.2 too low.';
+comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in the bin of the completeness and in all larger bins.';
+comment on column report.gutenberg_richter.mean_magnitude is 'Mean magnitude of these earthquakes, computed from the middles of the bins.';
 comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
 comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
-comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in that time, according to the relation.';
-comment on column report.gutenberg_richter.goodness_percent is 'How much of the cumulative numbers the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b says little.';
-comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, ks_distance at most 1.36 / sqrt(earthquakes), the limit of Kolmogorov and Smirnov at 5 %, and largest_deviation at most 3. If not, the catalogue is not complete from there on, or it is mixed of several. Null without b.';
-comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which at least 50 earthquakes fit like that; null if there is none. A better completeness to give than that of maximum curvature.';
-comment on column report.gutenberg_richter.ks_distance is 'Largest distance between the observed and the expected share of earthquakes of a magnitude or larger.';
-comment on column report.gutenberg_richter.largest_deviation is 'How far the cumulative numbers lie from the relation where they lie farthest, in standard deviations of chance: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it sees a bend among the few large ones.';
-comment on column report.gutenberg_richter.completeness_method is 'maximum curvature or given. Maximum curvature takes the bin with the most earthquakes: too low by some 0.2 for one network, and by any amount where catalogues of different completeness are mixed.';
+comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the window or month, according to the relation.';
+comment on column report.gutenberg_richter.goodness_percent is 'The share of the cumulative numbers that the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b is not reliable.';
+comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, ks_distance is at most 1.36 / sqrt(earthquakes), which is the limit of Kolmogorov and Smirnov at 5 %, and largest_deviation is at most 3. If the relation does not fit, the catalogue is not complete from the completeness on, or it is a mixture of several catalogues. Null without b.';
+comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits in the sense of is_good_fit with at least 50 earthquakes; null if there is none. As a given completeness, it is better than the one by maximum curvature.';
+comment on column report.gutenberg_richter.ks_distance is 'Largest difference between the observed and the expected share of earthquakes that have a given magnitude or a larger one.';
+comment on column report.gutenberg_richter.largest_deviation is 'The largest deviation of the cumulative numbers from the relation, in standard deviations of chance: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it shows a bend among the few large earthquakes.';
+comment on column report.gutenberg_richter.completeness_method is 'How the completeness was chosen: maximum curvature or given. Maximum curvature takes the bin with the most earthquakes. This is about 0.2 too low for one network, and too low by any amount where catalogues of different completeness are mixed.';
 
 -- The computation works on counts in bins of a tenth, which are few even for a million magnitudes. Its sums over rows are
 -- integers, so the result does not depend on the order of rows.
@@ -423,7 +423,7 @@ begin atomic
     from complete join estimate e on e.mc is not distinct from complete.tenths left join verdict v on v.mc = e.mc;
 end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
-    'Gutenberg–Richter relation of earthquakes counted in the bins of report.magnitude_bin(): completeness as given, else by maximum curvature (of equal bins the larger), and by which of the two; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b after Shi and Bolt (1982); a; how good the fit is, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in deviations of chance; and the smallest magnitude from which it is good.';
+    'Gutenberg–Richter relation of earthquakes that are counted in the bins of report.magnitude_bin(). It gives: the completeness (the given one, otherwise by maximum curvature, and the larger one of equal bins) and the method by which it was chosen; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b (Shi and Bolt 1982); a; the goodness of the fit, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in standard deviations of chance; and the smallest magnitude from which the fit is good.';
 
 create function report.monthly_magnitude_frequency(agency text default null, merge boolean default false)
 returns table (month timestamptz, magnitude double precision, earthquakes bigint,
@@ -439,7 +439,7 @@ begin atomic
           group by report.month(daily.day), daily.bin) as monthly;
 end;
 comment on function report.monthly_magnitude_frequency(text, boolean) is
-    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
 
 create view report.monthly_magnitude_frequency as select * from report.monthly_magnitude_frequency(null, false);
 comment on view report.monthly_magnitude_frequency is
@@ -459,7 +459,7 @@ begin atomic
          lateral report.gutenberg_richter_fit(monthly.bins, monthly.counts) as fit;
 end;
 comment on function report.monthly_gutenberg_richter(text, boolean) is
-    'The rows of the view of the same name. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports.';
+    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
 
 create view report.monthly_gutenberg_richter as select * from report.monthly_gutenberg_richter(null, false);
 comment on view report.monthly_gutenberg_richter is
@@ -476,7 +476,7 @@ begin
     return true;
 end
 $$;
-comment on function report.check(boolean, text) is 'Private: fails with a message about a parameter, unless it is as it should be or null.';
+comment on function report.check(boolean, text) is 'Private: fails with the message unless the condition is true or null.';
 
 create type report.magnitude_frequency as (
     magnitude double precision, earthquakes bigint, earthquakes_or_larger bigint);
@@ -512,7 +512,7 @@ begin atomic
     order by bin;
 end;
 comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision, text, boolean) is
-    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports. Null means not given.';
+    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports. Null means not given.';
 
 create function report.gutenberg_richter(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
@@ -528,7 +528,7 @@ begin atomic
          lateral report.gutenberg_richter_fit(bins, counts, $6) as fit;
 end;
 comment on function report.gutenberg_richter(timestamptz, timestamptz, double precision, double precision, double precision, double precision, text, boolean) is
-    'Gutenberg–Richter relation, log10 N = a - b M, of the earthquakes in a window, chosen as in report.magnitude_frequency(). It starts at the given magnitude of completeness, else at that of maximum curvature.';
+    'Gutenberg–Richter relation, log10 N = a - b M, of the earthquakes in a window, chosen as in report.magnitude_frequency(). The fit starts at the given magnitude of completeness, otherwise at the completeness by maximum curvature.';
 
 -- Aftershocks.
 
@@ -575,14 +575,14 @@ begin atomic
       and report.check($4 <> 'nan', 'minimum_magnitude is not a number');
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision, text, boolean) is
-    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has none unless both are given. agency: only its events (usgs for all networks of its catalogue). merge: each earthquake once, however many agencies report it; with agency those that it reports. Null means not given.';
+    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has no aftershocks unless both are given. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports. Null means not given.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
     cumulative_aftershocks bigint);
 comment on type report.aftershock_rate is 'A row of report.aftershock_rate().';
 comment on column report.aftershock_rate.from_days is 'Start of the bin: time since the mainshock, in days, exclusive.';
-comment on column report.aftershock_rate.to_days is 'End of the bin, in days. The last bin ends with the window, with the catalogue or where report.coverage has a gap.';
+comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event of the catalogue.';
 comment on column report.aftershock_rate.aftershocks is 'Number of aftershocks in the bin.';
 comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day, to which the Omori–Utsu law K / (t + c)^p is fitted.';
 comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of aftershocks up to the end of the bin.';
@@ -616,7 +616,7 @@ begin atomic
     from counted order by from_days;
 end;
 comment on function report.aftershock_rate(text, double precision, double precision, double precision, text, boolean) is
-    'Rate of the aftershocks that report.aftershocks() gives, in bins of time that each grow by a factor of 10^0.2. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
+    'Rate of the aftershocks that report.aftershocks() gives, in bins of time; each bin ends 10^0.2 times as long after the mainshock as the bin before it. For an Omori–Utsu fit, choose a minimum magnitude above the completeness right after the mainshock.';
 
 -- Differences between agencies.
 
@@ -627,20 +627,20 @@ create type report.agency_comparison as (
     depth_1_km double precision, depth_2_km double precision, earthquake text, is_doubtful boolean);
 comment on type report.agency_comparison is 'A row of report.agency_comparison().';
 comment on column report.agency_comparison.origin_time is 'Origin time of the first agency''s event.';
-comment on column report.agency_comparison.place is 'Its place, or that of the other one''s event if it has none.';
+comment on column report.agency_comparison.place is 'Place of the first agency''s event or, if it has none, of the second agency''s event.';
 comment on column report.agency_comparison.code_1 is 'The first agency''s event.';
 comment on column report.agency_comparison.code_2 is 'The second agency''s event.';
 comment on column report.agency_comparison.time_difference_s is 'How much later the second agency''s origin time is, in seconds.';
 comment on column report.agency_comparison.depth_difference_km is 'How much deeper the second agency''s event is, in km.';
-comment on column report.agency_comparison.magnitude_difference is 'How much larger the second agency''s magnitude is. Mind the types: an mb is not an Mw.';
+comment on column report.agency_comparison.magnitude_difference is 'How much larger the second agency''s magnitude is. Compare the magnitude types, too: an mb is not an Mw.';
 comment on column report.agency_comparison.magnitude_1 is 'The first agency''s magnitude.';
-comment on column report.agency_comparison.magnitude_type_1 is 'The method behind it.';
+comment on column report.agency_comparison.magnitude_type_1 is 'The method behind the first agency''s magnitude.';
 comment on column report.agency_comparison.magnitude_2 is 'The second agency''s magnitude.';
-comment on column report.agency_comparison.magnitude_type_2 is 'The method behind it.';
-comment on column report.agency_comparison.depth_1_km is 'The first agency''s depth, in km. Many depths are not measured, but fixed: 10 km is one of those.';
+comment on column report.agency_comparison.magnitude_type_2 is 'The method behind the second agency''s magnitude.';
+comment on column report.agency_comparison.depth_1_km is 'The first agency''s depth, in km. Many depths are not measured but fixed, often at 10 km.';
 comment on column report.agency_comparison.depth_2_km is 'The second agency''s depth, in km.';
-comment on column report.agency_comparison.earthquake is 'The earthquake that both describe, as in report.earthquake.';
-comment on column report.agency_comparison.is_doubtful is 'Whether one of the two would fit another earthquake nearly as well.';
+comment on column report.agency_comparison.earthquake is 'Code of the earthquake that both events describe, as in report.earthquake.';
+comment on column report.agency_comparison.is_doubtful is 'Whether either event would fit another earthquake nearly as well.';
 
 create function report.agency_comparison(
     agency_1 text, agency_2 text, since timestamptz default '-infinity', until timestamptz default 'infinity',
@@ -662,7 +662,7 @@ begin atomic
     order by a.origin_time, a.code collate "C", b.code collate "C";
 end;
 comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision) is
-    'The earthquakes that two agencies report, with what the agencies differ in. quakes associate says which events are one. The magnitude asked for is that of the first agency.';
+    'The earthquakes that two agencies report, with the differences between the agencies. quakes associate decides which events are one earthquake. since, until and minimum_magnitude apply to the first agency''s events.';
 
 -- `extra` has the focal mechanisms from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
 -- there: a value is null here unless it is a number in the range of double precision.
@@ -689,24 +689,24 @@ cross join lateral (
     from jsonb_each(extra -> 'focal_mechanism')) as mechanism
 where jsonb_typeof(extra -> 'focal_mechanism') = 'object';
 comment on view report.focal_mechanism is
-    'Focal mechanisms and moment tensors, one per event that has one in the QuakeML it was imported from.';
+    'Focal mechanisms and moment tensors, one row for each event that was imported from QuakeML with a focal mechanism.';
 comment on column report.focal_mechanism.strike1_deg is 'Strike of the first nodal plane, in degrees.';
-comment on column report.focal_mechanism.dip1_deg is 'Its dip, in degrees.';
-comment on column report.focal_mechanism.rake1_deg is 'Its rake, in degrees.';
+comment on column report.focal_mechanism.dip1_deg is 'Dip of the first nodal plane, in degrees.';
+comment on column report.focal_mechanism.rake1_deg is 'Rake of the first nodal plane, in degrees.';
 comment on column report.focal_mechanism.strike2_deg is 'Strike of the second nodal plane, in degrees.';
-comment on column report.focal_mechanism.dip2_deg is 'Its dip, in degrees.';
-comment on column report.focal_mechanism.rake2_deg is 'Its rake, in degrees.';
-comment on column report.focal_mechanism.moment_magnitude is 'The magnitude that the moment tensor names, or the event''s first moment magnitude.';
+comment on column report.focal_mechanism.dip2_deg is 'Dip of the second nodal plane, in degrees.';
+comment on column report.focal_mechanism.rake2_deg is 'Rake of the second nodal plane, in degrees.';
+comment on column report.focal_mechanism.moment_magnitude is 'The magnitude that the moment tensor refers to, or the event''s first moment magnitude.';
 comment on column report.focal_mechanism.scalar_moment_nm is 'Scalar moment, in newton metres.';
 comment on column report.focal_mechanism.mrr_nm is 'Moment tensor, up-up, in newton metres.';
-comment on column report.focal_mechanism.mtt_nm is 'South-south, in newton metres.';
-comment on column report.focal_mechanism.mpp_nm is 'East-east, in newton metres.';
-comment on column report.focal_mechanism.mrt_nm is 'Up-south, in newton metres.';
-comment on column report.focal_mechanism.mrp_nm is 'Up-east, in newton metres.';
-comment on column report.focal_mechanism.mtp_nm is 'South-east, in newton metres.';
+comment on column report.focal_mechanism.mtt_nm is 'Moment tensor, south-south, in newton metres.';
+comment on column report.focal_mechanism.mpp_nm is 'Moment tensor, east-east, in newton metres.';
+comment on column report.focal_mechanism.mrt_nm is 'Moment tensor, up-south, in newton metres.';
+comment on column report.focal_mechanism.mrp_nm is 'Moment tensor, up-east, in newton metres.';
+comment on column report.focal_mechanism.mtp_nm is 'Moment tensor, south-east, in newton metres.';
 comment on column report.focal_mechanism.double_couple is 'Share of the double couple in the moment, 0 to 1.';
 comment on column report.focal_mechanism.clvd is 'Share of the compensated linear vector dipole, 0 to 1.';
-comment on column report.focal_mechanism.agency is 'Who made the mechanism.';
+comment on column report.focal_mechanism.agency is 'The agency that determined the mechanism.';
 comment on column report.focal_mechanism.evaluation_mode is 'manual or automatic.';
 comment on column report.focal_mechanism.evaluation_status is 'preliminary, confirmed, reviewed, final, rejected or reported.';
 
@@ -752,15 +752,15 @@ cross join lateral (
                 when change.statuses is null then report.review_status(quake.status) else change.statuses[1] end as status)
     as first;
 comment on view report.revision is
-    'How each event was revised since its first import here, as far back as history reaches (see quakes prune): what was before known_since is null. Every magnitude in between is in report.magnitude_history.';
+    'How each event was revised since its first import here, as far back as history reaches (see quakes prune): values from before known_since are null. report.magnitude_history has every magnitude in between.';
 comment on column report.revision.first_magnitude is 'Magnitude at the first import; null if history does not reach back to it.';
 comment on column report.revision.last_magnitude is 'Magnitude now.';
-comment on column report.revision.revisions is 'How often its row has changed since known_since.';
+comment on column report.revision.revisions is 'How often the event''s row has changed since known_since.';
 comment on column report.revision.import_delay_s is 'Time from origin to first import, in seconds.';
 comment on column report.revision.first_review_status is 'Review status at the first import, in lower case; null if history does not reach back to it.';
-comment on column report.revision.review_delay_s is 'Time from origin until it was known here to be reviewed, in seconds; null if it is not, or if history does not reach back to the first import. If it was reviewed at the first import, the time until then, which is an upper bound.';
-comment on column report.revision.last_revised_at is 'When its row last changed; null if never since known_since.';
-comment on column report.revision.known_since is 'From when on its changes are known: its first import, or when history begins if that is later.';
+comment on column report.revision.review_delay_s is 'Time from the origin until the event was known here to be reviewed, in seconds; null if it was never known to be reviewed, or if history does not reach back to the first import. If the event was reviewed at the first import, this is the time until the first import, which is an upper bound.';
+comment on column report.revision.last_revised_at is 'When the event''s row last changed; null if it has not changed since known_since.';
+comment on column report.revision.known_since is 'The time from which on the event''s changes are known: its first import, or the beginning of the history if that is later.';
 
 create view report.magnitude_history as
 select event.time as origin_time, event.code, version.magnitude,
@@ -793,15 +793,15 @@ cross join lateral unnest(
     array_append(change.overwritten, event.magnitude))
     with ordinality as version (known_at, magnitude, n);
 comment on view report.magnitude_history is
-    'Each magnitude that an event had here, and from when to when since its origin: what was known an hour after it has from_age_s <= 3600 and to_age_s null or greater. History begins with the first import HERE: of what was imported later, nothing is known of its first hour. Nor is it of what was pruned: a magnitude that was there when history begins has null as its beginning, and known_since says from when on it is certain.';
-comment on column report.magnitude_history.origin_time is 'Origin time, as it is known now.';
-comment on column report.magnitude_history.magnitude is 'Magnitude in that time; null if there was none.';
-comment on column report.magnitude_history.from_age_s is 'How long after the origin it was known, in seconds; null if that was before history begins.';
-comment on column report.magnitude_history.to_age_s is 'How long after the origin another one took its place, or the event went, in seconds; null if it is still so.';
-comment on column report.magnitude_history.known_at is 'When it was committed here; null if that was before history begins.';
-comment on column report.magnitude_history.known_until is 'When that ended; null if it is still so.';
-comment on column report.magnitude_history.ended is 'How that ended: revised, renamed, withdrawn or deleted; null if it is still so.';
-comment on column report.magnitude_history.known_since is 'From when on it is known to have been so: known_at, or when history begins if the event had this magnitude then.';
+    'Each magnitude that an event had here, and from when to when the event had it, counted from its origin. The magnitude that was known an hour after the origin has from_age_s <= 3600, and a to_age_s that is null or greater than 3600. An event''s history begins with its first import HERE: if the event was imported later, nothing is known about its first hour. Nothing is known about pruned history either: if an event already had a magnitude when the history begins, from_age_s and known_at are null, and known_since is the time from which on the magnitude is certain.';
+comment on column report.magnitude_history.origin_time is 'Origin time, as it was last known.';
+comment on column report.magnitude_history.magnitude is 'The magnitude; null for a time in which the event had none.';
+comment on column report.magnitude_history.from_age_s is 'Time from the origin until the magnitude was known here, in seconds; null if that was before history begins.';
+comment on column report.magnitude_history.to_age_s is 'Time from the origin until another magnitude replaced this one, or the event was removed, in seconds; null if neither has happened.';
+comment on column report.magnitude_history.known_at is 'When the magnitude was committed here; null if that was before history begins.';
+comment on column report.magnitude_history.known_until is 'When another magnitude replaced this one, or the event was removed; null if neither has happened.';
+comment on column report.magnitude_history.ended is 'revised (another magnitude replaced this one), or renamed, withdrawn or deleted (the event was removed); null if neither has happened.';
+comment on column report.magnitude_history.known_since is 'The time from which on the magnitude is certain: known_at, or the beginning of the history if the event already had this magnitude then.';
 
 create view report.removed_event as
 select t.committed_at as removed_at, c.key as code,
@@ -814,18 +814,18 @@ select t.committed_at as removed_at, c.key as code,
        exists (select from only public.quake q where q.code = c.key) as is_back
 from history.change c join history.transaction t on t.id = c.transaction
 where c.entity = 'quake' and c.operation = 'delete';
-comment on view report.removed_event is 'Events that were renamed, withdrawn upstream or deleted, as far back as history reaches: of earlier removals nothing is known.';
-comment on column report.removed_event.removed_at is 'When it was removed.';
-comment on column report.removed_event.code is 'The id that is gone.';
-comment on column report.removed_event.kind is 'renamed, withdrawn (the feed no longer has it) or deleted (by hand or by another program).';
+comment on view report.removed_event is 'Events that were renamed, withdrawn upstream or deleted, as far back as history reaches. Nothing is known about earlier removals.';
+comment on column report.removed_event.removed_at is 'When the event was removed.';
+comment on column report.removed_event.code is 'The id of the removed event.';
+comment on column report.removed_event.kind is 'renamed, withdrawn (the feed no longer has it) or deleted (by its service, by hand or by another program).';
 comment on column report.removed_event.new_code is 'For a renamed event: its new id.';
 comment on column report.removed_event.feed is 'For a withdrawn event: the feed that no longer had it.';
-comment on column report.removed_event.reason is 'The reason kept in history.';
-comment on column report.removed_event.removed_by is 'Who removed it: the setting history.author, else the program''s name, else the login.';
-comment on column report.removed_event.origin_time is 'Its last known origin time.';
-comment on column report.removed_event.magnitude is 'Its last known magnitude.';
-comment on column report.removed_event.place is 'Its last known place.';
-comment on column report.removed_event.is_back is 'Whether the catalogue has an event of this id again.';
+comment on column report.removed_event.reason is 'The reason for the removal, as the history has it.';
+comment on column report.removed_event.removed_by is 'Who removed the event: the setting history.author, else the program''s name, else the login.';
+comment on column report.removed_event.origin_time is 'Last known origin time of the event.';
+comment on column report.removed_event.magnitude is 'Last known magnitude of the event.';
+comment on column report.removed_event.place is 'Last known place of the event.';
+comment on column report.removed_event.is_back is 'Whether the catalogue has an event with this id again.';
 
 -- Groups events by their whole list of sources first, because a million events have only a few hundred different lists.
 create view report.network_contribution as
@@ -849,13 +849,13 @@ select network, coalesce(preferred.events, 0) as preferred_events, contributed.e
 from contributed left join preferred using (network);
 comment on view report.network_contribution is 'What each seismic network contributes to the catalogue.';
 comment on column report.network_contribution.network is 'Code of the network, such as us or ci.';
-comment on column report.network_contribution.preferred_events is 'Events for which it is the preferred network.';
-comment on column report.network_contribution.contributed_events is 'Events to which it contributed, whether preferred or not.';
-comment on column report.network_contribution.preferred_percent is 'Share of all events for which it is the preferred network, in percent.';
-comment on column report.network_contribution.reviewed_percent is 'Share of its preferred events that are reviewed, in percent.';
-comment on column report.network_contribution.smallest_magnitude is 'Smallest magnitude among its preferred events.';
-comment on column report.network_contribution.largest_magnitude is 'Largest magnitude among them.';
-comment on column report.network_contribution.newest_origin_time is 'Latest origin time among them.';
+comment on column report.network_contribution.preferred_events is 'Number of events for which this is the preferred network.';
+comment on column report.network_contribution.contributed_events is 'Number of events to which the network contributed, whether it is preferred or not.';
+comment on column report.network_contribution.preferred_percent is 'Share of all events for which this is the preferred network, in percent.';
+comment on column report.network_contribution.reviewed_percent is 'Share of the network''s preferred events that are reviewed, in percent.';
+comment on column report.network_contribution.smallest_magnitude is 'Smallest magnitude of the network''s preferred events.';
+comment on column report.network_contribution.largest_magnitude is 'Largest magnitude of the network''s preferred events.';
+comment on column report.network_contribution.newest_origin_time is 'Latest origin time of the network''s preferred events.';
 
 -- Operation.
 
@@ -865,11 +865,11 @@ select id as run, source, feed, started as started_at, finished as finished_at, 
        retracted as withdrawn, rejected, bytes, error
 from import.run
 where not forgotten;
-comment on view report.import_run is 'Imports, one row per run, without those of sources that were forgotten.';
+comment on view report.import_run is 'Imports, one row per run, without the runs of sources that were forgotten.';
 comment on column report.import_run.run is 'Number of the run.';
 comment on column report.import_run.started_at is 'When the run began.';
-comment on column report.import_run.finished_at is 'When it ended; null while it runs, or if the worker died.';
-comment on column report.import_run.duration_s is 'How long it took, in seconds.';
+comment on column report.import_run.finished_at is 'When the run ended; null while it runs, or if the worker died.';
+comment on column report.import_run.duration_s is 'Duration of the run, in seconds.';
 comment on column report.import_run.renamed is 'Events deleted because they were renamed.';
 comment on column report.import_run.withdrawn is 'Events deleted because they were withdrawn upstream.';
 
@@ -887,16 +887,16 @@ left join (select run.source, count(*) as runs, count(*) filter (where outcome =
            from import.run where started > now() - interval '24 hours' and not forgotten group by run.source) as day
        on day.source = last.source;
 comment on view report.feed_health is 'How fresh each source is, and how its imports went.';
-comment on column report.feed_health.age_s is 'How long ago that was, in seconds.';
+comment on column report.feed_health.age_s is 'Time since fresh_at, in seconds.';
 comment on column report.feed_health.last_run is 'Number of the last run.';
 comment on column report.feed_health.last_outcome is 'How that run ended: running, done, failed or cancelled.';
 comment on column report.feed_health.last_started_at is 'When that run began.';
-comment on column report.feed_health.last_error is 'What went wrong in that run.';
-comment on column report.feed_health.runs_24h is 'Runs that began in the last 24 hours, null if none; a request for an unchanged feed is not a run.';
-comment on column report.feed_health.failed_24h is 'How many of them failed.';
-comment on column report.feed_health.rejected_24h is 'Features that those runs could not import.';
+comment on column report.feed_health.last_error is 'The error of that run.';
+comment on column report.feed_health.runs_24h is 'Number of runs that began in the last 24 hours; null if none. A request for an unchanged feed is not a run.';
+comment on column report.feed_health.failed_24h is 'Number of those runs that failed.';
+comment on column report.feed_health.rejected_24h is 'Number of features that those runs could not import.';
 comment on column report.feed_health.median_duration_24h_s is 'Median duration of those runs, in seconds.';
-comment on column report.feed_health.document_age_s is 'How old the feed''s document was when it was last asked for, in seconds.';
+comment on column report.feed_health.document_age_s is 'How old the feed''s document was when it was last requested, in seconds.';
 
 create view report.import_latency as
 select day, count(*) as events, count(*) filter (where not is_prompt) as late_events,
@@ -906,12 +906,12 @@ from (select report.day(imported_at) as day, report.seconds(imported_at - time) 
              imported_at < time + interval '1 day' as is_prompt
       from only public.quake) as imported
 group by day;
-comment on view report.import_latency is 'How soon after their origin events are first imported, by the day of that import.';
+comment on view report.import_latency is 'The time from the origin of events to their first import, by the day of that import.';
 comment on column report.import_latency.day is 'Day of the first import, in UTC.';
 comment on column report.import_latency.events is 'Events that were first imported on that day.';
-comment on column report.import_latency.late_events is 'Those imported a day or more after their origin: backfills and late additions. The delays leave them out.';
+comment on column report.import_latency.late_events is 'Number of those events that were imported a day or more after their origin: backfills and late additions. The delays do not include them.';
 comment on column report.import_latency.median_delay_s is 'Median time from origin to first import, in seconds.';
-comment on column report.import_latency.p95_delay_s is '95th percentile of that time, in seconds.';
+comment on column report.import_latency.p95_delay_s is '95th percentile of the time from origin to first import, in seconds.';
 
 create view report.reject as
 select reject.id as reject, reject.last_seen as last_seen_at, reject.first_seen as first_seen_at, reject.count as occurrences,
@@ -919,10 +919,10 @@ select reject.id as reject, reject.last_seen as last_seen_at, reject.first_seen 
 from import.reject join import.run on run.id = reject.run;
 comment on view report.reject is 'Features that could not be imported, and why; without their bytes.';
 comment on column report.reject.reject is 'Number of the reject, as in quakes rejects.';
-comment on column report.reject.last_seen_at is 'When it was last met.';
-comment on column report.reject.first_seen_at is 'When it was first met.';
-comment on column report.reject.occurrences is 'How often the same bytes were met.';
-comment on column report.reject.source is 'What that run imported.';
+comment on column report.reject.last_seen_at is 'When the same bytes were last rejected.';
+comment on column report.reject.first_seen_at is 'When the same bytes were first rejected.';
+comment on column report.reject.occurrences is 'How often the same bytes were rejected.';
+comment on column report.reject.source is 'The source that this run imported.';
 comment on column report.reject.size_bytes is 'The feature''s size, in bytes.';
 
 -- Each scrape of /metrics reads this whole view. So the view makes only two look-ups for each reader, however far behind the
@@ -945,14 +945,14 @@ left join lateral (select case when committed_at <= clock_timestamp() then commi
                    from history.transaction
                    where transaction.token > greatest(reader.token, store.pruned_token)
                    order by transaction.token limit 1) as missing on true;
-comment on view report.reader_lag is 'How far each named reader is behind.';
-comment on column report.reader_lag.reader is 'The name the reader gave itself.';
-comment on column report.reader_lag.silent_s is 'How long ago it last reported, in seconds.';
+comment on view report.reader_lag is 'How far each named reader is behind the newest transaction.';
+comment on column report.reader_lag.reader is 'The name that the reader gave itself.';
+comment on column report.reader_lag.silent_s is 'Time since the reader last reported, in seconds.';
 comment on column report.reader_lag.tokens_behind is
-    'How many tokens the newest is ahead of it: 0 if it has applied everything, and never less than the number of transactions it has not applied. There are gaps between tokens, so it may be more.';
+    'The newest token minus the reader''s token; 0 if the reader has applied everything. There are gaps between tokens, so this may be more than the number of transactions that the reader has not applied, but never less.';
 comment on column report.reader_lag.behind_s is
-    'How long ago the first transaction that it has not applied was committed, in seconds; 0 if there is none. What was pruned does not count. If the server''s clock was ahead at that time: how long ago the reader last reported, or else since when there is history.';
-comment on column report.reader_lag.needs_snapshot is 'Whether changes it needs were pruned. It will then take a fresh snapshot.';
+    'Time since the commit of the first transaction that the reader has not applied, in seconds; 0 if there is none. Pruned transactions do not count. If that commit time is in the future, because the server''s clock was ahead, this is the time since the reader''s last report or, if that is in the future, too, since the beginning of the history.';
+comment on column report.reader_lag.needs_snapshot is 'Whether changes that the reader needs were pruned. If so, the reader must take a fresh snapshot.';
 
 -- Copies comments: a column without a comment means the same as the column with its name in the other view, table or type.
 do $$

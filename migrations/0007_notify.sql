@@ -1,11 +1,11 @@
--- The records of `quakes notify`: the earthquakes that it has seen, what each receiver was told, and the messages that have to be
--- delivered.
+-- The records of `quakes notify`: the earthquakes that it has seen, what it has reported to each receiver, and the messages that
+-- it has to deliver.
 --
--- Like any other reader, it updates its position in the same transaction as its other records. It delivers messages after that
--- transaction. So a restart neither repeats nor skips a decision.
+-- Like any other reader, `quakes notify` updates its position in the same transaction as its other records. It delivers messages
+-- after that transaction. So a restart neither repeats nor skips a decision.
 
 create schema notify;
-comment on schema notify is 'What quakes notify has seen, told and has to deliver.';
+comment on schema notify is 'The records of quakes notify: the earthquakes that it has seen, what it has reported to each receiver, and the messages that it has to deliver.';
 
 create table notify.state (
     decided_at timestamptz,
@@ -17,14 +17,14 @@ create table notify.state (
     revision bigint not null default 0,
     is_only boolean not null unique default true check (is_only)
 );
-comment on table notify.state is 'A single row: how far quakes notify has come.';
-comment on column notify.state.decided_at is 'When it was last decided what is told; null before the first start. What existed at the first start is not told.';
-comment on column notify.state.store is 'The store that the position belongs to; null before the first start, as are the next four.';
-comment on column notify.state.token is 'The changes up to this token are decided.';
-comment on column notify.state.committed_at is 'When that token''s transaction was committed.';
-comment on column notify.state.nonce is 'That transaction''s nonce. history.check tells by these four whether the position still holds.';
-comment on column notify.state.shape is 'history.shape(''quake'') at that time.';
-comment on column notify.state.revision is 'Counts the decisions. A notifier that expects another number was overtaken by a second one.';
+comment on table notify.state is 'A single row: the position up to which quakes notify has processed the changes.';
+comment on column notify.state.decided_at is 'When quakes notify last decided which messages to send; null before the first start. The first start sends no messages about the earthquakes that exist then.';
+comment on column notify.state.store is 'The store that the position belongs to; null before the first start, as are the next four columns.';
+comment on column notify.state.token is 'The decisions take all changes up to this token into account.';
+comment on column notify.state.committed_at is 'When the transaction of that token was committed.';
+comment on column notify.state.nonce is 'The nonce of that transaction. From store, token, committed_at and nonce, history.check tells whether the position still holds.';
+comment on column notify.state.shape is 'The result of history.shape(''quake'') at that position.';
+comment on column notify.state.revision is 'Counts the decisions. If a notifier finds another number than it expects, a second notifier has decided in between.';
 comment on column notify.state.is_only is 'Keeps the table at one row.';
 insert into notify.state default values;
 
@@ -34,7 +34,7 @@ create function notify.earthquake(code text) returns text
 language sql stable
 return coalesce((select m.earthquake from public.earthquake_member m where m.code = $1), $1);
 comment on function notify.earthquake(text) is
-    'Which earthquake a row of quake describes: the one under which it is remembered what was told.';
+    'Code of the earthquake that a row of quake describes. Under this code, quakes notify records what it has reported.';
 
 create view notify.event as
 select q.code as earthquake, q.code, q.ids, array[q.net] as agencies, q.magnitude, q.magnitude_type, q.place, q.time, q.latitude,
@@ -50,23 +50,23 @@ left join only public.quake largest on largest.code = e.magnitude_from
 cross join lateral (select array_agg(m.code order by m.code) as codes, array_agg(distinct other.net) as agencies
                     from public.earthquake_member m join only public.quake other on other.code = m.code
                     where m.earthquake = e.code) as members;
-comment on view notify.event is 'The earthquakes as rules see them, one row for each: where several rows of quake are one earthquake, it has the values of the preferred one, and the magnitude that is shown.';
-comment on column notify.event.earthquake is 'The earthquake.';
-comment on column notify.event.code is 'The row that is shown.';
-comment on column notify.event.ids is 'All codes that the event has had.';
-comment on column notify.event.agencies is 'The networks or agencies whose event it is.';
+comment on view notify.event is 'The earthquakes as the rules see them, one row for each. If several rows of quake are one earthquake, it has the values of the preferred row, and the magnitude that is shown for the earthquake.';
+comment on column notify.event.earthquake is 'Code of the earthquake.';
+comment on column notify.event.code is 'Code of the row of quake that is shown.';
+comment on column notify.event.ids is 'The ids that the shown row lists. If several rows are one earthquake, also the codes of these rows.';
+comment on column notify.event.agencies is 'The networks of the rows of quake that describe the earthquake.';
 comment on column notify.event.magnitude is 'Magnitude.';
 comment on column notify.event.magnitude_type is 'Magnitude type.';
-comment on column notify.event.place is 'Where, in the agency''s words.';
+comment on column notify.event.place is 'Place, in the agency''s words.';
 comment on column notify.event.time is 'Origin time.';
 comment on column notify.event.latitude is 'Latitude of the epicentre, in degrees.';
 comment on column notify.event.longitude is 'Longitude of the epicentre, in degrees.';
 comment on column notify.event.depth is 'Depth, in km.';
-comment on column notify.event.status is 'automatic, reviewed or another word of the agency.';
+comment on column notify.event.status is 'Review status: automatic, reviewed or another word of the agency.';
 comment on column notify.event.type is 'Kind of event.';
-comment on column notify.event.types is 'Types of the products that exist.';
-comment on column notify.event.stations is 'How many stations located it.';
-comment on column notify.event.url is 'The agency''s page.';
+comment on column notify.event.types is 'Types of the products that exist for the event.';
+comment on column notify.event.stations is 'Number of stations used for the location.';
+comment on column notify.event.url is 'The agency''s page about the event.';
 
 create table notify.seen (
     earthquake text collate "C" primary key,
@@ -87,7 +87,7 @@ create table notify.seen (
     url text
 );
 comment on table notify.seen is
-    'The earthquakes of the last 60 days as they were when it was last decided what is told. A change is the difference between this and the present, so that nothing is missed if the history was pruned.';
+    'The earthquakes of the last 60 days as they were when quakes notify last decided which messages to send. It finds changes by comparing these rows with the present ones, so it misses nothing if the history was pruned.';
 do $$
 declare
     shared record;
@@ -100,7 +100,7 @@ begin
 end
 $$;
 
--- What each receiver was told.
+-- Reports to each receiver.
 
 create table notify.standing (
     earthquake text collate "C" not null,
@@ -110,20 +110,20 @@ create table notify.standing (
     due timestamptz,
     primary key (earthquake, receiver)
 );
-comment on table notify.standing is 'What each receiver was told of an earthquake, and what waits. It is kept for 30 days after it was told.';
+comment on table notify.standing is 'What was last reported to each receiver about an earthquake, and what waits to be reported. A row is kept for 30 days after the report.';
 comment on column notify.standing.earthquake is 'The earthquake, as in notify.event.';
 comment on column notify.standing.receiver is 'The receiver''s name in the rules file.';
-comment on column notify.standing.told is 'The earthquake as it was last told; null if it never was.';
-comment on column notify.standing.waiting is 'What is to be told later: after quiet hours, or in a digest; null if nothing.';
-comment on column notify.standing.due is 'When that is.';
+comment on column notify.standing.told is 'The earthquake as it was last reported to the receiver; null if it never was.';
+comment on column notify.standing.waiting is 'The report that waits for the end of quiet hours or for a digest; null if none waits.';
+comment on column notify.standing.due is 'When the waiting report is due.';
 
 create table notify.pace (
     receiver text collate "C" primary key,
     pace jsonb not null
 );
-comment on table notify.pace is 'How fast each receiver was told lately: after 5 messages in 10 minutes there is a digest every 5 minutes.';
+comment on table notify.pace is 'The recent message rate of each receiver: after 5 messages in 10 minutes, the receiver gets a digest every 5 minutes.';
 comment on column notify.pace.receiver is 'The receiver''s name in the rules file.';
-comment on column notify.pace.pace is 'When the last messages were, and when the next digest is due.';
+comment on column notify.pace.pace is 'When the last messages were sent, and when the next digest is due.';
 
 -- Messages.
 
@@ -143,24 +143,24 @@ create table notify.outbox (
     reason text,
     check (num_nonnulls(next_attempt_at, delivered_at, given_up_at) = 1)
 );
-comment on table notify.outbox is 'Messages: those that wait to be delivered, and those of the last 30 days.';
+comment on table notify.outbox is 'Messages that wait to be delivered, and the delivered and given-up messages of the last 30 days.';
 comment on column notify.outbox.id is 'Number of the message.';
-comment on column notify.outbox.message_id is 'What receivers know it by. It is the same in each attempt.';
+comment on column notify.outbox.message_id is 'The id by which receivers recognise the message. It is the same in each attempt.';
 comment on column notify.outbox.receiver is 'The receiver''s name in the rules file.';
-comment on column notify.outbox.message is 'The message, as a command gets it.';
-comment on column notify.outbox.earthquakes is 'The earthquakes that it tells of.';
-comment on column notify.outbox.follows is 'Earlier messages about the same earthquakes to the same receiver. They have to be done before it is attempted.';
-comment on column notify.outbox.created_at is 'When it was decided.';
-comment on column notify.outbox.attempts is 'How many times its delivery was attempted.';
-comment on column notify.outbox.next_attempt_at is 'When it is attempted next; null if it is done.';
-comment on column notify.outbox.failed_at is 'When an attempt failed first; null if none has.';
-comment on column notify.outbox.delivered_at is 'When the receiver took it; null if it has not.';
-comment on column notify.outbox.given_up_at is 'When it was given up; null if it was not.';
-comment on column notify.outbox.reason is 'Why the last attempt failed.';
-comment on constraint outbox_check on notify.outbox is 'It waits, is delivered, or is given up.';
+comment on column notify.outbox.message is 'The message, in the form in which a command receives it.';
+comment on column notify.outbox.earthquakes is 'Codes of the earthquakes that the message reports.';
+comment on column notify.outbox.follows is 'Earlier messages about the same earthquakes to the same receiver. The message is not attempted until each of them is delivered or given up.';
+comment on column notify.outbox.created_at is 'When the message was created.';
+comment on column notify.outbox.attempts is 'How often a delivery of the message was attempted.';
+comment on column notify.outbox.next_attempt_at is 'When the next attempt is due; null if the message was delivered or given up.';
+comment on column notify.outbox.failed_at is 'When an attempt first failed, or the message was given up without an attempt; null if neither has happened.';
+comment on column notify.outbox.delivered_at is 'When the receiver accepted the message; null if it has not.';
+comment on column notify.outbox.given_up_at is 'When the message was given up; null if it was not.';
+comment on column notify.outbox.reason is 'Why the last failed attempt failed, or why the message was given up.';
+comment on constraint outbox_check on notify.outbox is 'A message waits, or is delivered, or is given up.';
 
 create index outbox_waiting on notify.outbox (receiver, id) where next_attempt_at is not null;
-comment on index notify.outbox_waiting is 'What waits, by receiver.';
+comment on index notify.outbox_waiting is 'The waiting messages, by receiver.';
 create index outbox_created on notify.outbox (created_at);
 comment on index notify.outbox_created is 'The latest messages.';
 
@@ -175,20 +175,20 @@ from (select o.receiver, count(*) filter (where o.next_attempt_at is not null) a
       from notify.outbox o group by o.receiver) as message
 full join (select s.receiver, count(*) as held from notify.standing s where s.waiting is not null group by s.receiver) as held
     on held.receiver = message.receiver;
-comment on view notify.receiver is 'How deliveries stand, one row for each receiver of the last 30 days. It holds no message.';
+comment on view notify.receiver is 'The state of the deliveries, one row for each receiver of the last 30 days. It shows no messages.';
 comment on column notify.receiver.receiver is 'The receiver''s name in the rules file.';
-comment on column notify.receiver.waiting is 'Messages that are to be delivered.';
-comment on column notify.receiver.held is 'Earthquakes that wait for the end of quiet hours, or for a digest.';
-comment on column notify.receiver.oldest_at is 'When the oldest of the messages that wait was decided.';
-comment on column notify.receiver.failing_since is 'When a delivery of those that wait failed first; null if none has.';
-comment on column notify.receiver.reason is 'Why the last one failed that is not delivered.';
-comment on column notify.receiver.given_up is 'Messages of the last 30 days that were given up.';
-comment on column notify.receiver.delivered_at is 'When the receiver last took one.';
+comment on column notify.receiver.waiting is 'Number of messages that wait to be delivered.';
+comment on column notify.receiver.held is 'Number of earthquakes whose report waits for the end of quiet hours or for a digest.';
+comment on column notify.receiver.oldest_at is 'When the oldest waiting message was created.';
+comment on column notify.receiver.failing_since is 'When a delivery of one of the waiting messages first failed; null if none has failed.';
+comment on column notify.receiver.reason is 'Why the newest of the undelivered messages that have failed did so.';
+comment on column notify.receiver.given_up is 'Number of messages of the last 30 days that were given up.';
+comment on column notify.receiver.delivered_at is 'When the receiver last accepted a message.';
 
 create function notify.now() returns timestamptz
 language sql volatile
 return clock_timestamp();
-comment on function notify.now() is 'The time by which it is decided what is told. A test may replace it.';
+comment on function notify.now() is 'The time that quakes notify uses for its decisions. A test may replace this function.';
 
 create function notify.lock_key() returns bigint
 language sql immutable

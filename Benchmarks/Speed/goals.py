@@ -1,6 +1,6 @@
 """Compares measurements with goals.
 
-Each benchmark prints its goals and whether they are met. If the environment variable GOALS names a file, the goals are also
+A benchmark with goals prints them and whether they are met. If the environment variable GOALS names a file, the goals are also
 appended to it, as a line of JSON each, for a table of all goals at the end:
 
     Benchmarks/Speed/goals.py FILE

@@ -57,7 +57,8 @@ def main():
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--revised", default="1%", help="the part of the events that is revised; empty for none")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--plans", action="store_true", help="also print the plans of the five slowest reports")
+    parser.add_argument("--plans", action="store_true", 
+                        help="also print the plans of the five slowest reports, except reports of a week or by code")
     parser.add_argument("--indexes", action="store_true", help="measure what each index costs an import instead")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -127,8 +128,8 @@ def measure_indexes(cluster, options):
 
 def load(cluster, variant, first, revised):
     """Runs both loads into an empty table. Returns the seconds and the bytes of WAL of each load, the share of updates in place
-    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query, or of all queries
-    for the table as it ships."""
+    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query; if it has none (the
+    table as it ships, and fillfactor 100), the times of all queries."""
     change, query = VARIANTS[variant]
     cluster.empty()
     cluster.sql(REVERT)

@@ -6,17 +6,17 @@ columns that the format contains. CPU is the total of the programs and PostgreSQ
 
 Short responses, with wrk over 16 connections: 20 events as GeoJSON, for one repeated query and for queries that all differ. They
 are compared with a typical service (plain_service.py: FastAPI, psycopg and orjson under uvicorn, with a worker for each core),
-and with nginx serving the same bytes as a file, which is the upper limit. Then the same with an entity tag, which the servers
-answer with 304. wrk uses part of the machine, which makes fast servers look slower than they are, so the CPU time per request of
-the server and PostgreSQL is shown as well.
+and with nginx serving the same bytes as a file, which is the upper limit. The repeated query is also measured with an entity tag,
+which Quakes and nginx answer with 304. wrk uses part of the machine, which makes fast servers look slower than they are, so the
+CPU time per request of the server and PostgreSQL is shown as well.
 
 Memory is the server's peak (VmHWM): with 200 concurrent clients that each read 20,000 events, every other one slowly; and with
-one client that reads 1,000,000 events in each format, compared with 10,000.
+one client that reads 1,000,000 events as GeoJSON, CSV or XML, compared with 10,000.
 
-Each round measures all programs in turn. The figures are medians over the rounds, with the smallest and the largest ratio within
-a round. The database is a private cluster that exists only during the run. curl is required. Without wrk (a Debian package, like
-nginx), short responses are not measured; without nginx, or without fastapi, psycopg[pool], orjson and uvicorn, the comparison
-that needs them is left out.
+The speed is measured in rounds, each with all programs in turn, and the memory is measured once. The figures are medians over the
+rounds. Each ratio is computed within one round; the smallest and the largest are shown as well. The database is a private cluster
+that exists only during the run. curl is required. Without wrk (a Debian package, like nginx), short responses are not measured;
+without nginx, or without fastapi, psycopg[pool], orjson and uvicorn, the comparison that needs them is left out.
 
     Benchmarks/Speed/serve.py [--events N] [--many N] [--clients N] [--repeat R] [--seconds S] [--json]
 """
@@ -53,7 +53,7 @@ EVENTS = "/fdsnws/event/1/query"
 SHORT = "starttime=2020-01-01&endtime=2025-12-20T00:00:00&minmagnitude=1&limit=20"
 ONE, ALL = "one query", "queries that differ"
 TAGGED = "304"
-# Each request of this wrk script has a different end time.
+# Each request of this wrk script has a random end time.
 DIFFERENT = """
 local prefix
 function init(arguments) prefix = arguments[1]; math.randomseed(os.time()) end
@@ -292,7 +292,7 @@ def read_some(client, buffer, ends):
 
 
 def measure_many(cluster, form, count, options):
-    """The peak memory of a new server after one long response, or after three if the response is shorter than the longest."""
+    """The peak memory of a new server after one response of `--many` events, or after three responses if they have fewer."""
     with quakes(cluster, "--max-events", str(options.many)) as service:
         for _ in range(3 if count < options.many else 1):
             subprocess.run(["curl", "-sf", f"{service.url}{EVENTS}?format={form}&limit={count}"],
@@ -312,13 +312,14 @@ def text(spread):
 
 
 def print_results(results, options):
-    print(f"load average at the start: {results['load average']:.1f}\n")
+    print(f"load average before the measurements: {results['load average']:.1f}\n")
     print_table((f"{options.events} events", "ms", "wall / COPY", "CPU / COPY"),
                 *((form, each["seconds"] * 1000, text(each["wall"]), text(each["cpu"]))
                   for form, each in results["long"].items()))
     if results["short"]:
         print()
-        print_table(("short responses", "by", "requests/s", "quakes / this", "CPU µs each", "CPU of this / quakes"),
+        print_table(("short responses", "by", "requests/s", "rate: quakes / program", "CPU µs each",
+                     "CPU: program / quakes"),
                     *((each["asked"], each["by"], round(each["rate"]), text(each["ratio"]), round(each["cpu"]),
                        text(each["cpu ratio"])) for each in results["short"]))
     print()

@@ -87,7 +87,7 @@ struct MapTests {
         #expect(Region(around: 89, 0, kilometres: 500).width == 360)
     }
 
-    @Test("Deeper events are darker, larger ones are larger, and small ones are drawn above large ones")
+    @Test("Symbols are darker for deeper events and larger for stronger ones; small symbols are drawn on top")
     func symbols() throws {
         let events = [
             event(0, 0, magnitude: 5, depth: 10), event(10, 0, magnitude: 7, depth: 600),
@@ -106,7 +106,7 @@ struct MapTests {
         for (lighter, darker) in zip(lightness, lightness.dropFirst()) { #expect(lighter - darker > 15) }
     }
 
-    @Test("Coastlines do not cross the map, and the South Pole is never drawn as a coastline")
+    @Test("No coastline jumps across the map, even at the date line or at the South Pole")
     func coasts() {
         for region in [Region.world, Region(south: -85, west: 100, north: 80, width: 160)] {
             let projection = Projection(
@@ -124,7 +124,8 @@ struct MapTests {
         }
     }
 
-    @Test("The picture is well-formed and shows its title, with any characters in it")
+    @Test(
+        "The picture is well-formed and shows special characters in its title; U+FFFD replaces forbidden ones")
     func escaping() throws {
         let title = "<b>&\"'\u{1}]]> Ōmori"
         let picture = try #require(

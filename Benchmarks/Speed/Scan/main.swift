@@ -3,7 +3,7 @@
 //
 //     ScanBenchmark FEED [--repeat R] [--json]
 //
-// The figures are medians of the CPU time of R rounds. Only the ratios within a run are meaningful.
+// The figures are MB per second of CPU time, as medians of R rounds. Only the ratios within a run are meaningful.
 
 import Feed
 import Foundation
@@ -48,7 +48,8 @@ private func run(_ step: Step, _ feed: [UInt8]) throws -> Double {
         let end = min(position + 256 << 10, feed.count)
         try feed.withUnsafeBufferPointer { bytes in
             var record: QuakeRecord?
-            // As in an import, a feature that can be decoded at once is not scanned for its end.
+            // As in an import: if `decodePrefix` can decode the next feature, it also returns the feature's size, and the scanner
+            // need not search for the end of the feature.
             let measure: (UnsafeBufferPointer<UInt8>) -> Int? = { bytes in
                 guard step == .decode || step == .encode, let (decoded, size) = decoder.decodePrefix(bytes)
                 else {

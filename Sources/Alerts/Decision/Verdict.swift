@@ -4,7 +4,7 @@ import Feed
 struct Verdict: Equatable {
     let kind: Kind
     let event: AlertEvent
-    /// The version before the magnitude rose, or the version in the last message.
+    /// The version in the last message. If there was no message, the version before the magnitude rose; nil for the kind `new`.
     var earlier: AlertEvent?
     /// The rules that ask for the message.
     let rules: [Rule]

@@ -110,8 +110,9 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Runs `body` like `use`, and repeats it with another connection if the first one was lost before anything was written.
-    /// After a restart of the database server, a session notices only at its next statement that its connection is lost.
+    /// Runs `body` like `use`. If the connection is lost before anything was written, repeats `body` with another connection, up
+    /// to `settings.sessions` times. After a restart of the database server, each session notices only at its next statement that
+    /// its connection is lost.
     func useAnother<Result>(
         _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false,
         unless hasWritten: @autoclosure () -> Bool, _ body: (Connection) async throws -> Result

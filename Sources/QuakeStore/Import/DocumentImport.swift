@@ -15,7 +15,7 @@ struct DocumentImport {
     var sweep: Sweep?
     let options: Importer.Options
     let logger: Logger
-    /// The run's number in `import.run`; nil for a dry run, and until the document is known to have changed.
+    /// The run's number in `import.run`; nil for a dry run, and until the run is recorded (see `read`).
     private(set) var run: Int?
     private let runningCounts = RunningCounts()
     var scanner: DocumentScanner
@@ -261,8 +261,8 @@ struct DocumentImport {
             } else {
                 FeedIdentity(scanner.metadata)
             }
-        // The metadata may follow the features, and the answer for a window proves complete only at its end. So until the last
-        // batch, such a document may still settle.
+        // The metadata may follow the features, and only the end of an answer for a window shows whether the answer is complete.
+        // So until the last batch, such a document may still settle.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         var settling = Settling(
             made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",

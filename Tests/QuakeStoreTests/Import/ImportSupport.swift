@@ -19,7 +19,8 @@ extension TestDatabase {
 }
 
 extension TestDatabase {
-    /// Makes the server refuse rows that satisfy the condition. The SQLSTATE class 22 stands for a value out of range.
+    /// Makes the server refuse rows that satisfy the condition, with this SQLSTATE. Class 22 stands for a data exception, such as
+    /// a value out of range.
     func refusing(_ condition: String, sqlState: String) async throws {
         try await withConnection { connection in
             try await connection.execute(
@@ -77,7 +78,7 @@ extension Array {
 }
 
 extension [String: String] {
-    /// The keys that only one of the two has, or whose values differ.
+    /// Describes each key that only one of the two has, or whose values differ.
     func differences(from other: Self) -> [String] {
         Set(keys).union(other.keys).sorted().filter { self[$0] != other[$0] }
             .map { "\($0): \(self[$0] ?? "absent") instead of \(other[$0] ?? "absent")" }

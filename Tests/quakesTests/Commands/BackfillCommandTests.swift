@@ -35,15 +35,15 @@ struct BackfillCommandTests {
         }
     }
 
-    /// Each life ends in the middle of a random window: while the backfill waits for the service, or for a table that another
-    /// session has locked.
+    /// The first five runs are killed: while the service holds back one of a run's first three answers, or while the import waits
+    /// for the table `quake`, which another session has locked. The sixth run completes.
     @Test(
         "A backfill that is killed five times still completes, with only a few more requests than windows",
         arguments: [[], ["--newest-first"]])
     func killed(_ order: [String]) async throws {
         var random = seededRandom()
         let service = TestEventService(count: Self.events, limit: Self.events / 15)
-        // Requests from this number on are held until it rises.
+        // The answer to a request with this number or a higher one is held until this value is raised above the request's number.
         let firstHeld = Mutex(Int.max)
         let received = Mutex(0)
         try await TestServer.shared.withDatabase { database in
@@ -87,8 +87,8 @@ struct BackfillCommandTests {
                     "select count(*) as count, count(distinct code) as codes from quake")[0]
                 #expect(try row.decode("count") == Self.events)
                 #expect(try row.decode("codes") == Self.events)
-                // At least 15 windows are needed, with a count and a query each; each kill repeats at most one window, and each
-                // of the six lives first asks which formats the service has.
+                // Each window takes a count and a query. There are 15 windows if all are full, up to 5 more because they are
+                // planned to be 90 % full, and 5 that the kills repeat. Each of the six runs may also count the whole stretch.
                 let most = 2 * (15 + 5 + 5) + 6
                 #expect(
                     server.requests.count <= most,
@@ -102,7 +102,8 @@ struct BackfillCommandTests {
         try await TestServer.shared.withDatabase { database in
             var service = TestEventService(count: 576, limit: 20_000)
             service.most = 40
-            // So few rows that the brake would not hold their deletion if a cut-off answer were taken for a complete one.
+            // Rows for 44 of the events. The first answer has only 40 events. If it counted as complete, the other 4 rows would
+            // be deleted, because the brake stops only larger deletions.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
@@ -119,7 +120,7 @@ struct BackfillCommandTests {
                 let deleted = try await database.query(
                     "select from history.change where operation = 'delete'")
                 #expect(deleted.isEmpty)
-                #expect(server.requests.count < 50, "\(server.requests.count) requests for 16 full answers")
+                #expect(server.requests.count < 50, "\(server.requests.count) requests for about 16 windows")
             }
         }
     }
@@ -263,7 +264,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "A service with text and without counts is read in smaller and smaller windows; missing events are deleted"
+        "A service with only FDSN text and no counts is read in shrinking windows; events it no longer has are deleted"
     )
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in

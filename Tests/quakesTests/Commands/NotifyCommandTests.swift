@@ -104,7 +104,7 @@ struct NotifyCommandTests {
             let lines = outcome.output.split(separator: "\n").map {
                 $0.split(separator: " ").map(String.init)
             }
-            // Columns: rule, messages, new, risen, corrected, no longer matching, withdrawn, in the catalogue.
+            // Columns: rule, messages, new, risen, corrected, no longer matching, withdrawn, matching events.
             #expect(lines.contains(["all", "4", "2", "1", "0", "0", "1", "3"]), "\(outcome.output)")
             #expect(lines.contains(["large", "1", "1", "0", "0", "0", "0", "2"]), "\(outcome.output)")
             #expect(outcome.output.contains("M 4.2 earthquake"))

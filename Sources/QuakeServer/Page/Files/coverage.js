@@ -64,15 +64,18 @@ const most = 2;
 /**
  * @typedef {object} Publishers
  * @property {(service: string) => string} nameOf gives the name of the agency that runs a service
- * @property {string[]} listed the names of the agencies of listed events whose services are known
- * @property {boolean} areOthers whether events of agencies whose services are unknown are listed
+ * @property {string[]} listed the names of the agencies that have events in the list and whose service is known
+ * @property {boolean} areOthers whether the list also has events of agencies whose service is unknown
  */
 
 /** @type {Publishers} */
 const unknown = { nameOf: (service) => service, listed: [], areOthers: false };
 
-/** @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More A gap that reaches up to `now` and is not
- *   longer than `tail` is ignored, because the next document will fill it. */
+/**
+ * A gap that reaches up to `now` and is not longer than `tail` is ignored, because the next document will fill it.
+ *
+ * @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More
+ */
 
 /**
  * How much of a selection the catalogue certainly has: all of it (perhaps only from a magnitude on), a part, or nothing. `words`

@@ -51,9 +51,9 @@ export function polyline(line) {
 }
 
 /**
- * Where a point is visible on a map of this width with `centre` in its middle: at [first, limit], in pixels, the point is at
- * `first`, and again every `scale` pixels up to `limit`. Positions up to `margin` pixels outside the map count as visible. If the
- * world is narrower than the map, there is only one position.
+ * Where a point is visible on a map of this width with `centre` in its middle. The result [first, limit] is in pixels: the point
+ * is at `first`, and again every `scale` pixels up to `limit`. Positions up to `margin` pixels outside the map count as visible.
+ * If the world is narrower than the map, there is only one position.
  */
 export function reach(point, centre, scale, width, margin) {
   let across = point - centre;
@@ -70,7 +70,10 @@ export function copies(point, centre, scale, width, margin) {
   return found;
 }
 
-/** The longest round length that takes at most `most` pixels: [length in units, pixels]. `unit` is the unit's length in km. */
+/**
+ * The longest round length that takes at most `most` pixels, or 1 if even 1 takes more: [length in units, pixels]. `unit` is the
+ * unit's length in km.
+ */
 export function scaleBar(latitudeInView, scale, most, unit = 1) {
   const perPixel = (40_075 * Math.cos(latitudeInView * radians)) / scale / unit;
   const steps = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1];

@@ -4,7 +4,8 @@ import PostgreSQL
 /// The deletions that a document or a sweep states, kept until it is settled. The first sweep of a service may have a million
 /// deletions: only the last few thousand are in memory, and the others are in the temporary table `pg_temp.stated`.
 struct StatedDeletions {
-    /// How many deletions are in memory at most, if the caller stores them whenever `isFull` is true.
+    /// From this number of deletions in memory on, `isFull` is true and the caller should store them. One `append` can exceed
+    /// the limit.
     static let limitInMemory = 5_000
 
     private(set) var inMemory: [StatedDeletion] = []

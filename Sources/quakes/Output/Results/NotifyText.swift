@@ -13,7 +13,8 @@ extension ToldMessage {
         ]
     }
 
-    /// The rules that matched, and why, such as `near: M 4 or more within 100 km of home`.
+    /// The rules that matched. For a single earthquake, each rule has its reason, such as `near: M 4 or more within 100 km of
+    /// home`; for several earthquakes, only the names of the rules are given.
     private var why: String {
         var seen: Set<String> = []
         return message.earthquakes.flatMap { zip($0.rules, $0.why) }
@@ -82,7 +83,7 @@ extension NotifyPreview {
             Column("corrected", .right) { $0.count(.corrected) },
             Column("no longer", .right) { $0.count(.noLonger) },
             Column("withdrawn", .right) { $0.count(.withdrawn) },
-            Column("in the catalogue", .right, priority: 1) { "\($0.catalogued)" },
+            Column("matching events", .right, priority: 1) { "\($0.catalogued)" },
         ]
     }
 }
