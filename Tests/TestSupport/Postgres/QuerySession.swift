@@ -13,7 +13,9 @@ actor QuerySession {
     func query(_ query: Query, on options: ConnectionOptions) async throws -> [Row] {
         let operation = "run a test's query"
         guard !isBusy else {
-            return try await Connection.with(options, logger: .quiet) { try await $0.query(query, to: operation) }
+            return try await Connection.with(options, logger: .quiet) {
+                try await $0.query(query, to: operation)
+            }
         }
         isBusy = true
         defer { isBusy = false }

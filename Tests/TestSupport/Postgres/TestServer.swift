@@ -160,7 +160,8 @@ public actor TestServer {
     }
 
     nonisolated private func administer(_ statement: String) async throws {
-        let maintenance = TestDatabase(url: try await cluster().url(database: "postgres"), querySession: administration)
+        let maintenance = TestDatabase(
+            url: try await cluster().url(database: "postgres"), querySession: administration)
         try await waitUntil {
             do {
                 try await maintenance.query("\(unescaped: statement)")
