@@ -125,7 +125,8 @@ struct MapTests {
     }
 
     @Test(
-        "The picture is well-formed and shows special characters in its title; U+FFFD replaces forbidden ones")
+        "The picture is well-formed and shows special characters in its title; U+FFFD replaces forbidden ones"
+    )
     func escaping() throws {
         let title = "<b>&\"'\u{1}]]> Ōmori"
         let picture = try #require(
