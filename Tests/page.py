@@ -281,7 +281,7 @@ def slider(page):
     news = page.browser.run("return window.news")
     expect(any("new" in each for each in news), f"playing marks no new events: {news}")
     gone = int(sql("select count(*) from history.change where operation = 'delete'"))
-    # The last text, such as "… since 18:54", is the sum of the earlier ones.
+    # The last text, such as "… since 18:54", repeats the events of the earlier texts as a sum, so it is left out.
     marked = sum(int(number) for each in news if " since " not in each for number in re.findall(r"(\d+) withdrawn", each))
     expect(marked <= gone, f"playing marks {marked} events as withdrawn, but only {gone} were: {news}")
     sql("delete from quake where code = 'q9played'")

@@ -66,7 +66,7 @@ class CuttableProxy:
         self.silenced |= self.streams
 
     def relay(self, client):
-        # A connection that is open while the proxy is cut, or is opened then, stays dead.
+        # Connections that are open when the proxy is cut, and those opened while it is cut, stay dead.
         if self.is_cut:
             return time.sleep(3600)
         server = socket.create_connection(("127.0.0.1", self.target))
@@ -193,7 +193,7 @@ def load(document):
 
 
 def without_expiring_events(document):
-    """Leaves out events that become too old for one of the page's periods during the checks, and so would change counts."""
+    """Leaves out events that become too old for one of the page's periods during the checks and would then change counts."""
     def leaves(feature):
         return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
 

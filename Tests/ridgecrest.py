@@ -81,7 +81,7 @@ def day(quake):
 
 
 def gutenberg_richter(bins):
-    """The fit from the completeness (maximum curvature) on, and the smallest magnitude from which on a fit is good."""
+    """The fit from the magnitude of completeness (maximum curvature) on, and the smallest magnitude from which a fit is good."""
     counts = Counter(bins)
     completeness = max(counts, key=lambda tenths: (counts[tenths], tenths))
     good = next(tenths for tenths in sorted(counts) if tenths >= completeness and is_good(fit(bins, tenths)))
@@ -96,8 +96,9 @@ def is_good(figures):
 def fit(bins, tenths):
     """The fit of the Gutenberg–Richter relation to magnitudes from `tenths` on, and its quality.
 
-    b is computed after Aki and Utsu, its error after Shi and Bolt, and the goodness after Wiemer and Wyss. The last two figures
-    are the Kolmogorov–Smirnov distance, and the largest difference in standard deviations.
+    b is computed after Aki and Utsu, the error of b after Shi and Bolt, and the goodness after Wiemer and Wyss. The last two
+    figures are the Kolmogorov–Smirnov distance, and the largest difference between observed and expected numbers, in standard
+    deviations.
     """
     completeness = tenths / 10
     magnitudes = np.array([bin / 10 for bin in bins if bin >= tenths])

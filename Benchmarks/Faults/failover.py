@@ -6,9 +6,10 @@ deploy/patroni. Its clients are a daemon that imports a feed every second, ten f
 some through haproxy), `quakes serve` with clients of /changes, and psql, which writes known rows: each row in a new process, with
 connect_timeout=2. The pauses of all other programs are compared with the time in which psql cannot write.
 
-With synchronous replication, the table must contain every confirmed row, every stream must deliver it exactly once, tokens never
-decrease, and no reader starts over. Without it, lost rows are counted, and readers that had seen them must have reported a fresh
-start. In both cases, no program may end, and at the end every view, stream and client must equal the table.
+With synchronous replication, the table must contain every confirmed row, every stream must deliver it exactly once, tokens must
+never decrease, and no reader may start over. With asynchronous replication, lost rows are counted, and readers that had seen lost
+rows must have reported a fresh start. In both cases, no program may end, and at the end every view, stream and client must
+equal the table.
 
     Benchmarks/Faults/failover.py [--minutes M] [--async] [--no-watchdog] [--clients N]
 """
@@ -31,7 +32,7 @@ from soak import differ
 from witnesses import Daemon, Feed, Known, Site, Standby, StreamFollower, ViewFollower
 
 OUTAGE = 20  # seconds for which a machine is frozen, cut off or down
-GOAL = 3  # seconds by which a pause may exceed that of psql
+GOAL = 3  # seconds by which a program's pause may exceed psql's pause
 
 
 class Failover:
@@ -58,7 +59,7 @@ class Failover:
         self.pauses = collections.defaultdict(lambda: collections.defaultdict(list))
         self.counts = collections.Counter()
 
-    # --- Faults: each returns a function that ends it, or None ---
+    # --- Faults: each returns a function that ends the fault, or None ---
 
     def kill_server(self):
         os.kill(self.nodes.wait_for("a node leads", self.nodes.leader).postmaster(), signal.SIGKILL)
@@ -71,7 +72,7 @@ class Failover:
         return node.boot
 
     def kill_patroni(self):
-        """Only Patroni is killed. Without a watchdog, its server continues to behave like the leader."""
+        """Kills only Patroni. Without a watchdog, the PostgreSQL server of this node continues to behave like the leader."""
         node = self.nodes.wait_for("a node leads", self.nodes.leader)
         node.patroni.kill()
         node.patroni.wait()
@@ -149,7 +150,7 @@ class Failover:
         print(f"{time.strftime('%T')} {name}: {', '.join(said)}", flush=True)
 
     def groups(self):
-        """The programs whose pauses are reported together."""
+        """The groups of programs whose pauses are reported together."""
         return {"psql": [self.known.pulse], "psql at a standby": [self.standby.pulse], "import": [self.daemon.pulse],
                 "followers": [program.pulse for program in self.views[:2] + self.streams[:2]],
                 # These programs have to wait until haproxy has found the leader.

@@ -19,7 +19,7 @@ SHARED = 60  # the number of these events that the other feed has, too
 
 class Feeds(http.server.ThreadingHTTPServer):
     """A server of two feeds. The document at /summary/all_hour.geojson names its summary feed, so an import deletes events that
-    it no longer lists. The document at /other names no feed, so an import of it deletes nothing.
+    the document no longer lists. The document at /other names no feed, so an import of it deletes nothing.
 
     In each response, some events are revised, new or missing. Until `calm` is set, about every third response is a fault.
     """
@@ -37,7 +37,7 @@ class Feeds(http.server.ThreadingHTTPServer):
         self.sources = [f"http://127.0.0.1:{self.server_port}{path}" for path in ["/summary/all_hour.geojson", "/other"]]
 
     def document(self, path):
-        """The current feed. It no longer changes after `calm` was set."""
+        """The current document of the feed at `path`. After `calm` was set, its events no longer change."""
         now = int(time.time() * 1000)
         with self.lock:
             settles = path.startswith("/summary/")
@@ -45,7 +45,7 @@ class Feeds(http.server.ThreadingHTTPServer):
             codes = range(first, first + POOL)
             if not self.calm.is_set():
                 for code in self.chance.sample(codes, POOL // 10):
-                    # The feed can withdraw an event only if it was not revised in the last 5 minutes.
+                    # An import does not delete an event that was revised less than 5 minutes before the document was made.
                     self.updated[code] = now - 600_000
                 codes = [code for code in codes if self.chance.random() < 0.98]
             # The feeds are different services, so one may have events that the other lacks.
@@ -121,8 +121,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 class Proxy:
-    """Listens on a Unix socket, and relays connections to the server's socket. It can silence the connections, which neither side
-    notices, or cut them."""
+    """Listens on a Unix socket, and relays connections to the server's socket. The proxy can cut the connections, or silence
+    them, which neither side notices."""
 
     def __init__(self, directory, server):
         self.directory, self.server = directory, f"{server}/.s.PGSQL.5432"

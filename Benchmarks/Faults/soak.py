@@ -59,7 +59,7 @@ class Soak:
         self.programs = [self.daemon, *self.followers]
 
     def pair_of_followers(self, number):
-        """A view and a stream. The second pair uses the proxy, the third has a clock that jumps, and the first two have names."""
+        """A view and a stream. Pair 1 uses the proxy, pair 2 has a clock that jumps, and pairs 0 and 1 have names."""
         proxied = self.cluster.url.replace(urllib.parse.quote(self.socket, safe=""), urllib.parse.quote(self.proxy.directory, safe=""))
         shared = {"cluster": self.cluster, "url": proxied if number == 1 else self.cluster.url,
                   "clock": self.clock if number == 2 else None}

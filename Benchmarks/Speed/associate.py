@@ -3,8 +3,8 @@
 a revision to the commit of its groups relative to a follower's latency.
 
 The quality comes from AssociationBenchmark (Benchmarks/Speed/Association): invented agencies report the earthquakes of a real
-month, and the groups are compared with the truth. So are the groups that ComCat's rule and connected components give. This needs
-the real feeds; without them, quality is not measured.
+month, and the groups are compared with the truth. The groups of two other rules, ComCat's and connected components, are also
+compared with the truth. Without the real feeds, quality is not measured.
 
 The loaded rows are those of a synthetic feed, reported by three agencies with scatter. A second association of the same rows,
 which changes nothing, is measured as well. Each revision moves one event. The commit of its groups is the associator's next

@@ -37,8 +37,8 @@ static sqlite3_stmt *prepare(const char *sql) {
     return statement;
 }
 
-// Binds `count` columns of a row as texts, and runs the statement. SQLite converts them to numbers if the column has a numeric
-// type.
+// Binds `count` columns of a row as texts, and runs the statement. SQLite converts the texts to numbers for columns with a
+// numeric type.
 static void run(sqlite3_stmt *statement, PGresult *rows, int row, int column, int count) {
     for (int index = 0; index < count; index++, column++) {
         if (PQgetisnull(rows, row, column))
@@ -85,8 +85,8 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (int is_behind = 1;; is_behind = 0) {
-        // Checks for notifications that arrived with the last result before it waits, because the socket may stay silent from now
-        // on.
+        // Before waiting, checks for notifications that arrived together with the last result: after them, the socket may stay
+        // silent.
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

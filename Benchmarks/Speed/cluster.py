@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Cluster:
-    """A private server with migrated schema in a temporary folder. Both are removed at the end.
+    """A private server with migrated schema in a temporary folder. The server and the folder are removed at the end.
 
         with Cluster(wal_level="logical") as cluster:
             cluster.sql("select 1")

@@ -7,7 +7,8 @@ goals of the design.
 
     filters      200 streams with 200 filters, then one commit of 20,000 rows; the same with one filter for all
     snapshots    100 snapshots of all events, which are read slowly
-    catch-up     three streams of all changes with a filter, while other clients resume their streams
+    catch-up     three filtered streams that start at the first change, while another client resumes its stream close to
+                 the end
     pasts        8 clients that repeat the most expensive query for a past state of all events
     silence      60 live clients, and one commit of 70,000 rows
     streams      2,000 streams without a filter, and one commit of 20,000 rows
@@ -17,8 +18,8 @@ goals of the design.
 With --through, all clients use a proxy with the configuration in deploy/proxies. The figures are from a single run. The database
 is a private cluster that exists only during the run. The proxies are Debian's (scripts/tools proxies).
 
-With --soak, hostile clients of several kinds run at the same time for this many minutes, each from a different address, while a
-worker commits changes and ordinary clients send requests.
+--soak MINUTES runs hostile clients of several kinds at the same time for that long, while a worker commits changes and ordinary
+clients send requests. The clients of each kind have different addresses from all others.
 
     Benchmarks/Speed/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
 """
@@ -48,7 +49,7 @@ EVENTS = "/fdsnws/event/1/query"
 
 
 def row(function):
-    """Registers a function as a row of the table. The function measures and returns goals."""
+    """Registers a function as a row of the table. The function takes the measurements, and returns them as goals."""
     ROWS[function.__name__.replace("_", "-")] = function
     return function
 
@@ -101,7 +102,7 @@ def filters(cluster, options):
     what = f"200 clients with 200 filters, a commit of {rows} rows"
     print(f"{what}: +{many:.0f} MB, /health {slowest:.2f} s; with one filter: +{one:.0f} MB, {health:.2f} s", file=sys.stderr)
     return [goals.at_most(f"{what}: additional MB", many, 256),
-            goals.at_most(f"{what}: longest wait for /health / with one filter", slowest / health, 3)]
+            goals.at_most(f"{what}: longest wait for /health, as a multiple of the one with one filter", slowest / health, 3)]
 
 
 @row
@@ -142,7 +143,7 @@ def catch_up(cluster, options):
     return [goals.at_most(f"{what}: the slowest, s", max(taken.values()), 60),
             goals.at_most(f"{what}: GB of temporary files in the database",
                           (temporary_bytes(cluster) - spilled) / 2**30, 1),
-            goals.at_most(f"{what}: until other clients that resume have all changes, s", waited, 2)]
+            goals.at_most(f"{what}: slowest resumption of another client, s", waited, 2)]
 
 
 @row
@@ -227,7 +228,8 @@ def deletions(cluster, options):
         cluster.sql(f"delete from quake where code in (select code from quake order by code limit {options.events // 3})")
         after = longest()
     what = f"query for an event that never existed, after {options.events // 3} deletions"
-    return [goals.at_most(f"{what}: s", after, 2), goals.at_most(f"{what}: longest wait / before the deletions", after / before, 10)]
+    return [goals.at_most(f"{what}: s", after, 2),
+            goals.at_most(f"{what}: longest wait, as a multiple of the one before the deletions", after / before, 10)]
 
 
 def soak(cluster, options):
@@ -270,14 +272,15 @@ def soak(cluster, options):
                 goals.at_most(f"{what}: the longest silence of a stream, s", silence, 21),
                 goals.at_most(f"{what}: streams that were dropped, of 20", dropped, 0),
                 goals.at_most(f"{what}: additional MB", peak, 512),
-                goals.at_most(f"{what}: files open a minute later", left, 20),
+                goals.at_most(f"{what}: additional open files a minute later", left, 20),
                 goals.at_most(f"{what}: bytes in files a minute later", spooled, 0)]
 
 
 # MARK: hostile clients
 
 class Hostile:
-    """A process that repeats `body` from its own address until it is ended."""
+    """A process that repeats `body` until `end` is called. Each process passes a different address to `body`, from which `body`
+    connects. Only `dripping` does not use it, because `Slow` has its own addresses."""
 
     def __init__(self, service, number, body):
         self.name, self.over, self.count = body.__name__, multiprocessing.Event(), multiprocessing.Value("i", 0)

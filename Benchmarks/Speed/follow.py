@@ -2,12 +2,13 @@
 """Measures how soon after a commit many followers have it in their views, compared with a minimal follower.
 
 A writer commits transactions of 20 updates at a steady rate. For each transaction, it records the token and the time right after
-COMMIT has returned. view_observer.c reports when the file of each view reaches a token. The latency is the time between the two,
-for each transaction and each view. The two kinds of follower, `quakes follow` and barest_follower.c, are measured in turn.
+COMMIT has returned. view_observer.c reports when the file of each view reaches a token. The latency is the time from the commit
+to this moment, for each transaction and each view. The two kinds of follower, `quakes follow` and barest_follower.c, are measured
+in turn.
 
 CPU times are those of the followers and of their sessions in the server, from right before the first commit until every view has
-the last one, so the start and the first snapshot do not count. They are given per pass. A follower that falls behind reads
-several commits in one pass, which takes less CPU time than a pass for each commit.
+the last commit, so the start and the first snapshot do not count. The CPU times are given per pass. A follower that falls behind
+reads several commits in one pass, which takes less CPU time than a pass for each commit.
 
 The figures are medians over the rounds. The ratios are medians of the ratios within each round, with the smallest and the
 largest.
@@ -160,8 +161,8 @@ class Bench:
 
 
 def transactions_of(path):
-    """The number of transactions that were committed to a view. A follower commits one for each pass. This is iChange in the
-    header of the log's index (https://www.sqlite.org/walformat.html#the_wal_index_header)."""
+    """The number of transactions that were committed to a view. A follower commits one transaction for each pass. The number is
+    the field iChange in the header of the log's index (https://www.sqlite.org/walformat.html#the_wal_index_header)."""
     with open(f"{path}-shm", "rb") as index:
         return struct.unpack("=8xI", index.read(12))[0]
 

@@ -1,9 +1,9 @@
 """Measures how soon many live HTTP clients get a commit, compared with nginx and nchan. Run it with follow.py --http.
 
 live_clients.c is a single process with all clients. The latency runs from a commit until a client gets the event with the
-commit's position. It is measured for each transaction and each client. Two servers are measured in turn: `quakes serve`, and
-nginx with its module nchan, a hub for Server-Sent Events, to which barest_publisher.c sends the same lines. This needs Debian's
-nginx and libnginx-mod-nchan; without them, only `quakes serve` is measured.
+commit's position. It is measured for each transaction and each client. Two servers are measured in turn. One is `quakes serve`.
+The other is nginx with its module nchan, a hub for Server-Sent Events; barest_publisher.c sends it the lines that `quakes serve`
+would send. nginx and nchan are Debian's packages nginx and libnginx-mod-nchan; without them, only `quakes serve` is measured.
 
 The memory per client is the growth of the servers' memory (PSS) once all clients are connected, divided by the number of clients.
 """

@@ -114,7 +114,7 @@ def importers(cluster, names):
         before, start = counters(cluster), cluster.server_cpu()
         with Listener(cluster) as listener:
             figures = run(*arguments, env=cluster.env, stdout=subprocess.DEVNULL)
-            # The server process ends, and its CPU time is counted, shortly after the client.
+            # The server process ends, and its CPU time is counted, shortly after the client has ended.
             time.sleep(0.5)
             figures["notifications"] = listener.count()
         figures["server"] = cluster.server_cpu() - start

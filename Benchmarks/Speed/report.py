@@ -128,8 +128,8 @@ def measure_indexes(cluster, options):
 
 def load(cluster, variant, first, revised):
     """Runs both loads into an empty table. Returns the seconds and the bytes of WAL of each load, the share of updates in place
-    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query; if it has none (the
-    table as it ships, and fillfactor 100), the times of all queries."""
+    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query. A variant
+    without a query (the table as it ships, and fillfactor 100) gets the times of all queries."""
     change, query = VARIANTS[variant]
     cluster.empty()
     cluster.sql(REVERT)

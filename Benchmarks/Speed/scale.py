@@ -12,8 +12,8 @@ table piped into sqlite3's `.import`. The time until a listing shows three lines
 measured as well; with the most events it should be at most three times as long as with the fewest.
 
 Reports run under EXPLAIN ANALYZE, which computes all of their rows but does not send them. Memory is measured for the client, and
-for the server process with the most private memory. The shared buffers are not counted. The `-wal` is the largest size of
-SQLite's log while the view was written.
+for the server process with the most private memory. The shared buffers are not counted. The figure `-wal` is the largest
+size of SQLite's log while the view was written.
 
 The second part updates events, 20,000 in a transaction, and shows how much space each change takes in the tables and indexes of
 the history. Then it prunes the older half, vacuums twice, and makes as many new changes, which should use the freed space.
@@ -121,8 +121,8 @@ def remove_view(cluster):
 
 
 def first_lines(cluster, listing):
-    """Seconds from the start of the process to the third line, as for `head -3`: the median of three runs, after one to warm
-    up."""
+    """Seconds from the start of the process to the third line, as for `head -3`: the median of three runs, after a run to
+    warm up."""
     command = listing.format(author=cluster.sql("select author from history.transaction order by token desc limit 1"),
                              code=cluster.sql("select code from quake order by code limit 1")).split()
     rounds = []
@@ -134,7 +134,8 @@ def first_lines(cluster, listing):
             process.stdout.readline()
         rounds.append(time.monotonic() - start)
         process.stdout.close()
-        # After its output is closed, the program exits with 141, or SIGPIPE ends it, because Python restores that signal.
+        # After its output is closed, the program exits with 141. SIGPIPE can also end it, because Popen restores the signal's
+        # default.
         if process.wait() not in (0, 65, 69, 141, -13):
             sys.exit(f"{listing} ended with {process.returncode}")
         # Waits until the server's statement has ended, too.
@@ -144,8 +145,8 @@ def first_lines(cluster, listing):
 
 
 def copy_rows(cluster, step, size):
-    """Measures \\copy, with which all steps are compared. A copy of few rows may happen to wait for the disk, so they are
-    copied three times, and the medians count."""
+    """Measures \\copy, with which all steps are compared. A copy of few rows may happen to wait for the disk, so few
+    rows are copied three times, and the medians count."""
     rows = f"'{cluster.home}/rows' csv"
     subprocess.run(["psql", cluster.url, "-qXc", f"\\copy quake to {rows}"], env=cluster.env, check=True)
     rounds = []
@@ -172,7 +173,7 @@ class Steps:
             start = time.monotonic()
             process = subprocess.Popen(command, env=self.cluster.env, stdout=subprocess.DEVNULL)
             figures = finish(process, start, ends_with)
-        # The server process ends, and its CPU time is counted, shortly after the client.
+        # The server process ends, and its CPU time is counted, shortly after the client has ended.
         time.sleep(0.5)
         figures["server"] = self.cluster.server_cpu() - cpu
         figures["wal"] = (self.cluster.wal() - wal) / 1e6
@@ -241,7 +242,7 @@ def per_event(sizes, size, name, figure):
 
 
 def growth(sizes, name, figure="wall"):
-    """The time per event with the most events, divided by that with the fewest."""
+    """The time per event with the most events, divided by the time per event with the fewest."""
     before = per_event(sizes, min(sizes), name, figure)
     return per_event(sizes, max(sizes), name, figure) / before if before else float("nan")
 

@@ -10,7 +10,7 @@ and with nginx serving the same bytes as a file, which is the upper limit. The r
 which Quakes and nginx answer with 304. wrk uses part of the machine, which makes fast servers look slower than they are, so the
 CPU time per request of the server and PostgreSQL is shown as well.
 
-Memory is the server's peak (VmHWM): with 200 concurrent clients that each read 20,000 events, every other one slowly; and with
+Memory is the server's peak (VmHWM): with 200 concurrent clients that each read 20,000 events, every other client slowly; and with
 one client that reads 1,000,000 events as GeoJSON, CSV or XML, compared with 10,000.
 
 The speed is measured in rounds, each with all programs in turn, and the memory is measured once. The figures are medians over the
@@ -253,7 +253,7 @@ def ask(cluster, service, arguments, seconds):
 
 
 def measure_clients(cluster, options):
-    """The server's peak memory while many clients read long responses at once, every other one slowly."""
+    """The server's peak memory while many clients read long responses at once, every other client slowly."""
     with quakes(cluster, "--max-events", str(options.events)) as service:
         host, port = service.url.removeprefix("http://").split(":")
         request = f"GET {EVENTS}?format=geojson HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
@@ -292,7 +292,7 @@ def read_some(client, buffer, ends):
 
 
 def measure_many(cluster, form, count, options):
-    """The peak memory of a new server after one response of `--many` events, or after three responses if they have fewer."""
+    """The peak memory of a new server after one response of `--many` events, or after three responses with fewer events."""
     with quakes(cluster, "--max-events", str(options.many)) as service:
         for _ in range(3 if count < options.many else 1):
             subprocess.run(["curl", "-sf", f"{service.url}{EVENTS}?format={form}&limit={count}"],

@@ -7,9 +7,9 @@ hide the cost of tracking. There are no listeners; Benchmarks/Speed/follow.py me
 
 Bulk writes: the first load of a synthetic feed, the same feed again, and the same feed with every event revised.
 
-Each is measured untracked, tracked, and tracked without NOTIFY, one after another in each round. The figures are medians. All
-come from one machine and one server; only their ratios are meaningful. The database is a private cluster that exists only during
-the run.
+Both kinds of writes are measured untracked, tracked, and tracked without NOTIFY, one after another in each round. The figures
+are medians. All figures come from one machine and one server; only their ratios are meaningful. The database is a private cluster
+that exists only during the run.
 
     Benchmarks/Speed/tracking.py [--rows N] [--clients N,…] [--seconds S] [--events N] [--repeat R] [--json]
 """

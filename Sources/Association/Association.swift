@@ -5,7 +5,8 @@
 ///
 /// A component is a set of linked rows. Two rows are linked if they are a candidate pair or have a hard link, whether or not they
 /// end up in one group. Rows of different components never affect each other, so the groups of a component depend only on its
-/// rows. `ComponentStream` finds the components of a whole table, and `Neighbourhood` those that a few changes affect.
+/// rows. `ComponentStream` finds the components of a whole table, and `Neighbourhood` finds the components that a few changes
+/// affect.
 ///
 /// **The time grows with the square of the number of rows that are close together**: each row is compared with the rows of other
 /// agencies within 40 s and the neighbouring belts of latitude, which takes about 20 ns a pair. So 10,000 rows at one place

@@ -31,8 +31,8 @@ public struct Coverage: Sendable {
 
     /// Divides a range of time into stretches with the same coverage, the earliest first.
     ///
-    /// - Parameter magnitude: the smallest magnitude that matters. A stretch counts as complete if it is held from this or a
-    ///   smaller magnitude on.
+    /// - Parameter magnitude: the smallest magnitude that matters. A stretch counts as complete if the catalogue holds all of its
+    ///   events from this magnitude, or a smaller one, on.
     func stretches(_ times: ClosedRange<Double>, from magnitude: Double? = nil) -> [Stretch] {
         guard !periods.isEmpty else { return [] }
         let ends = periods.flatMap { [Double($0.from.milliseconds), Double($0.until.milliseconds)] }
@@ -74,9 +74,9 @@ public struct Coverage: Sendable {
             + words.joined(separator: "; ") + rest + "."
     }
 
-    /// The end of the period from `moment` on that the catalogue holds without a gap; nil if the catalogue holds nothing at
-    /// `moment`. As in `report.held_until`, a stretch is a gap if the smallest magnitude held in it is larger than the smallest
-    /// one held at `moment`, and larger than `magnitude`.
+    /// The moment at which the first gap of the catalogue after `moment` begins, or else the end of the last held period; nil if
+    /// the catalogue holds nothing at `moment`. As in `report.held_until`, a stretch is a gap if the smallest magnitude held in
+    /// it is larger than the smallest one held at `moment`, and larger than `magnitude`.
     public func heldUntil(_ moment: Instant, from magnitude: Double? = nil) -> Instant? {
         let level = periods.filter { $0.from <= moment && moment < $0.until }
             .map { $0.minimumMagnitude ?? -.infinity }.min()

@@ -90,7 +90,8 @@ extension Courier {
         }
     }
 
-    /// Reads a secret and trims the white space around it. Each attempt reads it again, so it can be changed while alerts run.
+    /// Reads a secret and trims the white space around it. Each attempt reads the secret again, so people can change it while
+    /// `quakes notify` runs.
     func read(_ secret: Secret) throws(DeliveryFailure) -> String {
         let (text, place): (String?, String)
         switch secret {

@@ -3,7 +3,7 @@ import Glibc
 
 /// The few file operations that a cluster needs. Their errors name the operation and the path.
 package enum FileSystem {
-    /// Throws the error of the last system call, unless it succeeded.
+    /// Throws the error of the last system call, unless `succeeded` is true.
     static func check(
         _ succeeded: Bool, _ operation: String, _ path: String
     ) throws(LocalPostgresError) {
@@ -30,8 +30,8 @@ package enum FileSystem {
         access(path, X_OK) == 0
     }
 
-    /// Creates a directory with exactly this mode, and its missing parents with the mode `parents`. Existing directories are not
-    /// changed.
+    /// Creates a directory with exactly the mode `mode`, and its missing parents with the mode `parents`. Existing directories
+    /// are not changed.
     static func createDirectories(_ path: String, mode: mode_t, parents: mode_t) throws(LocalPostgresError) {
         var prefix = ""
         for component in path.split(separator: "/") {

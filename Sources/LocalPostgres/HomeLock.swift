@@ -7,9 +7,9 @@ package struct HomeLock: Sendable {
     /// The descriptor is close-on-exec, so another program holds the lock only if it gets the descriptor on purpose.
     package let descriptor: Int32
 
-    /// Runs `body` while holding the lock. Waits up to `limit` for the current holder.
+    /// Runs `body` while holding the lock. Waits up to `limit` while another process holds the lock.
     ///
-    /// - Throws: `LocalPostgresError.lockTimedOut`, CancellationError while waiting, or what `body` throws.
+    /// - Throws: `LocalPostgresError.lockTimedOut`, CancellationError while waiting, or the error of `body`.
     package static func holding<Value>(
         _ path: String, waitingUpTo limit: Duration, _ body: (HomeLock) async throws -> Value
     ) async throws -> Value {

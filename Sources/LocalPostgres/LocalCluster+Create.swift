@@ -19,7 +19,7 @@ extension LocalCluster {
             try await createDatabase(in: unfinished, with: tools)
             try FileSystem.check(rename(unfinished, data) == 0, "put the new cluster in place as", data)
         } catch {
-            // If this fails, the next creation removes the directory or reports why it cannot.
+            // If this clean-up fails, the next creation removes the directory, or reports why it cannot.
             do { try FileSystem.removeTree(unfinished) } catch {}
             throw error
         }
@@ -36,7 +36,7 @@ extension LocalCluster {
     }
 
     /// Creates the database in single-user mode, before anyone can connect. This mode reads the same configuration as the server,
-    /// so a setting that PostgreSQL refuses fails here, with its name in the output.
+    /// so if PostgreSQL refuses a setting, the creation fails here, and the output names the setting.
     private func createDatabase(in directory: String, with tools: ServerTools) async throws {
         // The shell's standard input is the lock's descriptor. The shell keeps it open while postgres reads the statement.
         let script = #"echo 'CREATE DATABASE \#(Self.role)' | "$@""#

@@ -103,7 +103,7 @@ extension LocalCluster {
             ["start", "-s", "-w", "-t", "\(seconds)", "-l", "log", "-o", options], as: tools.account)
         pgCtl.workingDirectory = home
         pgCtl.environment = ["PGDATA": data]
-        // This must not be interrupted: if pg_ctl were killed, the server would still start, but this process would not notice.
+        // pg_ctl must not be interrupted: if it were killed, the server would still start, but this process would not notice.
         return try await uncancelled { [pgCtl] in try await pgCtl.run(holding: tools.lock) }
     }
 

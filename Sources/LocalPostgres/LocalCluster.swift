@@ -3,12 +3,12 @@ import Glibc
 
 /// A private PostgreSQL cluster in its own folder, started on demand.
 ///
-/// It keeps running after the process that started it has ended, until `stop` is called. Anyone who may enter the
-/// socket directory is superuser, because authentication is `trust`. That is safe: the directory belongs to the
-/// server's OS user and has mode 0700, and the server listens on no TCP port.
+/// The server keeps running after the process that started it has ended, until `stop` is called. Anyone who may enter the socket
+/// directory is superuser, because authentication is `trust`. That is safe: the directory belongs to the server's OS user and has
+/// mode 0700, and the server listens on no TCP port.
 ///
-/// `home` contains `data` (the cluster, PGDATA), `log` (the server's messages) and `lock`. It also contains `run`, with
-/// the socket, if its path is short enough for a Unix socket.
+/// `home` contains `data` (the cluster, PGDATA), `log` (the server's messages) and `lock`. It also contains the socket's
+/// directory `run`, unless the path is too long for a Unix socket or contains special characters (`ServerSocket`).
 public struct LocalCluster: Sendable {
     /// An absolute path without symbolic links.
     public let home: String
@@ -42,11 +42,11 @@ public struct LocalCluster: Sendable {
         return "\(user)/.local/share/quakes"
     }
 
-    /// Absolute path of the directory that holds the server's Unix socket. Together with the socket's name it has at
-    /// most 107 bytes. If the path of the home is too long, the socket is in a private directory below /tmp.
+    /// Absolute path of the directory that contains the server's Unix socket. The path of the socket has at most 107 bytes. If
+    /// the path of `home` is too long or contains special characters, this is a private directory below /tmp.
     public var socketDirectory: String { socket.directory }
 
-    /// A connection URL for libpq and psql. It holds no password, because there is none.
+    /// A connection URL for libpq and psql. The URL contains no password, because the cluster has none.
     public func url(database: String = "quakes") -> String {
         // The URL names the port because libpq would otherwise use the caller's PGPORT.
         "postgresql:///\(Self.percentEncoded(database))?host=\(Self.percentEncoded(socketDirectory))"
@@ -72,7 +72,7 @@ public struct LocalCluster: Sendable {
         return version
     }
 
-    /// Throws if the data belong to another user than `account`, whose server could not read them.
+    /// Throws if the data belong to another user than `account`, because a server that runs as `account` could not read them.
     func checkOwner(_ account: ServerAccount) throws(LocalPostgresError) {
         guard let entry = try FileSystem.entry(data), entry.owner != account.userID else { return }
         throw .foreignOwner(path: data, owner: entry.owner, expected: account.userID)

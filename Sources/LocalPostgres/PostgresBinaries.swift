@@ -81,10 +81,10 @@ public struct PostgresBinaries: Sendable, Equatable {
             .first
     }
 
-    /// The first line that a program prints; nil if the program cannot run or fails. Such a program only rules out its directory.
+    /// The first line that a program prints; nil if the program cannot run or fails. The search then ignores its directory.
     private static func answer(of program: String, _ argument: String) async -> String? {
         do {
-            // This must not be interrupted: a cancelled search would report that nothing is installed.
+            // The program must not be interrupted: a cancelled search would report that nothing is installed.
             let outcome = try await uncancelled {
                 try await ServerProgram(program, [argument]).run()
             }

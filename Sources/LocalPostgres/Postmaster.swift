@@ -1,6 +1,6 @@
 import Glibc
 
-/// The server of a data directory, as its `postmaster.pid` describes it, and whether it is still running.
+/// The server that the file `postmaster.pid` of a data directory describes. That server may have ended since.
 ///
 /// The file's lines: process ID, data directory, start time (seconds since 1970), port, socket directory,
 /// listen address, shared memory key, status. Source: PostgreSQL's src/include/utils/pidfile.h; pg_ctl -w
@@ -34,9 +34,10 @@ struct Postmaster: Sendable, Equatable {
         return recorded.runs(in: data) || socket.accepts() ? recorded : nil
     }
 
-    /// Whether the process is this server. A process ID alone proves nothing. After a reboot, or in a container, the ID may soon
-    /// belong to another process. A killed postmaster keeps its ID as a zombie until it is reaped. A postmaster's working
-    /// directory is its data directory, and it runs as the owner of the data. A zombie has no working directory.
+    /// Whether the process with the recorded ID is the server of `data`. The ID alone proves nothing: after a reboot, or in a
+    /// container, it may soon belong to another process, and a killed postmaster keeps its ID as a zombie until it is reaped. So
+    /// the process must run as the owner of the data, and its working directory must be the data directory, as a postmaster's is.
+    /// A zombie has no working directory.
     private func runs(in data: String) -> Bool {
         var process = stat()
         var directory = stat()
@@ -47,7 +48,7 @@ struct Postmaster: Sendable, Equatable {
         return working.st_dev == directory.st_dev && working.st_ino == directory.st_ino
     }
 
-    /// Removes files that a server left behind and that would keep the next one from starting.
+    /// Removes files that a server left behind and that would keep the next server from starting.
     ///
     /// Call this only with the lock held and after `running` has returned nil, that is, when the recorded process is not the
     /// postmaster of these data and the socket does not answer. Two servers on one data directory would destroy it.

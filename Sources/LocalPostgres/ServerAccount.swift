@@ -21,7 +21,7 @@ package struct ServerAccount: Sendable, Equatable {
         return account
     }
 
-    /// Whether programs must change from the caller's user, which is root, to this one.
+    /// Whether programs must change from the caller's user, which is root, to this user.
     var isAnother: Bool { userID != geteuid() }
 
     /// The command line that runs a program as this user.

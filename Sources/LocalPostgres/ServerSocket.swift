@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where the Unix socket of a cluster is, and whether a server answers there.
+/// The Unix socket of a cluster: its path, and a check whether a server is listening there.
 package struct ServerSocket: Sendable, Equatable {
     package static let port = 5432
     /// On Linux, sockaddr_un has 108 bytes for the path, including the final NUL (unix(7)).
@@ -10,8 +10,9 @@ package struct ServerSocket: Sendable, Equatable {
 
     var path: String { "\(directory)/.s.PGSQL.\(Self.port)" }
 
-    /// The socket is in the home directory if its path fits. Otherwise it is in a directory below /tmp with a short name, made of
-    /// the user's ID and a hash of the home's path, so that every process computes the same name.
+    /// The socket is below the home directory if its path is short enough and contains no special characters. Otherwise it is in
+    /// a directory below /tmp. The name of that directory is short, and made of the user's ID and a hash of the home's path, so
+    /// that every process computes the same name.
     init(home: String) {
         let inHome = "\(home)/run"
         let fits = "\(inHome)/.s.PGSQL.\(Self.port)".utf8.count <= Self.longestPath

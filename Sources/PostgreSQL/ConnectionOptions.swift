@@ -10,10 +10,11 @@ public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, C
     private var keywords: [String: String] = [:]
 
     /// Whether a session sets its `search_path` to `pg_catalog, pg_temp` if the path contains a schema in which anyone may create
-    /// functions, such as `public` in a database that was created before PostgreSQL 15. Another login could create a function
-    /// `format(text, text)` there. This session's calls of `format` would then run that function with the session's rights,
-    /// because it matches them more exactly than PostgreSQL's own `format(text, variadic "any")`
-    /// (https://www.postgresql.org/docs/current/typeconv-func.html). Statements must then name the schema of every table.
+    /// functions, such as `public` in a database that was created before PostgreSQL 15. In such a schema, another login could
+    /// create a function `format(text, text)`. A call of `format` with two texts would then run that function, with this
+    /// session's rights, because its parameters match the call more exactly than those of PostgreSQL's own
+    /// `format(text, variadic "any")` (https://www.postgresql.org/docs/current/typeconv-func.html). Statements must then
+    /// name the schema of every table.
     public var avoidsOpenSchemas = false
 
     /// Creates options without keywords: libpq takes all of them from the environment.

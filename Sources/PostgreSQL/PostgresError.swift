@@ -10,7 +10,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     public var message: String
     public var remedy: String?
     public var connectionLost: Bool
-    /// Whether the COMMIT failed. Then the error is not about a single value.
+    /// Whether the COMMIT failed. If so, the error is not about a single value.
     public var isOfCommit = false
     /// A second failure during the clean-up, such as a failed rollback.
     public var alsoFailed: String?

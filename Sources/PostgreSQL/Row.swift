@@ -10,7 +10,7 @@ import Glibc
 ///   the requested type. The SQL type is not checked, because a COPY does not send types.
 public struct Row: @unchecked Sendable {
     private var rest = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// The result that contains the row and never changes; nil for a row of a COPY.
+    /// The result that contains the row; it never changes. nil for a row of a COPY.
     private let result: QueryResult?
     private let row: Int32
     private var column: Int32 = 0

@@ -30,7 +30,7 @@ extension [UInt8] {
             removeSubrange(start...)
             return append(decimal: kilometres * 1000)
         }
-        // The point moves by three digits. If there are too few digits, zeros are appended, so that one digit follows the point.
+        // The decimal point moves three digits to the right. Zeros are appended until at least one digit follows the point.
         remove(at: point)
         while count < point + 4 { append(UInt8(ascii: "0")) }
         insert(UInt8(ascii: "."), at: point + 3)

@@ -189,7 +189,7 @@ extension UnsafeRawBufferPointer {
 }
 
 private enum EventType {
-    /// Types under the names of older feeds, with the schema's names for them.
+    /// The names that older feeds use for some types, with the schema's names for these types.
     static let synonyms = [
         Array("quarry".utf8): Array("quarry blast".utf8), Array("rock slide".utf8): Array("rockslide".utf8),
     ]

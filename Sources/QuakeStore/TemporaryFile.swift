@@ -33,7 +33,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Returns the bytes of a range. All of them must have been written.
+    /// Returns the bytes of a range. All bytes of the range must have been written.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ range: Range<Int>) throws -> [UInt8] {
@@ -43,7 +43,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Fills a buffer with the bytes that begin at an offset. All of them must have been written.
+    /// Fills a buffer with the bytes that begin at an offset. All of these bytes must have been written.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The lock with which only one process on a machine at a time follows into a file. The lock ends with the process, even if the
+/// The lock that lets only one process on a machine follow into a file at a time. The lock ends with the process, even if the
 /// process is killed.
 ///
 /// The lock is on a separate file beside the view's file. With a lock on the view's file itself, SQLite's locks would be lost as
@@ -15,8 +15,8 @@ public final class FollowerLock: Sendable {
     public init(_ path: String) throws {
         self.path = Self.resolved(path)
         let lock = self.path + ".lock"
-        // The property is set only at the end. If the initializer threw after its last property was set, deinit would run too.
-        // The second close could then hit a file that another thread has just opened under the same number.
+        // `self.descriptor` is set only at the end. If the initializer threw after its last property was set, deinit would run
+        // too, and close the descriptor again. That could close a file that another thread has just opened under the same number.
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -36,8 +36,8 @@ public final class FollowerLock: Sendable {
     }
 
     deinit {
-        // The lock is released explicitly, because another thread may have just forked: until the child runs a program, it also
-        // holds the descriptor, and with it the lock.
+        // The lock is released explicitly, because another thread may have just forked. Until the child process runs a program,
+        // the child holds the descriptor, too, and so the lock.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }

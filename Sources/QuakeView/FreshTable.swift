@@ -4,8 +4,8 @@ import GRDB
 ///
 /// Until then, readers of the file see the old rows, or no rows. So the new rows need not be in one transaction: they are
 /// committed step by step, and SQLite's log stays as small as a step, for a table of any size. The indexes are created at the
-/// end, from sorted entries. Rows arrive in no particular order. If an index grew with them, it would be read and rewritten in
-/// every step once it was larger than SQLite's cache.
+/// end, from sorted entries. Because rows arrive in no particular order, an index that grew row by row would be read and
+/// rewritten in every step once the index was larger than SQLite's cache.
 ///
 /// SQLite reuses the pages of the old table. The file does not become smaller. Indexes and triggers that other programs created
 /// on the old table are dropped with it.

@@ -3,13 +3,13 @@ import GRDB
 import GRDBSQLite
 import QuakeStore
 
-/// Writes passes into a view's table, each as one SQLite transaction. A fresh snapshot goes into a separate table first:
+/// Writes passes into a view's table, each pass as one SQLite transaction. A fresh snapshot goes into a separate table first:
 /// see `FreshTable`.
 ///
 /// The server's bytes are passed to SQLite without a String in between. In a small pass, only the commit uses GRDB's queue.
 ///
-/// Its methods are called one after another, and nothing else uses the connection during a pass. This makes it safe to
-/// hold values that are not Sendable.
+/// The methods are called one after another, and nothing else uses the connection during a pass. So the class can safely hold
+/// values that are not Sendable.
 final class PassWriter: @unchecked Sendable {
     let table: SQLiteTable
     private let queue: DatabaseQueue
@@ -105,17 +105,17 @@ final class PassWriter: @unchecked Sendable {
             try bind(position.nonce, at: 4, of: rows.move)
             try bind(shape, at: 5, of: rows.move)
             try run(rows.move)
-            // GRDB commits here. If this class prepared a commit statement and it failed once, the statement would fail again at
-            // its next use, because it is reset only then.
+            // GRDB commits here. A prepared commit statement that failed once would fail again at its next use, because only that
+            // use would reset the statement.
             try db.commit()
             (self.rows, fresh) = (rows, nil)
         }
     }
 
-    /// Rolls back the pass. After some errors, such as a full disk, SQLite has already done so.
+    /// Rolls back the pass. After some errors, such as a full disk, SQLite has already rolled it back.
     func rollBack() {
         queue.writeWithoutTransaction { db in
-            // Even if this fails, the rows stay as they were, because the transaction is never committed.
+            // Even if the rollback fails, the rows stay as they were, because the transaction is never committed.
             do {
                 if db.isInsideTransaction { try db.rollback() }
                 if fresh != nil { try FreshTable.remove(db) }

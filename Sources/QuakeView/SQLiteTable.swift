@@ -10,9 +10,8 @@ struct SQLiteTable: Sendable {
     let declarations: String
     let indexes: String
     /// Writes a row. If there is already a row with the same code and the same time, that row is updated. Unlike `insert or
-    /// replace`, the statement neither moves the row nor changes the indexes, because it sets no indexed column. SQLite rewrites
-    /// an index entry if a statement sets one of its columns, even to the same value. So only half as many pages have to be
-    /// written.
+    /// replace`, the update does not move the row. It sets no indexed column either, because SQLite would rewrite the column's
+    /// index entry, even if the value was the same. So SQLite writes only half as many pages.
     ///
     /// A row with the same code and another time is not changed; `retime` has to update it.
     let upsert: String

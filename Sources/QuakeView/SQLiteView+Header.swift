@@ -6,12 +6,13 @@ import QuakeStore
 extension SQLiteView {
     /// Whether the file is a view; false if there is no file, or if it is empty. The file and its log are not changed.
     ///
-    /// SQLite opens the file, but only the file's header is read. A query could change the file: after a program was killed,
-    /// SQLite may move that program's log into the file. Without SQLite, closing the file would release the locks of all
-    /// connections that this process has to the file (https://www.sqlite.org/howtocorrupt.html, 2.2). The rest of the file may be
-    /// inconsistent if a checkpoint was interrupted.
+    /// Only the file's header is read. The rest of the file may be inconsistent if a checkpoint was interrupted. A query could
+    /// change the file: after a program was killed, SQLite may move that program's log into the file.
     ///
-    /// - Throws: `FileError`; `ViewError` when the file belongs to another program.
+    /// SQLite opens and closes the file. If this process closed a descriptor that it had opened itself, the locks of all its
+    /// SQLite connections to the file would be released (https://www.sqlite.org/howtocorrupt.html, 2.2).
+    ///
+    /// - Throws: `FileError`; `ViewError` if the file belongs to another program.
     static func isView(at path: String) throws -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else {

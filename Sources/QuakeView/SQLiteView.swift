@@ -11,8 +11,8 @@ import Synchronization
 /// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
 /// UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position` has one row: the
 /// position that the rows have reached, and the shape of the server's table from which they were read. Both tables change in one
-/// SQLite transaction. So if a process is killed at any moment, the next one resumes exactly at the position of the rows. A third
-/// table, `quake_new`, exists while a fresh snapshot is taken.
+/// SQLite transaction. So if a process is killed at any moment, the next process resumes exactly at the position of the rows. A
+/// third table, `quake_new`, exists while a fresh snapshot is taken.
 public final class SQLiteView: ReaderView {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
@@ -33,8 +33,8 @@ public final class SQLiteView: ReaderView {
     }
 
     /// - Parameter patience: how long to wait while another program keeps the file locked.
-    /// - Throws: `FollowedAlready` when another process follows into it; `FileError`; `ViewError` when it is not a view;
-    ///   `ViewBusy` when another program keeps it locked.
+    /// - Throws: `FollowedAlready` if another process already follows into the file; `FileError`; `ViewError` if the file is not
+    ///   a view, or SQLite cannot use it; `ViewBusy` if another program keeps the file locked.
     public init(_ path: String, patience: Duration = .seconds(10)) throws {
         self.path = path
         _ = try Self.isView(at: path)
@@ -66,14 +66,14 @@ public final class SQLiteView: ReaderView {
                 try db.execute(sql: "pragma application_id = \(applicationID)")
             }
             try db.execute(sql: "pragma synchronous = normal")
-            // A checkpoint, which moves the log into the file, takes as long as many small passes. So it waits until the log has
-            // about 16 MB rather than 4. The size is random because many views of one server get the same commits: with one size,
-            // all of them would start a checkpoint at the same commit.
+            // A checkpoint, which moves the log into the file, takes as long as many small passes. So a checkpoint starts only
+            // when the log has about 16 MB, rather than 4 MB. The size is random, because many views of one server get the same
+            // commits. If all views used one size, all of them would start a checkpoint at the same commit.
             try db.execute(sql: "pragma wal_autocheckpoint = \(Int.random(in: 3000...5000))")
             // Without a limit, the log would keep the size of the longest pass.
             try db.execute(sql: "pragma journal_size_limit = 67108864")
-            // The rows are not secret, so SQLite need not overwrite deleted rows, for which it would have to write all of their
-            // pages.
+            // The rows are not secret, so deleted rows need not be overwritten. To overwrite them, SQLite would have to write
+            // every page that held them.
             try db.execute(sql: "pragma secure_delete = off")
             // Keeps the log file even when the log is empty, because programs without write permission need it
             // (https://www.sqlite.org/wal.html#readonly).
@@ -130,7 +130,7 @@ public final class SQLiteView: ReaderView {
 }
 
 extension Position {
-    /// nil if the file contains no position, or has another version.
+    /// Reads the position from a view's file; nil if the file contains no position, or has another version.
     ///
     /// - Throws: `DatabaseError`, also when the position is damaged.
     init?(_ db: Database) throws {

@@ -9,8 +9,8 @@ public struct ViewError: Error, CustomStringConvertible {
     public let isFailure: Bool
     public let message: String
 
-    /// The error for a process that writes the file. `ViewBusy` if another program keeps the file locked, because a later attempt
-    /// may succeed.
+    /// The error to throw after SQLite has reported `error` to a process that writes the file: `ViewBusy` if another program
+    /// keeps the file locked, because a later attempt may succeed; otherwise `ViewError`.
     static func following(_ path: String, _ error: DatabaseError) -> any Error {
         error.resultCode == .SQLITE_BUSY
             ? ViewBusy("\(path): another program keeps the file locked") : ViewError(path: path, error)

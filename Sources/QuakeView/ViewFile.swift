@@ -3,13 +3,12 @@ import GRDB
 import Glibc
 import QuakeStore
 
-/// The file of a view, opened for reading. It can be read while a process follows into it, and when the database is
-/// down.
+/// The file of a view, opened for reading. The file can be read while a process follows into it, and when the database is down.
 public struct ViewFile: Sendable {
     private let path: String
     private let queue: DatabaseQueue
 
-    /// - Throws: `FileError` when there is no such file; `ViewError` when it is not a view.
+    /// - Throws: `FileError` if the file does not exist or cannot be read; `ViewError` if it is not a view.
     public init(_ path: String) throws {
         guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
         guard try SQLiteView.isView(at: path) else { throw Self.noSnapshot(path) }
@@ -24,10 +23,11 @@ public struct ViewFile: Sendable {
         }
     }
 
-    /// Calls `body` with each selected earthquake, in the selection's order, and returns the view's position at which all of them
-    /// were read. The selection's `asOf` is ignored, because a view has no history; `isReversed` and `offset` are ignored, too.
+    /// Calls `body` with each selected earthquake, in the selection's order, and returns the position of the view from which all
+    /// of them were read. The selection's `asOf` is ignored, because a view has no history; `isReversed` and `offset` are
+    /// ignored, too.
     ///
-    /// - Throws: `ViewError`, or what `body` throws.
+    /// - Throws: `ViewError`, or the error of `body`.
     public func forEach(
         _ selection: QuakeSelection, _ body: (Quake) throws -> Void
     ) throws -> Position {
@@ -97,7 +97,8 @@ extension QuakeSelection {
     }
 
     /// The time as a text that sorts correctly among the times in the file, which are texts, too. The years in the file have four
-    /// digits, because the constraint quake_times of the server's table requires that.
+    /// digits, because the constraint quake_times of the server's table requires that. A time before those years becomes an empty
+    /// text, which sorts before all of them; a time after them becomes a colon, which sorts after all digits.
     private static func text(_ time: Instant) -> String {
         let text = time.description
         return text.utf8.count == 24 ? text : text.hasPrefix("-") ? "" : ":"

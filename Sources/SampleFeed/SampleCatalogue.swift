@@ -43,7 +43,7 @@ struct SampleCatalogue: Sendable {
     let raw, escaped: [[UInt8]]
     private let arcs: [[Arc]]  // indexed by network
     private let networks: [Int]  // the network for each random number from 0 to 99
-    /// The probabilities that the fraction of a magnitude is below 1/100, 2/100, … 1.
+    /// The probabilities that the fractional part of a magnitude is below 1/100, 2/100, … 1.
     private let fractions: [Double]
 
     private init() {
@@ -69,8 +69,8 @@ struct SampleCatalogue: Sendable {
 
     func network(_ percent: Int) -> Int { networks[percent] }
 
-    /// The random number of hundredths by which a magnitude exceeds the smallest magnitude. Each further unit of magnitude is a
-    /// tenth as likely (b = 1).
+    /// Returns a random difference between a magnitude and the smallest magnitude, in hundredths. A difference that is one unit
+    /// of magnitude larger is a tenth as likely (b = 1).
     func exceedance(_ random: inout SplitMix64) -> Int {
         var size = 0
         while random.chance(1, in: 10) { size += 100 }

@@ -11,7 +11,7 @@ struct SampleEvent {
 
     enum Kind: Int { case earthquake, quarryBlast, explosion, iceQuake }
 
-    /// The event's number, counted back in time from 2026-01-01. Later events have negative numbers.
+    /// The event's number, counted back in time from 2026-01-01. Events after that date have negative numbers.
     let index: Int
     let network: Int
     let place: Place
@@ -96,15 +96,15 @@ struct SampleEvent {
         // update is never later than the document.
         let lag = (90_000 + random.below(90_000)) << random.below(reviewed ? 16 : 5)
         let soonest = time + 60_000
-        // The values after `updated` must not depend on the feed's end. So `random` uses the same number of values as with the
-        // standard end, and only the copy `late` depends on the end.
+        // The values after `updated` must not depend on the feed's end. So `random` always advances as it does with the standard
+        // end, and a value that depends on the end is drawn from the copy `late`.
         var late = random
         if time + lag >= Self.end + 600_000 { _ = random.next() }
         updated = time + lag < generated ? time + lag : soonest + late.below(generated - soonest)
         draw = random.next()
     }
 
-    /// Makes a later version of the event. It uses a separate random stream, so that no other value of the event changes.
+    /// Turns the event into a later version. The new values come from a separate random stream, so no other value changes.
     ///
     /// - Parameter times: the range from the time of the document without revisions to the time of the document with revisions,
     ///   in ms.

@@ -20,7 +20,7 @@ extension SampleEvent {
         """
     }
 
-    /// Computed approximately as by the ANSS, from the magnitude and the felt reports:
+    /// The significance, computed approximately as the ANSS does, from the magnitude and the felt reports:
     /// https://earthquake.usgs.gov/data/comcat/index.php#sig
     private var significance: Int {
         let size = magnitude ?? 0

@@ -3,15 +3,15 @@ import Feed
 /// A synthetic feed in the GeoJSON summary format, for trials and measurements without internet access.
 ///
 /// It cannot be mistaken for a real feed: its networks are `q0` to `q9`, which no agency uses, its places are invented, and its
-/// addresses are on example.org. Its URL is not that of a summary feed, so importing it never deletes events. It has the features
-/// of real feeds that synthetic ones often lack: nulls, negative magnitudes and depths, several `ids`, raw codes that repeat
-/// across networks, quarry blasts, and place names in many scripts, both escaped and raw.
+/// addresses are on example.org. Its URL is not the URL of a summary feed, so importing the feed never deletes events. The feed
+/// has properties of real feeds that synthetic feeds often lack: nulls, negative magnitudes and depths, several `ids`, raw codes
+/// that repeat across networks, quarry blasts, and place names in many scripts, both escaped and raw.
 ///
 /// The same `count`, `seed`, `revised` and `until` give the same bytes on every machine, because the feed uses neither a clock
-/// nor libm nor a hash seed. Events are about four minutes apart; a million of them span almost eight years. An event depends
-/// only on the seed and its number, so a shorter feed contains the newest events of a longer one, and a later feed continues an
-/// earlier one: common events differ at most in `updated`. IDs are unique within a document. Documents with different seeds have
-/// different events, but may share a few IDs.
+/// nor libm nor a hash seed. Events are about four minutes apart; a million events span almost eight years. An event depends only
+/// on the seed and the event's number. So a shorter feed contains the newest events of a longer feed, and a feed with a later end
+/// continues a feed with an earlier end. Events that two such feeds share differ at most in `updated`. IDs are unique within a
+/// document. Documents with different seeds have different events, but may share a few IDs.
 public struct SampleFeed: Sendable {
     let count: Int
     let seed: UInt64
@@ -71,8 +71,8 @@ public struct SampleFeed: Sendable {
         "\(point.x, decimals: 4),\(point.y, decimals: 4),\(point.z, decimals: 2)"
     }
 
-    /// Uses a golden-ratio sequence: it spreads the revisions evenly over the document, and a larger fraction only adds revised
-    /// events.
+    /// Selects the revised events by a golden-ratio sequence, which spreads them evenly over the document. A larger fraction
+    /// keeps the revised events of a smaller one, and adds others.
     private func isRevised(_ index: Int) -> Bool {
         if revised >= 1 { return true }
         let position =

@@ -12,8 +12,8 @@ final class Deadline: Sendable {
         hasPassed.load(ordering: .acquiring) ? TimedOut(limit: limit) : nil
     }
 
-    /// Runs `body`, and cancels it when the time limit has passed. `body` can then record the deadline's `failure`, which is nil
-    /// if it was cancelled for another reason.
+    /// Runs `body`, and cancels it when the time limit has passed. `body` can then record the deadline's `failure`. The `failure`
+    /// is nil if `body` was cancelled for another reason.
     ///
     /// - Parameter limit: the time limit. Without one, `body` gets no deadline.
     /// - Throws: `TimedOut` when `body` ends because of the limit; any other error of `body`.

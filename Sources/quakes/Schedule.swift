@@ -14,7 +14,7 @@ struct Schedule {
     /// The longest time without a request, even if the server says that its feed will not change for longer. Some servers say so
     /// for years, and a request in the meantime costs them only a 304 response.
     private static let longestFreshness: Duration = .seconds(15 * 60)
-    /// The longest wait for a server that asks for a wait. A longer one is cut to this.
+    /// The limit of the wait that a server asks for. A longer wait is shortened to this time.
     private static let longestAbsence: Duration = .seconds(24 * 3600)
 
     init(every: Duration, jitter: Duration = .zero) {
@@ -23,16 +23,15 @@ struct Schedule {
 
     /// How a run ended, as far as that affects the next run.
     enum Ending: Equatable {
-        /// The feed was read, or it is broken. Only its next version can bring anything new.
+        /// The feed was read, or it is broken. Another run is useless until the feed has a new version.
         case done
         /// The feed was read, and its server says that it will not change for this long.
         case fresh(Duration)
         /// The server refused the request, and asked for this wait.
         case refused(Duration)
-        /// The database could not be reached. Another server may take its place at any moment, so it is worth trying again very
-        /// soon.
+        /// The database could not be reached. Another server may take over at any moment, so the next attempt follows very soon.
         case unreached
-        /// The database was reached but could not be used, so it is worth trying again soon.
+        /// The database was reached but could not be used, so the next attempt follows soon.
         case notRun
         /// Another worker holds the source, possibly until that worker dies.
         case busy

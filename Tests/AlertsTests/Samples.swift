@@ -4,7 +4,7 @@ import Testing
 
 @testable import Alerts
 
-// The building blocks of the tests.
+// Places, times, events and rules for the tests.
 
 let home = Rule.Place("home", Point(latitude: 35.69, longitude: 139.75))
 let noon = at("2026-11-26T12:00:00Z")
@@ -38,7 +38,7 @@ func rule(_ name: String = "world", _ steps: Rule.Step..., change: (inout Rule) 
     return rule
 }
 
-/// Lets rules decide on commits, as a follower does, and keeps the ledger.
+/// Lets rules decide on commits, as a follower does, and stores the ledger.
 struct Stage {
     var rules: Rules
     var ledger = Ledger()

@@ -13,7 +13,7 @@ struct BadInputTests {
         #expect(association.groups(row("nobody:1"), row("somebody:1", seconds: 3)).count == 1)
     }
 
-    @Test("Rows without a magnitude or a depth are compared by the values they have")
+    @Test("Rows without a magnitude or a depth are compared by their other values")
     func missingValues() {
         #expect(
             association.groups(row("usgs:1", magnitude: nil), row("gfz:1", seconds: 3, depth: 33)).count == 1)
@@ -21,7 +21,7 @@ struct BadInputTests {
             association.groups(
                 row("usgs:1", depth: 500, magnitude: nil), row("gfz:1", seconds: 3, magnitude: nil)
             ).count == 1)
-        // A row without a magnitude does not displace a row that fits.
+        // A row without a magnitude does not displace a row whose magnitude fits.
         let rows = [row("usgs:1"), row("gfz:1", seconds: 1), row("usgs:2", seconds: 1, magnitude: nil)]
         #expect(association.earthquakes(of: rows).earthquakes.count == 2)
     }
@@ -73,7 +73,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("Of two rows with the same code, the later revision counts")
+    @Test("If two rows have the same code, the later revision counts")
     func doubledCode() {
         var first = row("usgs:1")
         first.updated = 5

@@ -47,11 +47,11 @@ struct GroupingTests {
 
     @Test("A solution that is 60 km deeper may be 7 s later and still be the same earthquake")
     func depthTradesWithTime() {
-        // RéNaSS and USGS: 182.3 km and 121.5 km, 7.2 s.
+        // RéNaSS located this earthquake 182.3 km deep and the USGS 121.5 km deep, at times that differ by 7.2 s.
         #expect(
             association.groups(row("usgs:1", depth: 121.5), row("renass:1", seconds: 7.2, depth: 182.3)).count
                 == 1)
-        // A difference of 120 km in depth explains 15 of 24 s.
+        // A difference of 121 km in depth explains 15 of the 24 s.
         let shallow = row("usgs:1", depth: 10, magnitude: 6)
         #expect(association.groups(shallow, row("gfz:1", seconds: 24, depth: 131, magnitude: 6)).count == 1)
         #expect(association.groups(shallow, row("gfz:1", seconds: 24, depth: 11, magnitude: 6)).count == 2)
@@ -99,7 +99,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("A solution that a revision moves by 1,500 km leaves one group and joins another")
+    @Test("A solution that a revision moves by 1,500 km leaves its group and joins another")
     func comesHome() {
         // GeoNet's 2026p741044 was first located near Taupo, 722 km deep, and finally near Fiji, 80 s earlier.
         var table = FollowedTable()

@@ -36,7 +36,8 @@ struct OrderTests {
     func renamed() {
         var random = seededRandom()
         for _ in 0..<20 {
-            // Copies and fixed places would make ties, so they are removed.
+            // Copies and equal places would make costs equal, so authors and ids are removed, and times and places are changed a
+            // little.
             let rows = rows(&random).map { row in
                 var row = row
                 row.author = nil
@@ -112,7 +113,7 @@ struct OrderTests {
         for _ in 0..<200 {
             var table = FollowedTable()
             var pending = final.shuffled(using: &random).flatMap { row in
-                // Some rows arrive in an earlier version first, and some are withdrawn and come back.
+                // Some rows first arrive in a different version. Some of these are withdrawn before the final version arrives.
                 random.chance(0.3) ? [world.revised(row, &random), row] : [row]
             }
             var latest: [String: Int] = [:]
@@ -149,7 +150,7 @@ struct OrderTests {
         #expect(table.earthquakes == table.rebuilt)
     }
 
-    @Test("A component is the set of rows that links connect, wherever the stream is cut")
+    @Test("The components of a stream are the sets of rows that links connect")
     func components() {
         var random = seededRandom()
         for _ in 0..<20 {

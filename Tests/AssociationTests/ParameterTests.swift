@@ -44,7 +44,9 @@ struct ParameterTests {
         #expect { try Parameters(text: text) } throws: { ($0 as? Parameters.InvalidLine)?.line == line }
     }
 
-    @Test("The scatter is looked up by author, network or agency, else by default, and by magnitude")
+    @Test(
+        "The scatter depends on the magnitude and on the author, else the network, else the agency, else the default"
+    )
     func scatter() {
         var table = ScatterTable()
         func rows(_ seconds: Double) -> [ScatterTable.Row] {

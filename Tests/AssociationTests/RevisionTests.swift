@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Earthquakes written after a change, and their reasons")
 struct RevisionTests {
-    /// The revision that follows when the rows change from `before` to `after`.
+    /// The revision that is written when the rows change from `before` to `after`.
     private func revision(_ before: [Solution], _ after: [Solution]) -> Revision {
         let association = Association()
         return Revision(

@@ -45,7 +45,7 @@ struct FollowedTable {
     private(set) var rows: [String: Solution] = [:]
     private(set) var overrides: Set<Override> = []
     let parameters: Parameters
-    /// The earthquakes that were written, by code.
+    /// The earthquakes that the passes have written, by code.
     private(set) var earthquakes: [String: Earthquake] = [:]
     /// The number of rows that the last pass grouped again.
     private(set) var touched = 0
@@ -70,7 +70,7 @@ struct FollowedTable {
         changedOverrides.append(override)
     }
 
-    /// Groups the rows again that are affected by changes since the last pass, and writes the groups.
+    /// Groups the rows that are affected by changes since the last pass again, and replaces their earthquakes.
     mutating func follow() {
         let changes = before.map { SolutionChange(before: $0.value, after: rows[$0.key]) }
         let association = association
@@ -94,7 +94,7 @@ struct FollowedTable {
         }
     }
 
-    /// The earthquakes that a rebuild gives, by code.
+    /// The earthquakes that grouping all rows at once gives, by code.
     var rebuilt: [String: Earthquake] {
         let all = association.earthquakes(of: Array(rows.values)).earthquakes
         return Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })

@@ -84,7 +84,7 @@ private struct Mechanism: Encodable {
         return MomentTensor(rr: mrr, tt: mtt, pp: mpp, rt: mrt, rp: mrp, tp: mtp)
     }
 
-    /// Horizontal and vertical planes, and slip along them, up and down.
+    /// Planes from horizontal to vertical, with slip along them, upwards and downwards.
     static let special = [0.0, 33, 180].flatMap { strike in
         [0, 1e-7, 1, 45, 89, 90].flatMap { dip in
             [-180.0, -90, 0, 45, 90, 180].map { Mechanism(strike1: strike, dip1: dip, rake1: $0) }

@@ -20,7 +20,8 @@ struct LandTests {
             (-80, 0, true), (37.3, -119.5, true), (0, -150, false), (35, -40, false), (42.5, 50.5, false),
         ])
     func places(latitude: Double, longitude: Double, isLand: Bool) {
-        // Counts the edges to the east of the point, for rings that may be a full turn further east or west.
+        // Count the edges to the east of the point. A ring may be a full turn further east or west, so the point is also moved by
+        // a full turn.
         var crossings = 0
         for ring in Land.rings {
             for turn in [-360.0, 0, 360] {

@@ -10,7 +10,7 @@ import Testing
 struct MapTests {
     private let caption = Caption(title: "Earthquakes", lines: ["Data: somewhere"])
 
-    @Test("On a map of a region, an event is at its relative position within the region")
+    @Test("On a map of a region, an event is drawn at its relative position within the region")
     func region() throws {
         let region = Region(south: 30, west: 170, north: 50, width: 30)
         let places: [(Double, Double)] = [
@@ -20,7 +20,7 @@ struct MapTests {
 
         let picture = try #require(Picture(QuakeMap.svg(events, region: region, caption: caption)))
 
-        // The frame is taken from its path.
+        // Read the map's frame from the path of the sea.
         let frame = try #require(picture.elements.first { $0.attributes["class"] == "sea" }?.attributes["d"])
         let numbers = frame.split { "MLZ ".contains($0) }.compactMap { Double($0) }
         let (left, right) = (numbers[0], numbers[4])

@@ -61,7 +61,7 @@ struct PlotTests {
         let events = magnitudes.map { ChartEvent(time: Instant(milliseconds: 0), magnitude: $0) }
         let picture = try #require(Picture(Plot.magnitudes(GutenbergRichter(events), caption: caption)))
 
-        // The bins are 2.0, 2.1, 2.5, 3.0 and 4.0. The legend has one further mark of each kind.
+        // There are five bins: 2.0, 2.1, 2.5, 3.0 and 4.0. The sixth mark of each kind is in the legend.
         #expect(picture.elements.count { $0.attributes["class"] == "full" } == 6)
         #expect(picture.elements.count { $0.attributes["class"] == "hollow" } == 6)
         #expect(
@@ -73,7 +73,8 @@ struct PlotTests {
             })
     }
 
-    /// 1000 events from magnitude 4 on, as in a long catalogue, and 2000 from magnitude 1 on, as in a short catalogue.
+    /// A mixture of 1000 events from magnitude 4 on, as in a long catalogue, and 2000 events from magnitude 1 on, as in a short
+    /// one.
     private static let mixed = (0..<3000).map { index in
         let share = (Double(index % 1000) + 0.5) / 1000
         return ChartEvent(
@@ -98,7 +99,7 @@ struct PlotTests {
         #expect(known.fit?.from == 40 && known.fit?.isGood == true && known.other == nil)
     }
 
-    /// In a catalogue of 2000 events with b = 1, half of the events from magnitude 3.5 on are missing: two percent of all events.
+    /// In a catalogue of 2000 events with b = 1, half of the events from magnitude 3.5 on are missing.
     @Test("A fit is poor if its points bend away from the line, even if only a few do")
     func bend() throws {
         let magnitudes = (0..<2000).map { 1.95 - log10((Double($0) + 0.5) / 2000) }
@@ -176,7 +177,8 @@ struct PlotTests {
         }
         let events = [
             event(0, 175, 0), event(0.4, 180, 300), event(-0.4, -175, 600),
-            // Too far from the line, before its start, after its end, on the other side of the earth, and without a depth.
+            // These events are left out: they are too far from the line, before its start, after its end, on the other side of
+            // the earth, and without a depth.
             event(0.5, 180, 10), event(0, 174.9, 10), event(0, -174.9, 10), event(0, 0, 10),
             event(0, 180, nil),
         ]

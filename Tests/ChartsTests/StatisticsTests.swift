@@ -99,7 +99,7 @@ struct StatisticsTests {
     @Test("Omori's law is recovered from aftershocks that follow it", arguments: [0.7, 1.0, 1.3])
     func omori(p: Double) throws {
         var random = SplitMix64(seed: 7)
-        // Times between 0.01 and 100 days, by inverting the distribution function.
+        // Draw times between 0.01 and 100 days, by inverting the distribution function.
         let (from, to) = (0.01, 100.0)
         let days = (0..<4000).map { _ in
             let share = Double.random(in: 0..<1, using: &random)

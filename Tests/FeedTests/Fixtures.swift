@@ -5,7 +5,7 @@ import Testing
 
 @testable import Feed
 
-/// A valid feature, with the changes of a test. Every part is JSON text; nil leaves the member out.
+/// A valid feature, with the changes that a test gives. Every argument is JSON text; nil leaves the member out.
 func feature(
     id: String? = #""us7000abcd""#, net: String? = #""us""#, code: String? = #""7000abcd""#,
     time: String? = "1397564567000", updated: String? = "1397564600000",
@@ -87,8 +87,8 @@ extension FeedSource {
 }
 
 extension FetchOptions {
-    /// Options with which waits between attempts are recorded, end immediately, and are not shortened at random. The
-    /// environment's proxies are ignored.
+    /// Options for which waits between attempts are recorded, end immediately, and are not shortened at random. The environment's
+    /// proxies are ignored.
     static func withoutWaiting(noting waits: Waits = Waits()) -> FetchOptions {
         var options = FetchOptions()
         options.proxies = ProxySettings(environment: [:])

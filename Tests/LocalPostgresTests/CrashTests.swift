@@ -108,7 +108,7 @@ struct CrashTests {
 /// With this configuration, a creation hangs after initdb has ended, because the session that creates the database first sleeps.
 private let stuck = TemporaryCluster.configuration + "post_auth_delay = '2000'\n"
 
-/// Whether initdb has ended, and the process that creates the database has begun.
+/// Whether initdb has ended, and the process that creates the database is running.
 private func isStuck(_ data: String) throws -> Bool {
     try exists("\(data)/quakes.conf") && singleUser(in: data) != nil
 }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("The server is independent of its starter")
 struct IndependenceTests {
-    /// As in `quakes import … | cat`: the expectation reads the child's standard output to its end, and would wait for ever if
-    /// the server had inherited it.
+    /// As in `quakes import … | cat`, the test reads the standard output of the starter to its end. If the server had inherited
+    /// that pipe, the test would wait for ever.
     @Test("The server outlives its starter, and a pipe from the starter still ends")
     func pipeEnds() async throws {
         try await withCluster { (cluster) async throws in
@@ -34,7 +34,8 @@ struct IndependenceTests {
             #expect(pipe(&ends) == 0)
             try await cluster.start()
             close(ends[1])
-            // Another test may be starting a program at this moment, so the pipe may take a moment to end.
+            // Another test may start a program at this moment, which also holds the pipe for a moment. So wait until the pipe
+            // ends.
             _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
             var byte: UInt8 = 0
             try await waitUntil { read(ends[0], &byte, 1) == 0 }

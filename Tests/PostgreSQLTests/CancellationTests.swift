@@ -17,7 +17,7 @@ struct CancellationTests {
                 let sleeping = Task { try await connection.query("select pg_sleep(600)", to: "sleep") }
                 try await waitUntil { try await isActive(pid, in: database) }
                 sleeping.cancel()
-                // Without the cancellation, the task would return a result.
+                // Without the cancellation, the task would return a result instead.
                 await #expect(throws: CancellationError.self) { try await sleeping.value }
                 #expect(try await !isActive(pid, in: database))
                 try await connection.expectUsable()

@@ -21,7 +21,8 @@ struct ConcurrencyTests {
                 }
             }
 
-            // This task needs a thread of the pool, which has fewer than six.
+            // This task needs a thread of the cooperative pool. If the connections blocked such threads, a machine with up to six
+            // cores would have none left.
             try await waitUntil {
                 try await database.query(
                     "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"

@@ -132,7 +132,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "Without a server, the error comes immediately, in one line, with a remedy",
+        "Without a server, connecting fails immediately, with an error of one line that has a remedy",
         arguments: ["host=127.0.0.1 port=1", "host=/nonexistent", "host=127.0.0.1 port=99999"])
     func nobodyThere(_ conninfo: String) async throws {
         let error = try await postgresError {
@@ -201,7 +201,7 @@ struct ConnectTests {
         }
     }
 
-    /// Requires a password only of this role: the other tests connect without one.
+    /// Requires a password only of `role`, because the other tests connect without a password.
     private func requirePassword(of role: String, _ password: String, in database: TestDatabase) async throws
     {
         try await database.query("create role \(unescaped: role) login password '\(unescaped: password)'")

@@ -48,7 +48,7 @@ struct ConnectionOptionsTests {
         "sesame sesame", "\u{301}sesame", "[sesame", "sesame]", "sesame\\", "sesame=sesame", "sesame\nsesame",
     ]
 
-    /// Nothing listens on port 1; the name lookup of a misread host fails as well.
+    /// Every attempt fails: nothing listens on port 1, and if the password is misread as a host, looking up its name fails.
     @Test(
         "A password with odd characters appears neither in the description nor in an error",
         arguments: oddPasswords)

@@ -10,7 +10,7 @@ func backend(of connection: Connection) async throws -> pid_t {
             as Int)
 }
 
-/// Whether this backend waits for a lock.
+/// Whether the backend with this process id waits for a lock.
 func isWaitingForLock(_ pid: pid_t, in database: TestDatabase) async throws -> Bool {
     let rows = try await database.query(
         "select wait_event_type is not distinct from 'Lock' as waits from pg_stat_activity where pid = \(Int(pid))"

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Waiting for notifications")
 struct ListenTests {
-    /// A connection that woke up ten times a second would wake up 20 times. The test runs in a separate process, without the
-    /// threads of other tests.
+    /// During the wait of two seconds, a connection that polls ten times a second would wake up 20 times. The wait is in a
+    /// separate process, so that the threads of other tests are not counted.
     @Test("A connection sleeps until a notification arrives", .countsWakeups)
     func sleeping() async throws {
         try await TestServer.shared.withEmptyDatabase { (database) async throws in
@@ -71,7 +71,7 @@ struct ListenTests {
     }
 }
 
-/// How many times this process has gone to sleep.
+/// The number of times that this process has gone to sleep.
 private func switches() -> Int {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

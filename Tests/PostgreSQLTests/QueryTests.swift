@@ -38,7 +38,7 @@ struct QueryTests {
     }
 
     @Test(
-        "Doubles come back unchanged, to the last bit",
+        "Doubles come back unchanged; any NaN comes back as a NaN",
         arguments: [
             0, -0.0, 0.1, 1 / 3, .infinity, -.infinity, .nan, .signalingNaN, .greatestFiniteMagnitude,
             .leastNonzeroMagnitude, -123.456,
@@ -74,7 +74,7 @@ struct QueryTests {
         }
     }
 
-    /// In libpq's text format, the text ends at the NUL: "Eureka" would have been stored.
+    /// In libpq's text format, a text ends at the first NUL, so only "Eureka" would have been stored.
     @Test("The server refuses text with a NUL character instead of cutting it off")
     func nulInText() async throws {
         try await TestServer.shared.withEmptyDatabase { database in

@@ -9,8 +9,8 @@ struct AgencyFeedTests {
     private static let folder = "/earthquakes/feed/v1.0"
     private static let endings = [".geojson", ".csv", ".quakeml", ".atom", "_age.kml", "_depth_animated.kml"]
 
-    /// Events of the USGS, of an unknown network in ComCat, of a network with its own data centre, of GFZ and of an unknown
-    /// agency.
+    /// One event each of the USGS, of an unknown network in ComCat, of a network with its own data centre, of GFZ and of an
+    /// unknown agency.
     private static let rows = """
         insert into quake (code, net, net_code, url, time, updated, longitude, latitude, magnitude)
         select code, net, net_code, url, now(), now(), 10, 20, 5
@@ -100,9 +100,10 @@ struct AgencyFeedTests {
         }
     }
 
-    /// The second catalogue also has an event of this server. A feed that does not list the event must not delete it.
+    /// The second catalogue also has an event whose URL is on the first server. A feed that does not list the event must not
+    /// delete it.
     @Test(
-        "A Quakes that imports another's feed of an agency takes the listed events, and settles nothing",
+        "A Quakes that imports a feed of another Quakes gets the listed events, and deletes nothing",
         arguments: ["", "gfz/", "all/"])
     func imported(scope: String) async throws {
         try await TestServer.shared.withDatabase { first in

@@ -3,10 +3,12 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Behind a proxy that serves the server below a path of its site, and either removes that path from the requests or keeps it.
+/// Tests a server behind a proxy that serves it below a path, and either removes that path from the requests or keeps it.
 @Suite("Below a base path")
 struct BasePathTests {
-    @Test("Every path is answered and links to others below the base path", arguments: ["", "/quakes"])
+    @Test(
+        "Below the base path, every path is answered, and its links have the base path",
+        arguments: ["", "/quakes"])
     func paths(prefix: String) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -37,7 +39,7 @@ struct BasePathTests {
     }
 
     @Test(
-        "The page is also served without the final slash; a path that only begins like the base path is 404")
+        "The page is also served without the final slash, and /a/pages is not below the base path /a/page")
     func alike() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient

@@ -19,7 +19,8 @@ struct CachingTests {
             try await TestSite.run(of: database) { site in
                 let first = try await site.get(dayPath)
                 let tag = try #require(first.headers["etag"])
-                // The server may answer from a state a moment before it is notified of that state.
+                // The server confirms a state with a 304 only once it was notified of the state, which may be a moment after an
+                // answer.
                 try await waitUntil {
                     try await site.get(dayPath, ["If-None-Match": "\"x\", \(tag)"]).status == 304
                 }
@@ -42,7 +43,7 @@ struct CachingTests {
     }
 
     @Test(
-        "A past at a position can be cached for an hour, or for ever if it is cited; a past at a bare token is checked every time"
+        "The past at a position can be cached for an hour, or for ever if cited; the past at a bare token is revalidated"
     )
     func immutablePast() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -78,8 +79,8 @@ struct CachingTests {
                     #expect(checked.status == 200)
                     #expect(checked.headers["cache-control"] == "public, max-age=0", "\(form)")
                 }
-                // After a restore, another transaction has this token. (A cached answer would still be served, so the limit
-                // differs.)
+                // After a restore, another transaction has this token. The request has another limit, because a cached answer
+                // would still be served.
                 try await database.query(
                     "update history.transaction set nonce = '00000000' where token = 1"
                 )
@@ -92,7 +93,7 @@ struct CachingTests {
         }
     }
 
-    /// A cache that distinguishes answers only by their paths would give one client's host to all clients.
+    /// A shared cache keys answers by their paths alone, so it would give URLs with one client's host to all clients.
     @Test("An answer with URLs of the host that the client named is private to that client")
     func host() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -56,7 +56,7 @@ struct ClientAddressTests {
         #expect(try rateLimitKey("10.0.0.1", "2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::")
     }
 
-    @Test("An address that has reached its limit of streams gets 429, and other addresses do not")
+    @Test("An address that has reached its limit of streams gets 429; other addresses do not")
     func streams() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

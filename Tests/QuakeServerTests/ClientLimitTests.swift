@@ -3,13 +3,13 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Time limits on clients. The tests measure no time: they wait for the effect of a limit, however long that takes.
+/// Time limits on clients. The tests do not measure time. They wait for the effect of a limit, without a time limit.
 @Suite("Limits")
 struct ClientLimitTests {
-    /// client    asks for a long answer, reads its head, then nothing                              finds it cut off
-    /// server                                                            waits in vain, closes it
+    /// client    asks for a long answer, reads only its head                                       finds it cut off
+    /// server                                                            waits, closes the connection
     @Test(
-        "A client that does not read is disconnected, by the limit for a piece or by that for a whole answer",
+        "A client that does not read is disconnected, by the limit for a piece or the limit for a whole answer",
         arguments: [true, false])
     func unread(byProgress: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -20,7 +20,7 @@ struct ClientLimitTests {
             } else {
                 settings.requestTime = .milliseconds(200)
             }
-            // On a slow machine, the answer may not even begin in that time.
+            // On a slow machine, the answer may not begin within the request time, so the time is doubled until it does.
             while try await !isLetGo(by: settings, database) { settings.requestTime *= 2 }
         }
     }
@@ -32,7 +32,7 @@ struct ClientLimitTests {
             defer { client.close() }
             let head = await site.begin(dayPath, on: client)
             guard head.hasPrefix("HTTP/1.1 200") else { return false }
-            // The one request that is still under way asks for the metrics.
+            // The only request that is still under way is the request for the metrics.
             try await waitUntil {
                 try await site.get("/metrics").text.contains("quakes_http_requests_under_way 1\n")
             }
@@ -42,7 +42,7 @@ struct ClientLimitTests {
         }
     }
 
-    @Test("A request that takes too long as a whole is 503 with Retry-After")
+    @Test("A request that takes too long as a whole gets 503 with Retry-After")
     func request() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient

@@ -8,7 +8,7 @@ import Testing
 struct HTTPTests {
     private let server = TestServer.shared
 
-    @Test("A client of HTTP/1.0 gets a long answer without chunks, and the end of the connection ends it")
+    @Test("A client of HTTP/1.0 gets a long answer without chunks, which ends with the connection")
     func old() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -27,7 +27,7 @@ struct HTTPTests {
         }
     }
 
-    /// client    asks by HTTP/1.0, gets all rows                             gets the change
+    /// client    sends HTTP/1.0, gets all rows                               gets the change
     /// writer                                        changes a row
     @Test("A client of HTTP/1.0 follows the changes without chunks", arguments: ["", "&minmagnitude=0"])
     func oldStream(filter: String) async throws {
@@ -214,7 +214,7 @@ private struct OldAnswer {
 }
 
 extension LoopbackSocket {
-    /// Reads up to and with `text`, and then up to and with `end`.
+    /// Reads up to and including `text`, and then up to and including `end`.
     fileprivate func read(until text: String, then end: String) -> [UInt8] {
         var all: [UInt8] = []
         var byte: UInt8 = 0

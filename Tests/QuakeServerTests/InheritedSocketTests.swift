@@ -6,7 +6,9 @@ import Testing
 /// A socket that another process opened, such as systemd.
 @Suite("An inherited socket")
 struct InheritedSocketTests {
-    @Test("Gets a queue of 1,024 waiting clients, even if it had a shorter one, and is named by its address")
+    @Test(
+        "The socket gets a queue of 1,024 waiting clients instead of a shorter one, and the log has its address"
+    )
     func queue() async throws {
         try await TestServer.shared.withDatabase { database in
             let socket = try LoopbackSocket.bound(queue: 7)

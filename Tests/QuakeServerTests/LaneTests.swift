@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Lanes of sessions")
 struct LaneTests {
-    /// Takes as many sessions as the lane may have, and returns their number.
+    /// Takes as many sessions as `lane` may have, and returns their number.
     private func fill(_ use: inout LaneUse, with lane: Lane, of open: Int) -> Int {
         var count = 0
         while count < 100, use.admits(lane, of: open) {
@@ -27,12 +27,12 @@ struct LaneTests {
         #expect(costly >= 1)
         #expect(short >= 1)
         #expect(costly + long + short == open - 1)
-        // With more than three sessions, costly queries also leave one for long ones.
+        // If there are more than three sessions, costly queries also leave a session for long queries.
         #expect(open == 3 || long >= 1)
         #expect(use.admits(.own, of: open))
     }
 
-    @Test("Under a flood of short queries, a long and a costly one still get their turns")
+    @Test("Under a flood of short queries, long and costly queries still get their turns")
     func goesOn() {
         var use = LaneUse()
         use.begin(.short)

@@ -7,7 +7,7 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// A second Quakes that imports what a first one serves.
+/// A mirror is a second Quakes that imports the changes that a first Quakes serves.
 @Suite("A mirror of another Quakes")
 struct MirrorTests {
     private let server = TestServer.shared
@@ -19,7 +19,7 @@ struct MirrorTests {
             var writer = RandomWriter(seededRandom())
             for _ in 0..<12 {
                 try await writer.write(1 + writer.random.below(4), to: first)
-                // With only a dozen events, a large part may be deleted at once, which the brake would hold.
+                // There are only a dozen events, so one deletion may be a large part of them, which the brake would hold.
                 let summary = try await second.mirror(site) { $0.retraction = .force }
                 #expect(summary.failure == nil)
                 #expect(try await second.rows() == first.rows())
@@ -45,7 +45,8 @@ struct MirrorTests {
         }
     }
 
-    @Test("A deletion is copied with its reason, and the author's name is followed by the server's")
+    @Test(
+        "A deletion is copied with its reason and its author; the first server's host is added to the author")
     func authors() async throws {
         try await withPair(namesAuthors: true) { first, second, site in
             try await first.importDocument(DayFeed.of(20).document)
@@ -75,7 +76,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A position that no longer holds brings a snapshot; rows missing in it are deleted, unless they are too many"
+        "If its position is invalid, a mirror reads a snapshot and deletes missing rows, unless they are too many"
     )
     func anew() async throws {
         try await withPair { first, second, site in
@@ -232,7 +233,7 @@ struct MirrorTests {
     func fullQueue() async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(3).document)
-            // The error that PostgreSQL raises at the COMMIT.
+            // The trigger raises the error that PostgreSQL raises at a COMMIT when the queue is full.
             try await second.withConnection { connection in
                 try await connection.execute(
                     script: """

@@ -165,7 +165,9 @@ struct MonitoringTests {
         }
     }
 
-    @Test("If the metrics have their own address, they are served only there, and with them only the health")
+    @Test(
+        "Metrics with a separate address are served only there; that address also serves the health, and nothing else"
+    )
     func apart() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database, metricsApart: true) { site in
@@ -195,8 +197,8 @@ struct MonitoringTests {
                 let clients = (0..<20).map { _ in LoopbackSocket() }
                 for client in clients { client.connect(to: site.port) }
                 try await waitUntil { try await metric("quakes_http_connections_open") == 21 }
-                // Each client uses one file descriptor of the server and one of the test. Other tests in this process also open
-                // and close files at any time.
+                // Each client uses one file descriptor in the server and one in the test, which are in the same process. Other
+                // tests in this process also open and close files at any time.
                 let files = try await metric("process_open_fds")
                 #expect(files >= 40)
                 for client in clients { client.close() }
@@ -208,7 +210,7 @@ struct MonitoringTests {
         }
     }
 
-    /// Runs promtool, which prints only what is wrong.
+    /// Runs promtool, which prints only the faults that it finds.
     private func check(_ arguments: [String], _ input: String) async throws {
         let result = try await Subprocess.run(
             .path(.init(try #require(Clients.promtool))), arguments: .init(arguments), input: .string(input),
@@ -218,7 +220,7 @@ struct MonitoringTests {
             "\(result.standardOutput)\(result.standardError)")
     }
 
-    /// Serves a catalogue with a source and a reader.
+    /// Serves a catalogue with a source and a reader while `body` runs.
     private func withSourceAndReader(
         _ reader: String = "dashboard \"1\"", _ body: @escaping @Sendable (TestSite) async throws -> Void
     ) async throws {
@@ -237,7 +239,7 @@ struct MonitoringTests {
         }
     }
 
-    /// Does the same, after requests of several kinds.
+    /// Serves a catalogue with a source and a reader, sends requests of several kinds, and then calls `body`.
     private func withManyMetrics(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
         try await withSourceAndReader(Self.hostileName) { site in
             for path in [dayPath, dayPath, "/nothing", "/fdsnws/event/1/count", "/health"] {

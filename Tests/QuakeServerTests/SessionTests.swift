@@ -90,7 +90,7 @@ struct SessionTests {
         try await TestSite.run(of: database) { site in
             try await waitUntil { try await site.get(dayPath).status == 200 }
             try await server.cluster.frozen {
-                // A path that the server has not cached.
+                // The server has no cached answer for this path.
                 let path = "/fdsnws/event/1/count?minmagnitude=-9"
                 #expect(try await site.get(path).status == 503)
                 try await waitUntil { try await site.get("/health").text.contains("\"sessions\":0") }
@@ -100,7 +100,8 @@ struct SessionTests {
         }
     }
 
-    @Test("A request is 503 with Retry-After if the line is full, and also if its statement takes too long")
+    @Test(
+        "A request gets 503 with Retry-After if the queue is full, and also if its statement takes too long")
     func fullLine() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -126,9 +127,9 @@ struct SessionTests {
         }
     }
 
-    /// flood    holds all sessions, and fills the line
-    /// other                                                  joins the line; the flood's newest request is refused
-    @Test("If the line is full, the address with the most waiting requests gives way to others")
+    /// flood    holds all sessions, and fills the queue
+    /// other                                                  joins the queue; the flood's newest request is refused
+    @Test("If the queue is full, the address with the most waiting requests gives way to others")
     func flood() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -153,13 +154,14 @@ struct SessionTests {
                         try await waitUntil {
                             try await site.get("/metrics").text.contains("quakes_requests_waiting 4\n")
                         }
-                        // Both requests find a place: when the second arrives, the first address still has more requests waiting.
+                        // Both requests are queued: even when the second one arrives, the first address has more requests in the
+                        // queue.
                         let other = Task { try await statuses(of: 2, from: "192.0.2.2") }
                         try await waitUntil {
                             try await site.get("/metrics").text.contains(
                                 "quakes_http_requests_total{route=\"summary\",status=\"503\"} 2\n")
                         }
-                        // Now no address has more requests in the line than the others.
+                        // Now both addresses have the same number of requests in the queue.
                         #expect(try await statuses(of: 1, from: "192.0.2.2") == [503])
                         return (flood, other)
                     }

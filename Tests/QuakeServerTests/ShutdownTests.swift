@@ -23,7 +23,7 @@ struct ShutdownTests {
     }
 
     /// client    asks, reads the head                          reads the rest
-    /// server                          is told to end                             ends
+    /// server                          is asked to end                            ends
     @Test("Waits for an answer that is under way")
     func underWay() async throws {
         try await withLongAnswer(endingTime: .seconds(3600)) { client, head in
@@ -38,8 +38,8 @@ struct ShutdownTests {
         try await withLongAnswer(endingTime: .milliseconds(100)) { _, _ in }
     }
 
-    /// server      is told to end, drains                                                   ends
-    /// balancer                              asks for health, is told to send no more clients
+    /// server      is asked to end, drains                                                  ends
+    /// balancer                              asks for the health, gets 503
     /// client                                connects, asks, gets its answer and a close
     @Test("Can be announced to load balancers first, while new requests are still served")
     func draining() async throws {

@@ -10,14 +10,14 @@ struct SpoolTests {
 
     private func bytes(_ count: Int, _ number: UInt8) -> [UInt8] { Array(repeating: number, count: count) }
 
-    /// All bytes up to the end.
+    /// Reads all bytes up to the end.
     private func all(_ reader: Spool.Reader) async throws -> [UInt8] {
         var all: [UInt8] = []
         while let piece = try await reader.next() { all += piece.readableBytesView }
         return all
     }
 
-    @Test("Bytes behind the last piece wait in the file, and every reader gets all of them in order")
+    @Test("All pieces before the last one wait in the file, and every reader gets all bytes in order")
     func order() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
         let spool = Spool(in: quota, isShared: true)
@@ -57,7 +57,9 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("When the quota is used up, the client with the highest product of bytes and standstill is dropped")
+    @Test(
+        "When the quota is used up, the client with the highest product of unread bytes and idle time is dropped"
+    )
     func quota() async throws {
         let quota = SpoolQuota(10_000, metrics)
         let slow = Spool(in: quota, isShared: false)

@@ -17,7 +17,7 @@ struct StandbyAndPoolerTests {
             "format=csv&updatedafter=2001-01-01&orderby=magnitude&limit=3&minlat=50&maxlat=60",
         ].map { "\(events)/query?\($0)" }
 
-    @Test("A standby gives the primary's answers, and a commit on the primary ends a 304 on the standby")
+    @Test("A standby gives the primary's answers; after a commit on the primary, it no longer answers 304")
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
@@ -28,7 +28,7 @@ struct StandbyAndPoolerTests {
     }
 
     @Test(
-        "Through a pooler in transaction mode, answers are the same, and a commit ends a 304",
+        "Through a pooler in transaction mode, answers are the same; after a commit, the server no longer answers 304",
         .enabled(if: Pooler.isInstalled, "pgbouncer is not installed: apt-get install pgbouncer"))
     func pooler() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -41,7 +41,7 @@ struct StandbyAndPoolerTests {
         }
     }
 
-    @Test("A client of the stream continues at a standby's server from its position at the primary's")
+    @Test("A client with a position from the primary's server continues its stream at a standby's server")
     func resumes() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
@@ -65,8 +65,8 @@ struct StandbyAndPoolerTests {
     }
 
     /// primary: has 20 events
-    /// standby: has none of them ─────────────────── resumes replay
-    /// client:  has all of the primary's ─ comes here, waits ── continues
+    /// standby: has none of them ──────────────────────────────────── resumes replay
+    /// client:  has the primary's position ─ asks the standby, waits ─────────────── continues
     @Test("A client that is ahead of a standby waits for it, and does not start over")
     func ahead() async throws {
         let primary = try await TemporaryServer.start()

@@ -76,7 +76,7 @@ struct SummaryFeedTests {
         }
     }
 
-    /// The texts come from a feed that has not been checked.
+    /// The texts are from a feed, so they may contain any characters.
     @Test("Atom and KML escape any text, and can describe events with few known properties")
     func hostile() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -144,8 +144,8 @@ struct SummaryFeedTests {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let text = try await site.get(dayPath).text
-                // The URL names the agency, so an import does not take the document for a USGS summary feed, and deletes nothing
-                // by it.
+                // The URL names the agency. So an import of the document does not take it for a summary feed of the USGS, and
+                // does not delete events that it lacks.
                 let path = dayPath.replacing("all_day", with: "usgs/all_day")
                 #expect(text.contains("\"url\":\"\(site.url(path))\""))
                 #expect(text.contains("\"count\":0},\"features\":[]}"))
@@ -153,7 +153,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("Codes that are equal as Swift strings have their own pages, answers and changes")
+    @Test("Different codes that are equal as Swift strings have separate pages, answers and changes")
     func equivalentCodes() async throws {
         let codes = ["%C3%A9", "e%CC%81"]
         try await TestServer.shared.withDatabase { database in

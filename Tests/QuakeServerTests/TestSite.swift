@@ -58,7 +58,7 @@ struct TestSite: Sendable {
         return try TestAnswer(await send(Array(request.utf8)), isHead: method == "HEAD")
     }
 
-    /// Sends these bytes, and returns everything that arrives until the server closes the connection.
+    /// Sends `bytes`, and returns everything that arrives until the server closes the connection.
     func send(_ bytes: [UInt8]) async -> [UInt8] {
         await onThread {
             let socket = LoopbackSocket()
@@ -71,7 +71,7 @@ struct TestSite: Sendable {
 }
 
 extension TestSite {
-    /// Sends these requests while reading, and returns everything that arrives until the server closes the connection.
+    /// Sends `requests` while reading, and returns everything that arrives until the server closes the connection.
     func pipelined(_ requests: String) async -> String {
         await onThread { [port] in
             let socket = LoopbackSocket()
@@ -95,7 +95,7 @@ extension Optional {
 }
 
 extension LoopbackSocket {
-    /// Reads up to and with the empty line.
+    /// Reads up to and including the empty line.
     func readHead() -> String {
         var head: [UInt8] = []
         var byte: UInt8 = 0
@@ -127,7 +127,7 @@ struct TestAnswer: Sendable {
         guard rest.isEmpty else { throw Broken(description: "\(rest.count) bytes follow the answer") }
     }
 
-    /// Takes the first answer from the bytes.
+    /// Removes the first answer from `rest`.
     init(from rest: inout ArraySlice<UInt8>, isHead: Bool = false) throws {
         guard let end = Data(rest).range(of: Data("\r\n\r\n".utf8)) else {
             throw Broken(description: "no head: \(String(decoding: rest.prefix(200), as: UTF8.self))")

@@ -36,7 +36,7 @@ extension TestDatabase {
             """)
     }
 
-    /// Once the pass waits at that row, cancels it or kills its backend. `serverFails` happens without help.
+    /// Waits until the pass reads the broken row, and then cancels the pass or kills its backend. `serverFails` needs no help.
     func help(
         _ breakage: Breakage, _ passing: Task<Position, any Error>
     ) async throws {

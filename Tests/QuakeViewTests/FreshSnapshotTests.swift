@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Fresh snapshots of a view")
 struct FreshSnapshotTests {
-    @Test("The log of a snapshot stays as small as one step, and the file is sound at the end")
+    @Test("During a snapshot, SQLite's log stays as small as one step, and the file is sound at the end")
     func log() async throws {
         try await withView { database, path in
             try await database.insert(3 * FreshTable.step, width: 600)
@@ -28,9 +28,9 @@ struct FreshSnapshotTests {
 
     /// view:   step 1 commits ──────────── last row fails ─ next pass
     /// reader:                 reads old ─ reads old ──────────────── reads new
-    /// killed:                 copies ──── starts: old, or none
+    /// copy:                   is made ─── is opened: has the old rows, or none
     @Test(
-        "Readers see the old rows until all new ones are there, even if the pass fails or is killed",
+        "Readers see the old rows until all new rows are written, even if the pass fails or is killed",
         arguments: [false, true])
     func halfDone(first: Bool) async throws {
         try await withView { database, path in
@@ -44,7 +44,7 @@ struct FreshSnapshotTests {
             }
             try await database.insert(FreshTable.step + 2000, from: 101)
             try await database.breakLastRow(.backendDies)
-            // Without pruning, catching up would meet that row first.
+            // The pruning forces a fresh snapshot. A catch-up would read the broken row first.
             try await database.query("select history.prune('0')")
             let reader = try DatabaseQueue(path: path, configuration: .reader)
             func seen() throws -> FileState? {
@@ -81,7 +81,7 @@ struct FreshSnapshotTests {
         }
     }
 
-    @Test("The remains of a killed process are removed at the next start, even if it needs no snapshot")
+    @Test("A killed process's remains are removed at the next start, even if that start needs no snapshot")
     func leftover() async throws {
         try await withView { database, path in
             try await database.insert(10)

@@ -7,7 +7,7 @@ import Testing
 @Suite("The progress of a first pass")
 struct PassProgressTests {
     @Test(
-        "A snapshot counts up to all rows, a catch-up to the changed rows; a third pass reports nothing"
+        "A snapshot counts all rows, a catch-up counts the changed rows, and a pass without changes reports nothing"
     )
     func progress() async throws {
         try await withView { database, path in

@@ -142,7 +142,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("The log may grow to about 16 MB, with a different limit for each view")
+    @Test("SQLite's log may grow to about 16 MB, and the exact limit differs between views")
     func logSize() async throws {
         try await withFolder { folder in
             let sizes = try (1...20).map { number in
@@ -204,7 +204,7 @@ struct SQLiteViewTests {
     @Test("Rows and position always belong together")
     func together() async throws {
         try await withView { database, path in
-            // Token n sets every significance to n.
+            // The transaction with token n sets every significance to n.
             try await database.importFeatures((0..<50).map { SmallFeed.feature("\($0)", more: "\"sig\":1") })
             let view = try SQLiteView(path)
             try await database.catchUp(view)
@@ -229,7 +229,7 @@ struct SQLiteViewTests {
                 let values: [Double] = ["low", "high", "token"].map { state?[$0] ?? 0 }
                 #expect(Set(values).count == 1 && state?["count"] == 50, "\(values)")
                 seen.insert(values[0])
-                // Reading blocks a thread of the pool, and the follower also needs one.
+                // Reading blocks a thread of the pool, and the follower also needs a thread.
                 try await Task.sleep(for: .milliseconds(1))
             }
             try await writing.value
@@ -239,7 +239,7 @@ struct SQLiteViewTests {
     }
 
     @Test(
-        "When the table's columns change, a fresh snapshot changes the file's columns, and readers keep it open",
+        "A fresh snapshot brings a change of the table's columns into the file while readers keep it open",
         arguments: [
             "alter table quake add column revision integer default 7",
             "alter table quake add column \"odd \"\"name\" text default 'x'",

@@ -43,7 +43,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("A link to a file that does not exist yet is locked as that file", arguments: [false, true])
+    @Test("A follower of a link to a missing file holds the lock of that file", arguments: [false, true])
     func earlyLink(isRelative: Bool) async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path
@@ -245,7 +245,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("For a row without its time, the error names the column")
+    @Test("The error about a row without a time names the column")
     func missingTime() async throws {
         try await withView { database, path in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -274,7 +274,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("For a file without a snapshot, the error says so")
+    @Test("The error about a file without a snapshot says that the snapshot is missing")
     func noSnapshot() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "view.sqlite").path

@@ -55,8 +55,8 @@ struct FileState: Equatable {
     }
 
     init(_ db: Database) throws {
-        // The position is read first. SQLite notices only when a statement runs that another process has changed the columns, and
-        // GRDB uses the columns from the preparation of a statement.
+        // The position is read first. SQLite notices a change of the columns by another process only when a statement runs, and
+        // GRDB uses the columns that it saw when it prepared the statement.
         position = try String.fetchOne(db, sql: "select store || ' ' || token from position")
         table = try TableText(db)
     }

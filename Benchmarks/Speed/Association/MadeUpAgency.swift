@@ -11,7 +11,8 @@ struct MadeUpAgency {
     var magnitudes: Double
     /// The magnitude at which the agency detects half of the earthquakes.
     var half: Double
-    /// The standard deviation of its depths, in km. A solution that is 8 km deeper has an origin time that is a second later.
+    /// The standard deviation of the agency's depths, in km. A solution that is 8 km deeper has an origin time that is a second
+    /// later.
     var depth = 0.0
 
     /// Four agencies, from one that reports every true event exactly to one that misses many small events.
@@ -22,7 +23,7 @@ struct MadeUpAgency {
         MadeUpAgency(name: "d", seconds: 3, kilometres: 25, magnitudes: 0.3, half: 3.1),
     ]
 
-    /// The agency's solution of an event; nil if it does not detect the event. 3 % of the solutions have three times the scatter.
+    /// The agency's solution of an event; nil if the event is not detected. 3 % of the solutions have three times the scatter.
     func report(_ event: TrueEvent, _ code: String, _ random: inout SplitMix64) -> Solution? {
         let seen = 1 / (1 + exp((half - event.magnitude) / 0.25))
         guard Double.random(in: 0..<1, using: &random) < seen else { return nil }

@@ -65,7 +65,7 @@ struct Quality {
         }
     }
 
-    /// Fits the scatter to a tenth of the earthquakes, as if hard links showed which of their rows belong together.
+    /// Fits the scatter to a random tenth of the earthquakes, as if hard links connected all rows of each of these earthquakes.
     private func fitted(_ catalogue: MadeUpCatalogue, _ parameters: Parameters, seed: UInt64) -> ScatterTable
     {
         var random = SplitMix64(seed: seed + 1000)
@@ -102,8 +102,8 @@ struct Quality {
         }
     }
 
-    /// Shifts the times of one agency by an hour, so that all of its matches are wrong, and prints the share of its rows that are
-    /// matched.
+    /// Shifts the times of one agency by an hour, so that every match of its rows is wrong, and prints the share of its rows that
+    /// are matched.
     private func nullTest(_ seed: UInt64, _ parameters: Parameters) {
         for (name, events) in [("Ridgecrest", ridgecrest), ("quiet month", quiet)] {
             var texts: [String] = []

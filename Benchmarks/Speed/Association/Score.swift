@@ -13,8 +13,9 @@ struct Score {
     var recall: Double { Double(right) / Double(max(real, 1)) }
     var exactShare: Double { Double(exact) / Double(max(events, 1)) }
 
-    /// Counts the pairs of rows that are in one group, of one event, or both, and the events whose group is exactly right. Only
-    /// the true events that `isCounted` accepts, and the groups with their rows, count.
+    /// Counts the pairs of rows in the same group (`found`), the pairs that report the same event (`real`), the pairs that do
+    /// both (`right`), and the events whose group is exactly right. Only the true events that `isCounted` accepts, and the groups
+    /// that contain rows of these events, count.
     init(
         _ groups: [String: Int], _ catalogue: MadeUpCatalogue, where isCounted: (Int) -> Bool = { _ in true }
     ) {

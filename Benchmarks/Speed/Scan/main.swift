@@ -1,4 +1,4 @@
-// Measures how many MB of a feed one core processes per second: to find the features, to decode them, and to encode them as rows
+// Measures how many MB of a feed one core processes per second when it finds the features, decodes them, and encodes them as rows
 // of COPY. The decoding is compared with Foundation's JSONDecoder.
 //
 //     ScanBenchmark FEED [--repeat R] [--json]

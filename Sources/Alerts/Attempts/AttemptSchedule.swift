@@ -1,5 +1,5 @@
-/// The waits between the attempts of a delivery. They are those of Standard Webhooks: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h,
-/// 20 h and 24 h, about three days in total.
+/// The waits between the attempts of a delivery. Standard Webhooks defines the same waits: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h,
+/// 14 h, 20 h and 24 h, about three days in total.
 public enum AttemptSchedule {
     static let waits: [Duration] = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map {
         .seconds($0)

@@ -45,7 +45,8 @@ public struct Ledger: Sendable, Equatable {
         }
     }
 
-    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the new key's is kept.
+    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the standing of the new key
+    /// is kept.
     mutating func move(_ old: String, to new: String) {
         guard old != new, var moved = standings.removeValue(forKey: old) else { return }
         for receiver in moved.keys {

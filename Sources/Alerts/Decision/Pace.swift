@@ -50,8 +50,8 @@ public struct Pace: Sendable, Equatable, Codable {
         }
     }
 
-    /// Removes messages that are older than the window, and a swarm that is over. Also removes times in the future, which are
-    /// left if the clock was ahead and was then set back.
+    /// Removes messages that are older than the window, and a swarm that is over. Times in the future are removed, too: they were
+    /// recorded while the clock was ahead, and the clock has been set back since.
     private mutating func settle(at now: Instant) {
         recent.removeAll { $0.at > now || now - $0.at >= Self.window }
         if let due = digestDue, now >= due + Self.interval || due - now > Self.interval {

@@ -4,7 +4,7 @@ extension Rules {
     /// Decides which messages to send now, about these changes and about earlier changes whose messages have waited long enough.
     ///
     /// The result depends only on the arguments. Store the ledger, the messages and the position of the last change in one
-    /// transaction. The first call returns no messages, because the earthquakes that exist then are not news.
+    /// transaction. The first call returns no messages, because the earthquakes that exist at that time are not news.
     ///
     /// - Parameters:
     ///   - changes: the changes in the order of their commits. Several changes of one earthquake are merged into one.
@@ -225,7 +225,7 @@ extension Verdict {
     /// The magnitude that counts for the receiver's pace.
     fileprivate var magnitude: Double? { event.magnitude }
 
-    /// Checks a waiting report against the current rules; nil if none of them asks for it any more.
+    /// Checks a waiting report against the current rules; nil if no rule asks for the report any more.
     fileprivate init?(_ waiting: Standing.Waiting, rules: [Rule]) {
         let decisive =
             waiting.kind.isNews || waiting.kind == .corrected

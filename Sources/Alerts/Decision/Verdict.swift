@@ -55,7 +55,7 @@ struct Verdict: Equatable {
             self.init(waiting.kind, after, earlier: waiting.earlier, covering)
             return
         }
-        // If the commit's time is unknown, the earthquake's age is measured at the time of the last decision. It is 0 if the
+        // If the commit's time is unknown, the earthquake's age is measured at the time of the last decision. The age is 0 if the
         // earthquake happened later.
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
         let admitting = covering.filter { rule in

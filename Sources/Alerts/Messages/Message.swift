@@ -27,7 +27,7 @@ public struct Message: Sendable, Equatable, Codable {
     /// The number of the digest's earthquakes that are not in `earthquakes`.
     public let omitted: Int
 
-    /// The largest number of earthquakes in a digest. It keeps the digest below 64 kB.
+    /// The largest number of earthquakes in a digest. This limit keeps the digest below 64 kB.
     public static let listed = 50
 
     private enum CodingKeys: String, CodingKey {
@@ -93,7 +93,7 @@ public struct Report: Sendable, Equatable, Codable {
     public let status: String?
     public let isReviewed: Bool
     /// Whether the earthquake is marked as a test, an exercise or a scenario. Receivers get messages about such an event only if
-    /// they got one before it was marked.
+    /// they got a message before the event was marked.
     public let isExercise: Bool
     public let url: String?
     /// The values in the receiver's previous message, or the values of the row before its magnitude rose.
@@ -153,7 +153,7 @@ public struct Report: Sendable, Equatable, Codable {
         }
         near = Self.near(event, verdict.rules.flatMap(\.places))
         rules = verdict.rules.map(\.name)
-        // If the earthquake no longer matches, the reasons are those for its earlier values, which led to the first message.
+        // If the earthquake no longer matches, the reasons come from its earlier values, which led to the first message.
         let decisive = verdict.kind == .noLonger ? verdict.earlier ?? event : event
         why = verdict.rules.compactMap { $0.reason(decisive) }
     }

@@ -46,8 +46,8 @@ extension Report {
     /// Such as `earthquake` or `quarry blast`.
     private var what: String { singleLine(type ?? "earthquake").lowercased() }
 
-    /// The location relative to the nearest place of the rules, if that is within 1,000 km; otherwise the agency's name for the
-    /// region.
+    /// The location relative to the nearest place of the rules, if that place is within 1,000 km; otherwise the agency's name for
+    /// the region.
     private var whereabouts: String {
         if let nearest = near.first, nearest.distance <= 1000 { return " \(nearest.text)" }
         return place.map { ", \($0)" } ?? ", at \(coordinates)"
@@ -74,7 +74,7 @@ extension Report {
         }
     }
 
-    /// Such as `, 60 km from where it was`; empty if it moved by less than 5 km.
+    /// Such as `, 60 km from where it was`; empty if the epicentre has moved by less than 5 km.
     private var moved: String {
         guard let earlier else { return "" }
         let distance = Point(latitude: earlier.latitude, longitude: earlier.longitude)

@@ -19,8 +19,8 @@ public struct Rule: Sendable, Equatable {
     public var places: [Place] = []
     /// An earthquake matches the rule if it matches one of these steps.
     public var ladder: [Step] = []
-    /// The smallest estimated intensity (MMI) at one of the places. An earthquake that reaches it matches the rule, even if it
-    /// matches no step of the ladder.
+    /// The smallest estimated intensity (MMI) at one of the places. An earthquake that reaches this intensity matches the rule,
+    /// even if it matches no step of the ladder.
     public var intensity: Double?
     /// The agencies' names in lower case; empty for all agencies.
     public var agencies: Set<String> = []

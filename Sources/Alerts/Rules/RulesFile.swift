@@ -50,7 +50,7 @@ struct RulesReader {
             root, of: "the file", known: ["zone", "places", "mail", "receivers", "rules"])
         func section(_ name: String) -> Node? { sections.first { $0.key == name }?.value }
 
-        // Sections that others refer to are read first, regardless of their order in the file.
+        // Sections that other sections refer to are read first, regardless of their order in the file.
         if let node = section("zone") { fileZone = readZone(node) ?? .utc }
         if let node = section("places") { readPlaces(node) }
         if let node = section("mail") { mail = readMailServer(node) }

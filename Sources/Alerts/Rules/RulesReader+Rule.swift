@@ -38,7 +38,8 @@ extension RulesReader {
         }
         guard !given.contains("near") else { return }
         if rule.ladder.contains(where: { $0.within != nil }) || given.contains("intensity") {
-            yaml.note(entry.mark, "\(name) has a distance or an intensity, but \"near\" names no place")
+            yaml.note(
+                entry.mark, "\(name) has a distance or an intensity, but no place; name one in \"near\"")
         }
     }
 
@@ -78,7 +79,9 @@ extension RulesReader {
             if !(-3...12).contains(step.magnitude) {
                 yaml.note(node.mark, "a magnitude is between -3 and 12")
             } else if let within = step.within, !(0.1...20_016).contains(within) {
-                yaml.note(node.mark, "a distance must be from 0.1 to 20016 km; or write anywhere")
+                yaml.note(
+                    node.mark,
+                    "a distance must be from 0.1 to 20016 km; for any distance, write \"anywhere\"")
             } else if let other = steps.first(where: { Self.covers($0, step) || Self.covers(step, $0) }) {
                 let idle = Self.covers(other, step) ? step : other
                 yaml.note(
@@ -158,7 +161,8 @@ extension RulesReader {
                 if let known = QuietHours.Action(rawValue: text) {
                     action = known
                 } else {
-                    yaml.note(entry.value.mark, "then must be defer or drop, not \(quoted(text))")
+                    yaml.note(
+                        entry.value.mark, "\"then\" must be \"defer\" or \"drop\", not \(quoted(text))")
                 }
             }
         }

@@ -4,7 +4,7 @@ import Yams
 /// Reads YAML without its implicit types: every scalar is the text as written, and the caller decides what the text means. So
 /// `no` is a word and not a boolean, and `22:00` is not a number. Anchors and aliases are refused.
 ///
-/// The reader collects problems and continues, so that people see all of them at once.
+/// The reader collects problems and continues, so that people see all problems at once.
 struct YAMLReader {
     private(set) var problems: [RulesError.Problem] = []
 
@@ -98,8 +98,8 @@ struct YAMLReader {
 
     // MARK: Problems
 
-    /// A suggestion for an unknown word, such as `; did you mean "magnitude"?`. If no known word is similar, a list of the known
-    /// words, unless there are many.
+    /// A suggestion for an unknown word, such as `; did you mean "magnitude"?`. If no known word is similar, the result lists the
+    /// known words, or is empty if there are many.
     func hint(_ word: String, _ known: some Collection<String>) -> String {
         if let closest = closestSpelling(of: word, among: Array(known)) {
             return "; did you mean \(quoted(closest))?"

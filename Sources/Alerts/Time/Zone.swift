@@ -8,7 +8,7 @@ import Foundation
 public struct Zone: Sendable, Equatable {
     public let name: String
     /// The changes of the offset in ascending order: the moment in seconds since 1970, and the index in `types` of the local time
-    /// that starts then.
+    /// that starts at this moment.
     private let changes: [(at: Int64, type: Int)]
     private let types: [LocalType]
     /// The rule for all times after the last change.
@@ -110,7 +110,7 @@ extension Zone {
 
     /// - Parameter bytes: the contents of a TZif file.
     init?(name: String, _ bytes: [UInt8]) {
-        // The first block has 32-bit times. Since version 2 of the format, a second block repeats them in 64 bits.
+        // The first block has 32-bit times. Since version 2 of the format, a second block repeats these times in 64 bits.
         guard let first = TZifHeader(bytes, at: 0), first.version >= UInt8(ascii: "2"),
             let header = TZifHeader(bytes, at: first.end(timeSize: 4))
         else { return nil }

@@ -36,7 +36,7 @@ extension Association {
         member.partner = rows.codes[tie.partner]
         member.difference = difference
         member.rule = tie.rule
-        // Links by a person's override or a catalogue are never doubtful.
+        // Overrides, ids and copies are never doubtful, so a row is doubtful only if its strongest tie is a pair.
         if tie.rule == .pair, let outside = ties.outside[index] {
             member.isDoubtful = outside < parameters.doubtful * difference.cost
         }

@@ -7,7 +7,7 @@ struct ComponentRows {
     /// The index of each row, by its code.
     let indices: [String: Int]
 
-    /// - Parameter rows: the rows in any order. If several have the same code, only the latest revision counts.
+    /// - Parameter rows: the rows in any order. If several rows have the same code, only the latest revision counts.
     init(_ rows: [Solution], _ parameters: Parameters) {
         var solutions = rows.sorted { Self.precedes($0, $1) }
         var indices = Self.indices(solutions)
@@ -31,7 +31,7 @@ struct ComponentRows {
         return indices
     }
 
-    /// One row for each code: the latest revision, or the first of several equally late ones.
+    /// One row for each code: the latest revision. If several revisions are equally late, the first one is kept.
     private static func latest(_ solutions: [Solution]) -> [Solution] {
         var latest: [String: Int64] = [:]
         for row in solutions { latest[row.code] = max(latest[row.code] ?? .min, row.updated) }

@@ -1,7 +1,7 @@
 /// Joins the rows of a component into groups, link by link: first hard links, then pairs from the cheapest to the most expensive.
 ///
 /// A link joins two groups unless they contain two rows that must not be together. The order of the links depends only on the
-/// rows, so the groups do, too.
+/// rows, so the groups also depend only on the rows.
 struct GroupBuilder {
     typealias Outcome = Explanation.Outcome
 
@@ -9,8 +9,8 @@ struct GroupBuilder {
     private let overrides: OverrideTable
     private let comparison: Comparison
     private(set) var sets: DisjointSets
-    /// For each row, the leader of its cluster: the row itself, and the rows that hard links have joined with it. The distance to
-    /// a cluster is the distance to its nearest row.
+    /// For each row, the leader of its cluster. A row's cluster is the row itself, and the rows that hard links have joined with
+    /// it. The distance to a cluster is the distance to its nearest row.
     private var clusters: [Int32] = []
     private var hasClusters = false
     /// Called for each link, in order.
@@ -82,7 +82,7 @@ struct GroupBuilder {
         comparison.isImpossible(rows.located[Int(a)], rows.located[Int(b)])
     }
 
-    /// Whether some row of the cluster of `a` is near enough to some row of the cluster of `b`.
+    /// Whether a row of the cluster of `a` and a row of the cluster of `b` are near enough to be in one group.
     private func areClustersNear(_ a: Int32, _ b: Int32, _ left: [Int32], _ right: [Int32]) -> Bool {
         guard hasClusters else { return false }
         let (first, second) = (clusters[Int(a)], clusters[Int(b)])

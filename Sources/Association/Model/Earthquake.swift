@@ -81,7 +81,7 @@ public struct Difference: Sendable, Equatable {
 
 /// A problem that a person should check.
 public enum Finding: Sendable, Hashable {
-    /// An override that joins two rows contradicts an override that keeps two rows apart, and was ignored.
+    /// The override that joins the rows `same` was ignored, because another override keeps the rows `different` apart.
     case contradiction(same: [String], different: [String])
     /// An override joined rows that are too far apart for any other rule.
     case farApart([String], kilometres: Double, seconds: Double)

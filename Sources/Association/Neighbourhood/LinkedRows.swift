@@ -1,7 +1,7 @@
 /// Groups rows, which arrive in time order, into components of linked rows.
 ///
-/// Past versions of rows can be added, too. They link other rows as they did when they were current, but they are not in the rows
-/// of a component. So the component to which a changed row belonged before is found, too.
+/// Past versions of rows can be added, too. Past versions link other rows as they did when they were current, but they are not
+/// among the `rows` of a component. So the component to which a changed row belonged before is found, too.
 struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []
@@ -35,8 +35,8 @@ struct LinkedRows {
     private var numbers: [String: [Int]] = [:]
     /// The numbers of the open nodes, by each id that they list.
     private var listing: [String: [Int]] = [:]
-    /// For each code that has not been added yet, the numbers of the overrides that wait for it. `waiters` has the component of
-    /// each override.
+    /// For each code whose row has not been added yet, the numbers of the overrides that wait for it. `waiters` has the component
+    /// of each override.
     private var waiting: [String: [Int]] = [:]
     private var waiters: [Int: Int] = [:]
     private var lastWait = 0

@@ -1,12 +1,13 @@
 /// Finds all rows whose groups may change after some rows have changed. They are the rows of all components that contain a
-/// changed row, or contained one before.
+/// changed row now, or contained a changed row before its change.
 ///
 /// **Only these rows must be grouped again.** A component is a set of linked rows, and a link depends only on its two rows. So a
 /// component without a changed row stays the same. If an unchanged row was in a component with a changed row, a chain of links
-/// led from it to the changed row. The links between unchanged rows still exist, and the last link led to the changed row's past
-/// version. So all these rows are found if the past versions of the changed rows are added to the present rows.
+/// led from the unchanged row to the changed row. The links between unchanged rows still exist, and the last link led to the
+/// changed row's past version. So all these rows are found if the past versions of the changed rows are added to the present
+/// rows.
 ///
-/// A neighbourhood never reads the database. The caller reads the rows that it requests until it has all of them:
+/// A neighbourhood never reads the database. The caller reads the requested rows until the neighbourhood has all of its rows:
 ///
 ///     var neighbourhood = Neighbourhood(association, changes, overrides: changedOverrides)
 ///     while let request = neighbourhood.request {
@@ -40,7 +41,7 @@ public struct Neighbourhood {
     /// - Parameters:
     ///   - association: the association with the current overrides.
     ///   - changes: the changes of rows since the groups were last written, one for each code.
-    ///   - overrides: the overrides that were added or removed since then.
+    ///   - overrides: the overrides that were added or removed since the groups were last written.
     public init(_ association: Association, _ changes: [SolutionChange], overrides: [Override] = []) {
         self.association = association
         past = changes.compactMap(\.before)

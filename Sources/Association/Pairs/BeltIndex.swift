@@ -1,13 +1,13 @@
-/// An index of rows by belts of latitude. Rows are added in time order, and each finds the earlier rows that may be near it.
+/// An index of rows by belts of latitude. Rows are added in time order. Adding a row visits the earlier rows that may be near it.
 struct BeltIndex {
     private struct Entry {
         let time: Int64
         let row: Int
-        /// How many entries to go back to find one that may belong to another component.
+        /// How many entries to go back to find an entry that may belong to another component.
         var step = 1
     }
 
-    /// The rows of a belt; those before `first` are too old for any later row.
+    /// The rows of a belt. The entries before the index `first` are too old for all later rows.
     private struct Belt {
         var entries: [Entry] = []
         var first = 0
@@ -47,13 +47,13 @@ struct BeltIndex {
     private var belts: [Int: Belt] = [:]
     private let reach: Int64
 
-    /// - Parameter reach: the largest time between a row and the earlier rows that it finds, in milliseconds.
+    /// - Parameter reach: the largest time between an added row and the earlier rows that are visited, in milliseconds.
     init(reach: Int64) {
         self.reach = reach
     }
 
-    /// Calls `body` for each earlier row within reach in the same belt and its two neighbours, in each belt the latest first.
-    /// Then adds the row.
+    /// Calls `body` for each earlier row within reach in the same belt and its two neighbouring belts, and then adds the row. In
+    /// each belt, the latest row is visited first.
     mutating func add(_ row: Int, time: Int64, belt: Int, _ body: (Int) -> Void) {
         let oldest = time.minus(reach)
         for near in belt - 1...belt + 1 {

@@ -1,8 +1,8 @@
 /// The pairs of rows of different agencies that may describe the same earthquake, with their costs.
 ///
-/// **Each row has at most eight partners of each other agency**, the cheapest ones. A pair is a candidate if either row is among
-/// the other's partners. So the number of pairs grows only linearly with the number of rows. The limit matters only if an agency
-/// has more than eight events within reach of a row: about ten a minute in one place.
+/// **Each row has at most eight partners of each other agency**, the cheapest ones. A pair is a candidate if at least one of its
+/// rows is among the partners of the other row. So the number of pairs grows only linearly with the number of rows. The limit
+/// matters only if an agency has more than eight events within reach of a row: about ten a minute in one place.
 struct CandidatePairs {
     struct Pair {
         /// Indices of rows; `a` is less than `b`.
@@ -70,7 +70,7 @@ struct CandidatePairs {
     }
 }
 
-/// For each row and agency, the cheapest partners found so far. A slot is one such combination.
+/// For each row and agency, the cheapest partners found so far. A slot is one combination of a row and an agency.
 private struct CheapestPartners {
     private struct Partner {
         var row: Int32
@@ -82,7 +82,7 @@ private struct CheapestPartners {
     /// `CandidatePairs.partners` elements for each slot, the cheapest first.
     private var partners: [Partner]
     private var counts: [UInt8]
-    /// For each slot, the highest cost with which a partner is still among the cheapest.
+    /// For each slot, the highest cost with which a new partner would still be among the cheapest.
     private(set) var bounds: [Double]
 
     init(rows: Int, agencies: Int, codes: [String]) {
@@ -137,7 +137,7 @@ private struct CheapestPartners {
         return pairs
     }
 
-    /// Whether a row is among the cheapest partners of another one.
+    /// Whether `row` is among the cheapest partners of `partner`.
     private func isPartner(_ row: Int32, of partner: Int32) -> Bool {
         (0..<agencies).contains { agency in
             let other = slot(Int(partner), agency)

@@ -46,10 +46,11 @@ struct Comparison: Sendable {
             + kilometres * kilometres / (a.kilometres2 + b.kilometres2) + size
     }
 
-    /// The part of the time between two origins that their depths do not explain, in seconds, never negative. A deeper solution
-    /// has a later origin time, by up to a second for each 8 km.
+    /// The part of the time between two origins that their depths do not explain. It is in seconds and never negative. A deeper
+    /// solution has a later origin time, by up to a second for each 8 km.
     ///
-    /// Any time up to this limit counts as explained, because the effect of the depth on the origin time depends on the stations.
+    /// Any delay up to this maximum counts as explained, because the effect of the depth on the origin time depends on the
+    /// stations.
     func correctedSeconds(_ a: Located, _ b: Located) -> Double {
         let seconds = (Double(a.time) - Double(b.time)) / 1000
         let depth = a.depth - b.depth
@@ -59,7 +60,7 @@ struct Comparison: Sendable {
         return later < 0 ? -later : max(0, later - most)
     }
 
-    /// Whether two solutions are so far apart that they never belong to one earthquake, even if solutions between them link them.
+    /// Whether two solutions are so far apart that they never belong to one earthquake, even if other solutions link them.
     func isImpossible(_ a: Located, _ b: Located) -> Bool {
         let factor = parameters.impossible
         let chord2 = a.chord2(to: b)

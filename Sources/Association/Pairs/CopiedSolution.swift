@@ -1,9 +1,10 @@
-/// Decides whether a row copies another agency's solution: it names that agency, and all of its numbers agree in the digits that
-/// both publish.
+/// Decides whether a row copies another agency's solution: the row names that agency, and all numbers of the two rows agree in
+/// the digits that both publish.
 ///
 /// EMSC publishes the solutions of other agencies, which it names in `auth`, under its own ids, with four decimals for degrees
-/// and one for depths and magnitudes: `ci41339671` has 33.4791666666667, 14.27 km and M 2.3, EMSC's 20260927_0000034 has 33.4792,
-/// 14.3 km and 2.3. If an agency publishes whole seconds, such as 19:47:21, EMSC can have 19:47:21.99.
+/// and one for depths and magnitudes. For example, `ci41339671` has 33.4791666666667, 14.27 km and M 2.3, and EMSC's
+/// 20260927_0000034 has 33.4792, 14.3 km and M 2.3. If an agency publishes whole seconds, such as 19:47:21, EMSC can have
+/// 19:47:21.99.
 struct CopiedSolution {
     static func links(_ a: Solution, _ b: Solution, _ parameters: Parameters) -> Bool {
         names(a, b, parameters) && agree(a, b) || names(b, a, parameters) && agree(a, b)

@@ -35,8 +35,8 @@ struct Located: Sendable {
         magnitude = solution.magnitude ?? .nan
         let author = solution.author.map(parameters.network(ofAuthor:))
         let scatter = parameters.scatter.scatter(of: solution, author: author)
-        // A published uncertainty is limited to half the largest allowed difference. With a larger one, every pair would cost
-        // almost nothing.
+        // A published uncertainty is limited to half the largest allowed difference. With a larger uncertainty, every pair would
+        // cost almost nothing.
         seconds2 = Self.variance(
             scatter.seconds, solution.uncertainty.seconds, Scatter.least.seconds, parameters.seconds / 2)
         kilometres2 = Self.variance(

@@ -1,6 +1,7 @@
 /// The numbers that association uses. If one of them is changed, the groups must be rebuilt.
 public struct Parameters: Sendable, Equatable {
-    /// Stored with the groups, so that a change is detected.
+    /// The version that the parameters file states. `import.association` stores a hash of the whole file with which the groups
+    /// were made, so any change of the file is detected.
     public var version: String
     /// The largest time between two origins of a pair, in seconds, after the correction for depth.
     public var seconds = 20.0
@@ -17,13 +18,13 @@ public struct Parameters: Sendable, Equatable {
     public var depthSpeed = 8.0
     /// The longest time that a difference in depth explains, in seconds.
     public var depthSeconds = 20.0
-    /// Depths that agencies assume when they cannot determine one, in km. If both depths of a pair are among them, there is no
-    /// correction for depth.
+    /// Depths that agencies assume when they cannot determine the depth, in km. If both depths of a pair are among them, there is
+    /// no correction for depth.
     public var fixedDepths = [0.0, 5, 10, 33, 35]
     /// The rank of each network or agency. The solution with the lower rank is preferred, if nothing more important decides.
     public var ranks: [String: Int] = [:]
-    /// The networks of the authors in EMSC's `auth`, by the author's name in lower case. An author whose name is that of the
-    /// network is not listed.
+    /// The networks of the authors in EMSC's `auth`, by the author's name in lower case. Authors with the same name as their
+    /// network are not listed.
     public var authors: [String: String] = [:]
     /// The scatter of the agencies' solutions.
     public var scatter = ScatterTable()
@@ -32,8 +33,8 @@ public struct Parameters: Sendable, Equatable {
         self.version = version
     }
 
-    /// The largest time between two linked rows, in milliseconds, unless a person's override links them. ComCat's `ids` link rows
-    /// within the same five minutes (design, section 4). The rows of a pair are always closer.
+    /// The largest time between two linked rows, in milliseconds, unless a person's override links them. ComCat's `ids` also link
+    /// only rows that are at most five minutes apart (design, section 4). The rows of a pair are always closer.
     public static let reach: Int64 = 300_000
 
     /// The largest time between the rows of a pair, in milliseconds.
@@ -57,7 +58,7 @@ public struct Scatter: Sendable, Equatable {
         (self.seconds, self.kilometres, self.magnitudes) = (seconds, kilometres, magnitudes)
     }
 
-    /// The smallest values that are used. With smaller ones, differences from rounding would make the cost very high.
+    /// The smallest values that are used. With smaller values, differences from rounding would make the cost very high.
     static let least = Scatter(seconds: 0.1, kilometres: 1, magnitudes: 0.05)
 }
 
@@ -81,8 +82,8 @@ public struct ScatterTable: Sendable, Equatable {
 
     public init() {}
 
-    /// The scatter for a solution, by its magnitude. The values are those of the author whose solution it copies, or else of its
-    /// network, of its agency, or of all other agencies. Events without a magnitude count as the smallest.
+    /// The scatter for a solution, by its magnitude. The scatter is that of the author whose solution `solution` copies, or else
+    /// of its network, of its agency, or of all other agencies. Events without a magnitude count as the smallest.
     func scatter(of solution: Solution, author: String?) -> Scatter {
         let rows =
             author.flatMap { self.rows[$0] } ?? self.rows[solution.network] ?? self.rows[solution.agency]

@@ -10,7 +10,7 @@ import Glibc
 /// median difference, which a few bad solutions do not move. Least squares then divides the variances among the agencies. With
 /// only two agencies, each gets half.
 public struct ScatterFit {
-    /// The events of an agency from a magnitude up to the next class's magnitude.
+    /// A class of events: the agency's events from `magnitude` up to the magnitude of its next class.
     private struct Class: Hashable {
         let name: String
         let magnitude: Double
@@ -28,8 +28,9 @@ public struct ScatterFit {
         case magnitudes
     }
 
-    /// The smallest number of pairs for which a class is fitted. With fewer pairs, the next smaller class applies to its events.
-    /// If no class of an agency has enough pairs, all of its events are fitted as one class.
+    /// The smallest number of pairs for which a class is fitted. If a class has fewer pairs, the fit of the agency's next class
+    /// with smaller magnitudes applies to its events. If no class of an agency has enough pairs, all of its events are fitted as
+    /// one class.
     private static let enough = 30
 
     private let parameters: Parameters

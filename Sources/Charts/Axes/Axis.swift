@@ -63,7 +63,7 @@ struct Axis {
 
     /// An axis with ticks at powers of ten, from the power below the values to the power above them.
     ///
-    /// - Parameter room: the lower end of the axis, as a fraction of the lowest power of ten.
+    /// - Parameter room: the lower end of the axis, as a fraction of the lowest power of ten; 1 for no extra room.
     static func logarithmic(_ title: String, _ values: ClosedRange<Double>, room: Double = 1) -> Axis {
         let first = Int(log10(values.lowerBound).rounded(.down))
         let last = max(first + 1, Int((log10(values.upperBound) - 1e-9).rounded(.up)))

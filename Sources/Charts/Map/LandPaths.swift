@@ -5,8 +5,8 @@ struct LandPaths {
     private(set) var coast = ""
 
     private let projection: Projection
-    /// How far land is drawn to either side of the middle meridian, in degrees: a little farther than the map, unless the map
-    /// shows the whole globe.
+    /// The degrees up to which land is drawn on either side of the middle meridian. Land is drawn a little beyond the map's edge,
+    /// unless the map shows the whole globe.
     private let halfWidth: Double
     private let south: Double
     private let north: Double

@@ -72,8 +72,8 @@ struct Beachball {
         return .init(point.x / length, point.y / length, 0)
     }
 
-    /// Points on the rim between two others. They follow the shorter arc. But if it spans more than 90°, they follow the arc on
-    /// the side of the axis.
+    /// Points on the rim between `a` and `b`, along the shorter arc. If the shorter arc spans more than 90°, the points follow
+    /// the arc on the side of `axis` instead.
     private static func along(
         from a: MomentTensor.Direction, to b: MomentTensor.Direction, around axis: MomentTensor.Direction
     ) -> [MomentTensor.Direction] {
@@ -93,7 +93,7 @@ struct Beachball {
 }
 
 extension SVG {
-    /// - Parameter color: the class of depth.
+    /// - Parameter color: the index of the class of depth.
     mutating func beachball(_ tensor: MomentTensor, at centre: Point, radius: Double, color: Int) {
         let ball = Beachball(tensor, steps: radius < 8 ? 36 : 72)
         let (disc, others) = ball.isFilled ? ("ball f\(color)", "ball") : ("ball", "ball f\(color)")

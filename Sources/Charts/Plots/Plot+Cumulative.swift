@@ -12,8 +12,8 @@ extension Plot {
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
-        // A stretch with the smallest threshold is not a gap, because the counts in a range with only one threshold are
-        // comparable.
+        // A stretch with the smallest threshold of all stretches is not a gap: if all stretches have the same threshold, their
+        // counts are comparable.
         let least = stretches.map(\.magnitude).min() ?? -.infinity
         let gaps = stretches.filter { $0.magnitude > least || $0.magnitude == .infinity }
         return plot.svg { origin, svg in
@@ -30,8 +30,8 @@ extension Plot {
         }
     }
 
-    /// The events of each stretch without a gap. A gap may contain events from an incomplete feed. These events make a line as
-    /// well.
+    /// The parts of the line: one for each stretch that the catalogue holds, even if only from some magnitude on. Any other
+    /// stretch gets a part, too, if it contains events, such as those of an incomplete feed.
     private func lines(
         of events: [ChartEvent], _ stretches: [Coverage.Stretch]
     ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {
@@ -50,7 +50,7 @@ extension Plot {
         }
     }
 
-    /// - Parameter before: the number of events before these.
+    /// - Parameter before: the number of events before `events`.
     private func steps(
         _ events: ArraySlice<ChartEvent>, from: Double, to end: Double, _ before: Int
     ) -> [SVG.Point] {

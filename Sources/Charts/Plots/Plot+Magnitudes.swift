@@ -31,7 +31,7 @@ extension Plot {
 }
 
 extension GutenbergRichter.Fit {
-    /// Draws the line from the completeness to the magnitude at which the relation expects a tenth of an earthquake.
+    /// Draws the line from the magnitude of completeness to the magnitude at which the relation expects a tenth of an earthquake.
     fileprivate func draw(_ plot: Plot, class name: String, in svg: inout SVG) {
         let start = Double(from) / 10
         let end = min(plot.x.range.upperBound, (a + 1) / b)

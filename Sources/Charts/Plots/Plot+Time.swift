@@ -5,8 +5,8 @@ extension Plot {
     ///
     /// - Parameters:
     ///   - events: the events to show. Events without a magnitude are left out.
-    ///   - coverage: periods that the catalogue does not hold completely are shaded, up to the magnitude from which it holds
-    ///     them.
+    ///   - coverage: the periods that the catalogue holds. Other periods are shaded. A period that the catalogue holds only from
+    ///     some magnitude on is shaded up to this magnitude.
     ///   - magnitude: the smallest selected magnitude; nil for all.
     public static func time(
         _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,

@@ -46,7 +46,8 @@ public struct AftershockRate: Sendable {
     }
 
     /// Fits by maximum likelihood: between the two times, ln t has an exponential distribution with the rate p − 1, truncated at
-    /// both ends. Its expected mean decreases as p grows, so bisection finds the p for which it equals the observed mean.
+    /// both ends. The expected mean of this distribution decreases as p grows, so bisection finds the p for which the expected
+    /// mean equals the observed mean.
     private static func fit(_ days: [Double], from: Double, to: Double) -> Omori? {
         let logarithms = days.filter { $0 > from && $0 <= to }.map { log($0 / from) }
         guard logarithms.count >= 10 else { return nil }

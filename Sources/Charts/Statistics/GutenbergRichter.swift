@@ -13,8 +13,8 @@ public struct GutenbergRichter: Sendable {
     let isCompletenessGiven: Bool
     /// nil for fewer than two earthquakes.
     public let fit: Fit?
-    /// The fit that begins at the smallest bin for which it is good and has at least fifty earthquakes; nil if there is no such
-    /// bin.
+    /// The first fit that is good and has at least fifty earthquakes, beginning at `completeness` or, failing that, at the next
+    /// larger bins in turn; nil if there is no such fit.
     public let good: Fit?
 
     public struct Fit: Sendable {

@@ -30,7 +30,7 @@ extension Courier {
         }
         let outcome = try await transfer.run()
         guard outcome.result != CURLE_OK else { return }
-        // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). A 5xx reply to a login is not, because
+        // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). A 5xx reply to a login is not final, because
         // people can correct the password.
         let refusals = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY]
         if refusals.contains(outcome.result), (400..<600).contains(outcome.status) {

@@ -26,7 +26,7 @@ struct MailText {
             ]
         }
         lines += [
-            // This suppresses automatic replies such as vacation notices (RFC 3834).
+            // This field suppresses automatic replies such as vacation notices (RFC 3834).
             "Auto-Submitted: auto-generated",
             "MIME-Version: 1.0",
             "Content-Type: text/plain; charset=utf-8",

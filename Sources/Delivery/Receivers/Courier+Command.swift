@@ -51,8 +51,8 @@ extension Courier {
         return kept
     }
 
-    /// The descriptor of an unnamed file in memory with these bytes, positioned at its start. Unlike a pipe, it does not break if
-    /// the command does not read it.
+    /// The descriptor of an unnamed file in memory with these bytes, positioned at its start. Unlike a write to a pipe, a write
+    /// to this file does not fail if the command does not read its input.
     private func memoryFile(_ bytes: [UInt8]) throws -> CInt {
         let name = "/quakes-\(UUID())"
         let file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0o600)

@@ -6,7 +6,7 @@ extension Courier {
     /// Posts a body to a webhook or to ntfy. Only a status of 2xx is success.
     ///
     /// - Parameters:
-    ///   - url: the receiver's URL. Failures contain only its host.
+    ///   - url: the receiver's URL. Failures contain only the URL's host.
     func post(_ body: [UInt8], to url: String, fields: [String]) async throws {
         let host = try httpHost(of: url)
         let authorities = try certificates(for: url)
@@ -79,7 +79,7 @@ extension Courier {
         case CURLE_COULDNT_CONNECT: failure("no connection")
         case CURLE_OPERATION_TIMEDOUT: failure("no answer within \(limit.components.seconds) seconds")
         case CURLE_PEER_FAILED_VERIFICATION:
-            // OpenSSL's error codes start at 2. If there is none, libcurl's check of the host name has failed.
+            // OpenSSL's error codes start at 2. If there is no such code, libcurl's check of the host name has failed.
             failure(
                 outcome.trust <= 1
                     ? "its TLS certificate is for another host"

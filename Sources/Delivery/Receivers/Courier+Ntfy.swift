@@ -21,7 +21,7 @@ extension Courier {
         let click: String?
     }
 
-    /// The text, shortened to `limit` bytes: ntfy turns messages of more than 4,096 bytes into attachments.
+    /// The text, shortened to at most `limit` bytes, because ntfy turns messages of more than 4,096 bytes into attachments.
     static func shortened(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var count = 0

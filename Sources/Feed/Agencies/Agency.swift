@@ -1,11 +1,11 @@
 /// An agency that publishes earthquakes: how documents name it, and where it shows its events.
 public struct Agency: Sendable, Equatable {
-    /// The `net` of its events, in lower case. Their codes begin with it: `gfz:gfz2026texh`.
+    /// The `net` of the agency's events, in lower case. The events' codes begin with this name: `gfz:gfz2026texh`.
     public let name: String
     public let title: String
     /// The licence of its data; nil if it is not published, so that users have to ask the agency.
     public var licence: String?
-    /// A URL or a DOI of its terms, or of the citation that it asks for.
+    /// A URL or a DOI of the terms of use, or of the citation that the agency asks for.
     public var terms: String?
     /// The URL of its event service. An event whose `url` has the same host comes from this service.
     public let service: String
@@ -37,8 +37,9 @@ public struct Agency: Sendable, Equatable {
 
     var address: String { page ?? "\(service)query?eventid=" }
 
-    /// The values of `net` that its events have: its name; for a contributor to ComCat, its network; for `usgs`, its name and all
-    /// networks of ComCat. In SQL, `report.agency` finds the agency of a network.
+    /// The values of `net` that the agency's events have. Usually this is only the agency's name. A contributor to ComCat has its
+    /// network instead, and `usgs` has its name and all networks of ComCat. In SQL, `report.agency` finds the agency of a
+    /// network.
     public var networks: [String] {
         switch network {
         case nil: [name]
@@ -47,8 +48,8 @@ public struct Agency: Sendable, Equatable {
         }
     }
 
-    /// The name of the agency whose events have this `net`: `usgs` for the networks of ComCat; otherwise the same as the network.
-    /// In SQL, this is `report.agency`.
+    /// The name of the agency whose events have `network` as their `net`: `usgs` for the networks of ComCat, otherwise `network`
+    /// itself. In SQL, this is `report.agency`.
     public static func name(ofNetwork network: String) -> String {
         networksOfComCat.contains(network) ? usgs.name : network
     }

@@ -2,16 +2,17 @@
 ///
 /// A public id, such as `smi:ch.ethz.sed/sc25a/Event/2026tjhylr`, names its authority. Any other identifier has none.
 struct EventIdentifier {
-    /// Such as `ch.ethz.sed/sc25a/Event`.
+    /// The part of a public id between the scheme and the id, such as `ch.ethz.sed/sc25a/Event`; empty for any other identifier.
     let authority: String
-    /// Such as `2026tjhylr`; in `smi:…/query?eventId=46744251` it is `46744251`.
+    /// The id within the authority, such as `2026tjhylr`, or `46744251` in `smi:…/query?eventId=46744251`.
     let id: String
-    /// The whole identifier within its authority: `sc25a/Event/2026tjhylr`.
+    /// The identifier from the part after `owner` up to the id: `sc25a/Event/2026tjhylr`. If the id is in a query, `path` is the
+    /// id.
     let path: String
     /// The host, if the identifier is the address of an event at a service: `smi:HOST/fdsnws/event/1/query?eventid=ID`.
     var host: String?
 
-    /// Such as `ch.ethz.sed`.
+    /// The first part of the authority, in lower case, such as `ch.ethz.sed`.
     var owner: String { authority.prefix { $0 != "/" }.lowercased() }
 
     init(_ text: String) {
@@ -40,7 +41,8 @@ struct EventIdentifier {
 
     private static func idBehindMark(in text: Substring) -> String? {
         let small = text.lowercased()
-        // If the text has letters beyond ASCII, its lower case may have more or fewer bytes, and positions would not match.
+        // If the text contains letters beyond ASCII, its lower-case form may have more or fewer bytes. Then a position in one
+        // text would not be valid in the other.
         guard text.utf8.count == small.utf8.count else { return nil }
         for mark in ["eventid=", "evid="] {
             guard let end = small.end(ofASCII: mark) else { continue }

@@ -3,7 +3,8 @@ struct EventName: Equatable {
     var code: String
     var net: String
     var netCode: String
-    /// The event's page, or its address at the agency's service; nil if the document does not say which agency the event is from.
+    /// The URL of the event's page, or of the event at the agency's service; nil if the document does not say which agency the
+    /// event is from.
     var url: String?
 
     /// Whether the event is withdrawn: its coordinates and its magnitude (`values`) are all zero, and its agency marks withdrawn

@@ -84,8 +84,8 @@ extension [UInt8] {
         append(text: "\":")
     }
 
-    /// Appends a comma, unless the object has just begun. In that case, the last byte is an opening brace, with which no value
-    /// ends.
+    /// Appends a comma, unless the object has just begun. An object has just begun if the last byte is an opening brace, because
+    /// no value ends with that byte.
     fileprivate mutating func appendCommaBehindMember() {
         if last != UInt8(ascii: "{") { append(UInt8(ascii: ",")) }
     }

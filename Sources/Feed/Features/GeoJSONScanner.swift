@@ -4,7 +4,7 @@ struct GeoJSONScanner: EventScanner {
     private var dialect: FeatureDialect
 
     /// - Parameters:
-    ///   - chunk: where the next chunk to scan begins in the document.
+    ///   - chunk: the offset in the document at which the next chunk to scan begins.
     ///   - first: the document's bytes from `offset` on, as far as they have been read. No feature ends within these bytes.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) throws {
         scanner = FeatureScanner(at: offset)

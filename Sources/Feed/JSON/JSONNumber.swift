@@ -124,8 +124,8 @@ extension JSONCursor {
         return position - first
     }
 
-    /// Reads the exponent, clamped to ±10⁹. No type accepts a number with such an exponent, even if a mebibyte of digits comes
-    /// before it.
+    /// Reads the exponent, clamped to ±10⁹. No column accepts a number with so large an exponent, even if a mebibyte of digits
+    /// comes before the exponent.
     private mutating func readExponent(_ start: Int) throws(JSONError) -> Int {
         guard next | 0x20 == UInt8(ascii: "e") else { return 0 }
         position += 1

@@ -8,15 +8,15 @@ struct ValueSlicer {
     private var kind = Kind.undecided
     private var isInString = false
     private var isAfterBackslash = false
-    /// The brackets that will close the open ones, the innermost last.
+    /// The closing brackets that are still expected, the innermost last.
     private var closers: [UInt8] = []
 
     private enum Kind { case undecided, string, container, scalar }
 
     /// Continues from `start`. Returns the index after the value, or nil when the value continues beyond the chunk.
     ///
-    /// - Throws: `JSONError` when a bracket does not match the one it closes, so that the value's end is unknown, or when
-    ///   the nesting is too deep.
+    /// - Throws: `JSONError` when a closing bracket does not match the last open bracket, so that the value's end is unknown, or
+    ///   when the nesting is too deep.
     mutating func consume(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) throws(JSONError) -> Int? {
         var index = start
         if kind == .undecided, index < bytes.count { index = begin(bytes, at: index) }

@@ -46,7 +46,7 @@ extension CivilDate {
         self.init(daysSince1970: instant.milliseconds.divided(by: 86_400_000).whole)
     }
 
-    /// 1 for the first of January.
+    /// The number of the day in the year: 1 for the first of January.
     package var dayOfYear: Int { Int(daysSince1970 - CivilDate(unchecked: year, 1, 1).daysSince1970) + 1 }
 
     /// The start of the day: midnight in UTC.

@@ -26,7 +26,7 @@ package struct ExactText: Hashable, Comparable, Sendable {
 extension String {
     /// The parts of the text between the separators, including empty parts.
     ///
-    /// The separator is a scalar, not a Character: a combining mark after it would make it another Character.
+    /// The separator is a scalar, not a Character: a separator and a combining mark after it would form a different Character.
     package func split(at separator: Unicode.Scalar) -> [String] {
         unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { String($0) }
     }

@@ -6,7 +6,7 @@ public struct FeedMetadata: Sendable, Equatable {
 
     public init() {}
 
-    /// Reads a member that is known to be valid JSON. A value of an unexpected type, or one that no column could hold, is left
+    /// Reads the member, which must be valid JSON. A value of an unexpected type, or a value that no column could hold, is left
     /// out, because only the features matter.
     init(_ bytes: UnsafeBufferPointer<UInt8>) {
         var cursor = JSONCursor(bytes)

@@ -14,7 +14,7 @@ public struct Quake: Sendable, Equatable {
     private var values: [Value]
 
     /// - Parameter value: returns the value of each property: a value of the property's kind, or null.
-    /// - Throws: `MissingValue` when the event lacks a required property; what `value` throws.
+    /// - Throws: `MissingValue` when the event lacks a required property; any error of `value`.
     public init(_ value: (Property) throws -> Value) throws {
         values = try Property.allCases.map { property in
             let value = try value(property)

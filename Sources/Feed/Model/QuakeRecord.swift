@@ -19,7 +19,8 @@ public struct QuakeRecord {
         case extra
     }
 
-    /// Indexed by the properties' raw values. There is more room than needed; `FeatureDecoder` checks that it is enough.
+    /// Indexed by the properties' raw values. The array may have more elements than there are properties; `FeatureDecoder` checks
+    /// that it has enough.
     @usableFromInline var values = InlineArray<48, Value>(repeating: .null)
     /// One bit for each property that has a value.
     private(set) var present: UInt64 = 0
@@ -56,7 +57,7 @@ public struct QuakeRecord {
         if case .text(let text) = self[property] { text } else { nil }
     }
 
-    /// Calls `body` with the event's id, the table's `code`, in UTF-8.
+    /// Calls `body` with the event's id in UTF-8. The id is the `code` in the table.
     public func withCode<Result>(
         in bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result {

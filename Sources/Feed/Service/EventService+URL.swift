@@ -1,14 +1,14 @@
 extension EventService {
     public struct Question: Sendable {
-        /// The beginning of the origin times. Without it, the USGS would look only at the last 30 days.
+        /// The earliest origin time. Without it, the USGS would return only events of the last 30 days.
         public var since: Instant
-        /// The end of the origin times, exclusive; nil for now.
+        /// The end of the range of origin times, exclusive; nil for now.
         public var until: Instant?
         /// Selects only events that were revised, or deleted, after this time.
         public var updatedAfter: Instant?
         public var minimumMagnitude: Double?
-        /// Whether to ask only for deleted events. For a request that includes deleted and other events, the USGS's service would
-        /// need minutes. Rows of deleted events have no type, so the question must not name a type.
+        /// Whether to ask only for deleted events. The USGS's service would take minutes to answer one request for both deleted
+        /// and existing events. Deleted events have no type, so such a request must not select a type.
         public var isOfDeletions = false
 
         public init(since: Instant = Self.beginning, until: Instant? = nil, updatedAfter: Instant? = nil) {

@@ -1,7 +1,7 @@
 /// An FDSN event service as a source: its URL, its abilities, and how often it accepts requests
 /// (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, https://earthquake.usgs.gov/fdsnws/event/1/).
 public struct EventService: Sendable, Hashable {
-    /// Such as `usgs`; nil if it is not registered.
+    /// The name of a registered service, such as `usgs`; nil for any other service.
     public private(set) var name: String?
     /// The URL up to and including the version number, with a slash at the end.
     public private(set) var url: String
@@ -12,8 +12,8 @@ public struct EventService: Sendable, Hashable {
     private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)
-    /// For a service that does not support `updatedafter`: how many days of origin times each sweep requests, and how many it
-    /// requests once a day.
+    /// For a service that does not support `updatedafter`: the number of days of origin times that each sweep requests
+    /// (`daysEach`), and the number that one sweep a day requests (`daysDaily`).
     public private(set) var (daysEach, daysDaily) = (3, 30)
 
     /// An ability that the standard does not require.
@@ -24,7 +24,8 @@ public struct EventService: Sendable, Hashable {
         case deletions
         /// The method `count`.
         case counts
-        /// GeoJSON in the USGS's form. Without it, `format` is another format, usually the standard's text.
+        /// GeoJSON in the USGS's form. From a service without this ability, another format is requested, usually the standard's
+        /// text.
         case geojson
         /// `limit`: sets the greatest number of events in a response.
         case limits

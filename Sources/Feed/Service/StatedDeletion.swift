@@ -15,8 +15,8 @@ public struct StatedDeletion: Sendable, Equatable {
     /// Reads a row: a feature that may lack nearly everything that an event has. Nearly half of the USGS's rows do not even say
     /// which event was deleted.
     ///
-    /// - Throws: `Rejection`, with the reason `unnamed` if it does not say which event was deleted, and with `status` if
-    ///   it is the row of an existing event.
+    /// - Throws: `Rejection`, with the reason `unnamed` if the row does not say which event was deleted, and with `status` if the
+    ///   row is that of an existing event.
     public init(_ feature: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         if let fault = JSONCursor.fault(in: feature) { throw Rejection(fault, member: nil) }
         guard let row = FeatureMembers(feature) else {
@@ -50,8 +50,8 @@ extension FeatureMembers {
         knownText("status").map { $0.lowercased() == "deleted" } ?? (value("mag") == nil)
     }
 
-    /// The event's code. If the row has only a list of ids, the list must have one id: the row does not say which of several ids
-    /// was the last one.
+    /// The event's code. If the row has only a list of ids, the list must contain exactly one id, because the row does not say
+    /// which of several ids the event had last.
     fileprivate var code: String? {
         if let id = readableCode(of: bytes) { return id }
         if let net = knownText("net"), let code = knownText("code") { return net + code }

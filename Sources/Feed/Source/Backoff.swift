@@ -16,7 +16,7 @@ public struct Backoff: Sendable {
         next(at: .random(in: 0..<1, using: &random))
     }
 
-    /// The wait at a given place between half the limit (place 0) and the limit (place 1).
+    /// The next wait. `place` chooses the wait between half the limit (0) and the limit (1).
     public mutating func next(at place: Double = .random(in: 0..<1)) -> Duration {
         defer { limit = min(limit * 2, longest) }
         return limit * (0.5 + place / 2)

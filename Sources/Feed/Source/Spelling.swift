@@ -1,7 +1,7 @@
 /// The word that was probably meant: the closest of `words`, if it is close enough.
 ///
 /// The distance is the least number of letters to insert, remove, replace or swap with their neighbour (Damerau 1964). It may be
-/// at most two, and at most a third of the letters. Upper and lower case are the same.
+/// at most two, and at most a third of the letters. Upper and lower case are not distinguished.
 public func closestSpelling(of word: String, among words: some Sequence<String?>) -> String? {
     let letters = Array(word.lowercased())
     let limit = min(2, letters.count / 3)

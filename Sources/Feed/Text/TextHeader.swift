@@ -109,7 +109,7 @@ struct TextHeader {
             return Column(rawValue: index)
         }
         return switch name {
-        // The SCEDC spells it this way.
+        // The SCEDC spells the column's name in this way.
         case "longtitude": .longitude
         case "depth": .depth
         case "magnitudetype": .magnitudeType

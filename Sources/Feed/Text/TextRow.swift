@@ -48,9 +48,9 @@ struct TextRow {
         return fields[index].saysNothing ? fields[index].extracting(0..<0) : fields[index]
     }
 
-    /// Whether the line is a row. If it has as many columns as the header line, one valid time, coordinate or known type is
-    /// enough. If it has more columns, because a text contains bars, or fewer, the time and both coordinates have to be valid and
-    /// in their places.
+    /// Whether the line is a row. If the line has as many columns as the header line, one valid time, coordinate or known type is
+    /// enough. If the line has fewer columns, or more because a text contains bars, then the time and both coordinates must be
+    /// valid and in their places.
     private func isRow(_ header: TextHeader) -> Bool {
         let found = [
             TimeText.read(field(.time, header)) != nil, isNumber(field(.latitude, header)),
@@ -82,8 +82,8 @@ struct TextRow {
         let isBeforeType = place == header.count - 2 && header.index(of: .type) == header.count - 1
         // Otherwise the bars could be in another text, before or after the place.
         guard isLast || isBeforeType, isPlausible(header, before: place) else { return }
-        // If the last field is empty, but an earlier field after the place is a type, the bar may belong to the text after that
-        // type.
+        // If the last field is empty, but an earlier field after the place is a known type, the extra bar may belong to the text
+        // after that type, and not to the place.
         let rest = fields[(place + 1)...]
         if isBeforeType, let type = rest.last {
             guard type.isEmpty ? !rest.contains(where: EventKind.isKnown) : EventKind.isKnown(type) else {

@@ -1,7 +1,7 @@
 /// The texts of one event of a QuakeML document, and the parts that they belong to.
 struct QuakeMLEvent {
-    /// The size limit of an event's texts, in bytes. An event may have dozens of origins, and thousands of picks, which are not
-    /// read.
+    /// The size limit of an event's texts, in bytes. An event may have dozens of origins. It may also have thousands of picks,
+    /// but these are not read.
     static let sizeLimit = 1 << 20
 
     struct Part {
@@ -23,7 +23,8 @@ struct QuakeMLEvent {
     private var isInPart = false
     private var openText: Int?
 
-    /// - Parameter network: the attribute of ComCat for the event's network. Like `code`, it is empty in any other document.
+    /// - Parameter network: ComCat's attribute with the event's network. `network` and `code` are empty in documents that are not
+    ///   from ComCat.
     mutating func begin(
         id: UnsafeBufferPointer<UInt8>, network: UnsafeBufferPointer<UInt8>, code: UnsafeBufferPointer<UInt8>
     ) {

@@ -1,7 +1,8 @@
 /// Finds the events of a QuakeML document that arrives in chunks, and makes a feature of each.
 ///
-/// The parser gets the document in blocks that do not depend on the chunks, so the result does not depend on them either. The
-/// memory is limited to the texts of one event, at most 1 MiB, regardless of how many picks and arrivals the event has.
+/// The parser gets the document in blocks of a fixed size, so the result does not depend on how the document is divided into
+/// chunks. The memory is limited to the texts of one event, at most 1 MiB, regardless of how many picks and arrivals the event
+/// has.
 final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private static let blockSize = 4 << 10
 

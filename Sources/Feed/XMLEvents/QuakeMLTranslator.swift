@@ -119,7 +119,7 @@ struct QuakeMLTranslator {
         let code = identifier.id[...].unescaped(by: "~")
         let net = texts.string(texts.own(.agency))
         guard !net.isEmpty, code.hasPrefix(net), code != net else {
-            // The document does not name the network if the network was too long for QuakeML.
+            // The document does not name the network if the network's name was too long for QuakeML.
             return EventName(code: code, net: code, netCode: code)
         }
         var rest = code.dropFirst(net.count)
@@ -159,7 +159,7 @@ extension QuakeMLTranslator {
         var place: UnsafeBufferPointer<UInt8>?
         /// Whether lengths and distances are in kilometres.
         var isInKilometres = false
-        /// The event's type as in the table, for a document that Quakes wrote; nil if QuakeML has the same type.
+        /// The event's type as in the table. A document that Quakes wrote contains it if QuakeML has no such type; nil otherwise.
         var ownType: [UInt8]?
 
         /// Chooses the preferred origin, magnitude and mechanism. Without a preference, it chooses the first origin, the first

@@ -6,8 +6,8 @@ import CLibXML2
 /// XML. Elements nest at most 64 deep; a tag, a comment or a processing instruction has at most 1 MiB. So the memory is limited
 /// for any input. The document may declare any encoding that iconv knows.
 ///
-/// It is `@unchecked Sendable`: its users have to make sure that only one task at a time uses it, because libxml2's parser
-/// requires that.
+/// The reader is `@unchecked Sendable`. Its users must make sure that only one task at a time uses the reader, because libxml2's
+/// parser requires that.
 final class XMLReader: @unchecked Sendable {
     static let depthLimit = 64
     static let tagLimit = 1 << 20
@@ -121,8 +121,8 @@ final class XMLReader: @unchecked Sendable {
         fileprivate let count: Int
         fileprivate let start: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
 
-        /// The value of an attribute; empty if the element does not have it. The attribute's namespace has to begin with
-        /// `namespace`; without `namespace`, the attribute must not have one.
+        /// The value of an attribute; empty if the element does not have the attribute. With `namespace`, the attribute's
+        /// namespace must begin with this text; without it, the attribute must not have a namespace.
         func value(_ name: StaticString, in namespace: StaticString? = nil) -> UnsafeBufferPointer<UInt8> {
             for index in 0..<count {
                 // Each attribute has five pointers: local name, prefix, namespace, value, and the value's end.

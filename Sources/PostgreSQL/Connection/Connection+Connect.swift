@@ -28,7 +28,7 @@ extension Connection {
     private struct ConnectFailure: Error {
         /// One error per attempt, in the order of the attempts.
         let errors: [PostgresError]
-        /// The hosts to try next. Each may take as long as `limit`.
+        /// The hosts to try next, each for at most `limit`.
         var others: [ServerHost] = []
         var limit = Duration.zero
     }

@@ -177,9 +177,9 @@ extension Connection {
         close(because: reason)
     }
 
-    /// Asks the server to cancel the running statement. libpq opens a second connection for the request. This connection can hang
-    /// as well, so the request is sent in the background. It has its own queue, because all threads of the global queue may be
-    /// busy.
+    /// Asks the server to cancel the running statement. libpq opens a second connection for the request. The second connection
+    /// can hang as well, so the request is sent in the background. It runs on a separate queue, because all threads of the global
+    /// queue may be busy.
     func cancelStatement(_ handle: OpaquePointer) {
         switch waitLimit {
         case .untilCancelled, .limited: waitLimit = .cancelling(until: .now + Self.answerLimit)

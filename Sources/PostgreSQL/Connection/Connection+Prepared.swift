@@ -5,8 +5,8 @@ extension Connection {
     /// each row as it arrives, in binary form and in constant memory.
     ///
     /// Use it for small queries that are run many times. For many rows, `copy(rowsOf:)` is faster. The connection needs its own
-    /// session (`requireSession`), because a pooler in transaction mode may run the query the next time in another session, in
-    /// which it is not prepared.
+    /// session (`requireSession`): a pooler in transaction mode may run the query the next time in another session, in which the
+    /// query is not prepared.
     ///
     /// - Parameter query: its values may differ from run to run. The 64 most recently used texts stay prepared.
     /// - Throws: `PostgresError`; its `hasChangedShape` is true when the result's columns have changed since the query was
@@ -60,8 +60,8 @@ struct PreparedQueries {
     private static let most = 64
     private var names: [Shape: (name: String, lastUse: Int)] = [:]
     private var uses = 0
-    /// Statements that the session still has but no longer needs. They are not deallocated at once, because the server refuses
-    /// DEALLOCATE in a failed transaction, but before the next query is prepared.
+    /// Statements that are prepared in the session but no longer needed. They are deallocated just before the next query is
+    /// prepared, and not at once, because the server refuses DEALLOCATE in a failed transaction.
     var dropped: [String] = []
 
     mutating func name(of shape: Shape) -> String? {
@@ -70,7 +70,7 @@ struct PreparedQueries {
         return names[shape]?.name
     }
 
-    /// A name for one more query. If there are too many queries, the least recently used one is dropped.
+    /// A name for a new prepared query. If there are too many queries, the least recently used one is dropped.
     mutating func newName() -> String {
         if names.count == Self.most, let oldest = names.min(by: { $0.value.lastUse < $1.value.lastUse }) {
             drop(oldest.key)

@@ -23,7 +23,7 @@ extension Connection {
         if try await ownsSession() { return }
         let process = try await sessionProcess()
         let hasSession = try await Connection.with(options, logger: notices.logger) { other in
-            // In transaction mode, the other connection most likely gets the session that this one has just used.
+            // In transaction mode, the other connection most likely gets the session that this connection has just used.
             guard try await other.process(within: Self.answerLimit) != process else { return false }
             return try await hearsWhileIdle(other)
         }

@@ -70,8 +70,8 @@ private final class Ping: Sendable {
         keywords["target_session_attrs"] = "any"
         DispatchQueue(label: "postgresql.ping").async { [keywords] in
             let status = withCStrings(of: keywords) { PQpingParams($0, $1, 0) }
-            // Any response counts: a server that is starting or stopping refuses new connections, but it closes the old ones
-            // itself.
+            // Any response counts. A server that is starting or stopping refuses new connections, but it closes its existing
+            // connections itself.
             self.answer.withLock { $0 = status != PQPING_NO_RESPONSE }
         }
     }

@@ -16,8 +16,8 @@ struct LoggedRequest: Sendable {
     var referrer: String?
     var agent: String?
 
-    /// A target with the values of known parameters only. Other values may be secret, such as keys that were meant for another
-    /// service.
+    /// The target, with values only for known parameters. The values of other parameters may be secret, such as keys that were
+    /// meant for another service.
     static func target(_ path: String, query: String?) -> String {
         guard let query else { return path }
         let parts = query.split(separator: "&", omittingEmptySubsequences: false).map { part in

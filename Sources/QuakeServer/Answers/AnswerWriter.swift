@@ -3,13 +3,14 @@ import PostgreSQL
 import QuakeStore
 import Synchronization
 
-/// Writes the body of an answer into a spool, on the thread of the connection that reads its rows. Compresses the body if the
-/// client accepts that.
+/// Writes the body of an answer into a spool, on the thread of the connection that reads its rows. The body is compressed if the
+/// client accepts gzip.
 ///
 /// A body consists of bytes or of events. The head in front of the events may contain their number, so events are held back until
 /// the head is written.
 final class AnswerWriter: Sendable {
-    /// In bytes. Buffers grow to powers of two, so this leaves room in 64 KiB for the event that completes a piece.
+    /// The size at which a piece is passed on, in bytes. Buffers grow to powers of two. In a buffer of 64 KiB, this size leaves
+    /// room for the event that completes the piece.
     private static let pieceSize = 60 << 10
 
     private let spool: Spool
@@ -20,8 +21,8 @@ final class AnswerWriter: Sendable {
         var encoder: (any EventEncoder)?
         var bytes: [UInt8] = []
         var lacksHead = false
-        /// Bytes that the spool does not have yet. The end of a short answer is added to them, so that the whole answer is sent
-        /// at once.
+        /// Bytes that were not passed to the spool yet. If the answer is short, its end is added to these bytes, so that the
+        /// whole answer is sent at once.
         var held: [UInt8] = []
         var catalogue: CatalogueState?
         var rows = 0

@@ -42,9 +42,9 @@ struct Delivery: Sendable {
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
-    /// A recent answer, if the catalogue has not changed since. The last known state may be some milliseconds old, and an answer
-    /// must not be outdated even by that much, so this reads the state again. One small query serves all requests that ask at the
-    /// same moment.
+    /// A recent answer, if the catalogue has not changed since that answer. An answer must not be outdated, not even by the few
+    /// milliseconds since the last known state was read, so the state is read again. One small query serves all requests that
+    /// arrive at the same moment.
     private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
         // If the state cannot be read, the caller reads the answer from the database, which fails as well and reports the reason.
         guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()
@@ -108,8 +108,8 @@ struct Delivery: Sendable {
             try await output.begin(head(of: state))
             while true {
                 try await output.write(piece)
-                // A write waits while the channel is full. But only the bytes that the event loop has already taken count, so
-                // without this wait, the whole answer could queue up in front of a busy event loop.
+                // `write` waits while the channel is full. But the channel counts only the bytes that its event loop has already
+                // taken. Without the next line, the whole answer could queue up in front of a busy event loop.
                 try await channel.eventLoop.submit {}.get()
                 count(piece)
                 guard let next = try await reader.next() else { break }
@@ -125,7 +125,7 @@ struct Delivery: Sendable {
 
     /// Whether the client already has the answer from this state, according to its `If-None-Match`.
     ///
-    /// - Parameter isThere: whether the answer is known not to be an error.
+    /// - Parameter isThere: whether it is certain that the answer is not an error.
     private func isKnown(at state: CatalogueState, isThere: Bool = true) -> Bool {
         EntityTag(answer, state, isCompressed: isCompressed, settings)
             .isNamed(by: request.headerFields[.ifNoneMatch], isThere: isThere)
@@ -166,8 +166,7 @@ struct Delivery: Sendable {
                         try await answer.write(connection, state, writer)
                     }
                 }
-                // This may wait for the quota or for the disk, so it runs on the connection's thread, where it blocks nothing
-                // else.
+                // `finish` may wait for the quota or for the disk. On the connection's thread, such a wait blocks no other work.
                 try writer.finish()
             }
         }

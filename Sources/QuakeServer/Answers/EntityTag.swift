@@ -22,8 +22,8 @@ struct EntityTag: Equatable, CustomStringConvertible {
         self.init(beginning, of: text.utf8, isCompressed: isCompressed)
     }
 
-    /// A tag with a hash of these bytes, which are either the answer itself, or everything that the answer depends on: the
-    /// request and the state.
+    /// A tag with a hash of `bytes`. The bytes are either the answer itself, or the request and the state on which the answer
+    /// depends.
     init(_ beginning: String = "", of bytes: some Sequence<UInt8>, isCompressed: Bool) {
         let hash = String(bytes.hash64, radix: 16)
         description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
@@ -31,7 +31,7 @@ struct EntityTag: Equatable, CustomStringConvertible {
 
     /// Whether a value of `If-None-Match` contains this tag. The comparison is weak, as the header requires.
     ///
-    /// - Parameter isThere: whether the answer is known not to be an error; only then does `*` match it.
+    /// - Parameter isThere: whether it is certain that the answer is not an error. Only then does `*` match this tag.
     func isNamed(by condition: String?, isThere: Bool) -> Bool {
         guard let condition else { return false }
         let own = description.dropFirst(2)

@@ -2,8 +2,8 @@ import HTTPTypes
 import NIOCore
 import QuakeStore
 
-// Answers one long poll: sends the changes from the client's position up to the newest one, as soon as there are any. The last
-// line is the position from which the client continues. If no changes came in time, it is the client's own position.
+// Answers one long poll: sends all changes after the client's position, as soon as there are any. The last line is the position
+// from which the client continues. If there were no changes in time, the last line repeats the client's own position.
 //
 // Clients that poll from the same position get the same bytes, so a cache in front of the server needs one request for all of
 // them. A cached answer stays correct, because a client that gets it later polls again from the position at its end.
@@ -63,8 +63,8 @@ extension ChangesDelivery {
 
     // MARK: Changes from the live passes
 
-    /// Writes live passes. If the client is so slow that one of the passes is no longer kept, its connection is closed, and the
-    /// client can poll again.
+    /// Writes live passes. If the client is so slow that one of the passes is no longer kept, the client's connection is closed.
+    /// The client can poll again.
     ///
     /// - Parameter selected: for each pass, the changes that the filter selects; nil without a filter.
     @concurrent
@@ -84,7 +84,7 @@ extension ChangesDelivery {
         try await output.finish()
     }
 
-    /// The place where the client continues in the live passes; nil if it has to read from the history.
+    /// The place where the client continues in the live passes; nil if the client has to read from the history.
     private func place(in ring: LiveRing) -> LivePlace? {
         let place = ring.position(of: request.start)
             .flatMap { ring.place(after: $0, of: ring.signature, epoch: nil) }
@@ -95,8 +95,8 @@ extension ChangesDelivery {
         return isHere ? place : nil
     }
 
-    /// For each live pass after the client's place, the changes that the filter selects. nil if there are no such passes, or if
-    /// the filter is still being applied.
+    /// For each live pass from `place` on, the changes that the filter selects, or nil if the request has no filter. The whole
+    /// list is nil if there are no such passes, or if the filter is still being applied.
     private func ready(_ place: LivePlace, _ ring: LiveRing) -> [SelectedChanges?]? {
         guard place.next < ring.next else { return nil }
         var all: [SelectedChanges?] = []
@@ -115,7 +115,7 @@ extension ChangesDelivery {
 
     // MARK: Changes from the database
 
-    /// - Returns: false if the history has nothing new. Then nothing was sent.
+    /// - Returns: false if nothing was sent, because the history has no changes after the client's position.
     @concurrent
     private func sendHistory(
         to output: inout Output, _ client: Client, _ channel: any Channel

@@ -50,7 +50,8 @@ struct ChangesDelivery: Sendable {
         try await output.write(bytes)
     }
 
-    /// Reads missed passes from the database, together with other clients that need the same passes. Then the client is live.
+    /// Sends the stream. If the client has missed passes, they are first read from the database, once for all clients that need
+    /// the same passes. Then the client gets the live passes.
     @concurrent
     private func follow(_ output: inout Output, _ client: Client, _ channel: any Channel) async throws {
         if isHead {
@@ -101,8 +102,8 @@ struct ChangesDelivery: Sendable {
 
     // MARK: Missed passes
 
-    /// Reads one pass from the database and writes it. If the database is unreachable after the head was written, the client
-    /// waits and this tries again.
+    /// Reads one pass from the database and writes it. If this fails with status 503 after the head but before any byte of the
+    /// pass was written, the reading is repeated, and the client gets heartbeats meanwhile.
     @concurrent
     private func catchUp(
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel

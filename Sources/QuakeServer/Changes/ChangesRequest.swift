@@ -27,7 +27,8 @@ struct ChangesRequest: Sendable {
         var position: Position? { if case .position(let position, _) = self { position } else { nil } }
     }
 
-    /// Parameters of `query` that `/changes` refuses, because changes have no order, no end and no past.
+    /// The parameters of the event service's `query` that `/changes` refuses, because they have no meaning for changes: an order,
+    /// a limit, a past state, or a format, for example.
     private static let refused: Set<EventParameter> = [
         .updatedafter, .asof, .includedeleted, .includeallorigins, .includeallmagnitudes, .includearrivals,
         .merge, .includeearthquake, .format, .nodata, .orderby, .limit, .offset, .callback, .kmlcolorby,
@@ -47,9 +48,9 @@ struct ChangesRequest: Sendable {
             return given.first?.value
         }
         let (after, wait) = (try take("after"), try take("wait"))
-        // Caches may keep answers to long polls, so these depend on the URL only, not on header fields.
+        // Caches may keep answers to long polls, so such an answer depends only on the URL, not on header fields.
         let isStream = wait == nil
-        // An empty ID means that the browser has received none yet.
+        // An empty ID means that the browser has not received an ID yet.
         let lastID = headers[.lastEventID].flatMap { $0.isEmpty || !isStream ? nil : $0 }
         let start = try Self.start(lastID ?? after)
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)

@@ -8,7 +8,8 @@ struct StreamForm: Sendable, Hashable {
     let namesAuthors: Bool
     /// The filter for events; nil for all events.
     let filter: ChangeFilter?
-    /// Whether the body is sent in chunks (RFC 9112, 7.1). HTTP/1.0 clients get it without chunks.
+    /// Whether `framed(_:)` makes a chunk of the bytes (RFC 9112, 7.1). Streams to HTTP/1.1 clients need this, because live bytes
+    /// bypass the HTTP handlers.
     let isChunked: Bool
 
     enum Syntax: Sendable {
@@ -71,9 +72,11 @@ struct StreamForm: Sendable, Hashable {
         }
     }
 
-    /// Appends a line of JSON, which is passed without its line feed.
+    /// Appends a line of JSON.
     ///
-    /// - Parameter selected: the value of the member `selected`, which is added at the end; nil to add no such member.
+    /// - Parameters:
+    ///   - line: the JSON, without a line feed at the end.
+    ///   - selected: the value of the member `selected`, which is added at the end; nil to add no such member.
     func append(
         _ kind: Kind, _ line: some Collection<UInt8>, selected: Bool? = nil, to bytes: inout [UInt8]
     ) {

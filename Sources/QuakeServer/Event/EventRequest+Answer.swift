@@ -16,8 +16,8 @@ extension EventRequest {
         let selected = try await selected(on: connection, newest: newest)
         let encoder = encoder(url)
         let properties = writer.begin(encoder)
-        // The head contains the number of events. If the events are few, they are held back and counted, which saves a query. The
-        // rows of merged earthquakes in QuakeML are solutions, not events, so their number would be wrong.
+        // The head contains the number of events. If there are few events, they are held back and counted, which saves a query.
+        // In QuakeML, the rows of merged earthquakes are solutions, not events, so the number of rows would be wrong.
         var hasHead = false
         if mayBeMany || hasSolutions {
             let count = try await selected.count(upTo: maximum + 1)
@@ -68,7 +68,7 @@ extension EventRequest {
         return true
     }
 
-    /// Writes the head for this many events. Throws a `Refusal` if the answer may not have this many events.
+    /// Writes the head for `count` events. Throws a `Refusal` if the answer may not have `count` events.
     private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
         if count == 0, let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
             throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")

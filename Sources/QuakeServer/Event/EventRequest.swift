@@ -28,7 +28,7 @@ struct EventRequest: Sendable {
 
     /// - Parameters:
     ///   - query: the part of the URL after the `?`; may be empty.
-    ///   - pathFormat: the format that the path ends with, as in `query.geojson`; nil if it names none.
+    ///   - pathFormat: the format that the path ends with, as in `query.geojson`; nil if the path names no format.
     ///   - maximum: the greatest number of events in one answer.
     /// - Throws: `Refusal`, with status 400.
     init(
@@ -73,7 +73,7 @@ struct EventRequest: Sendable {
     }
 
     /// Whether events of the same earthquake are merged. A request for all origins or magnitudes implies merging, because only
-    /// merged earthquakes have several of them.
+    /// merged earthquakes have several origins and magnitudes.
     private static func merges(
         _ parameters: EventParameters, _ solutions: QuakeML.Solutions, _ selection: QuakeSelection
     ) throws -> Bool {
@@ -173,7 +173,7 @@ extension QuakeSelection {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is not a token") }
             asOf = .token(token)
         } else {
-            // This also reads a time with an offset, the form in which the service prints `committed_at`.
+            // `PastMoment` also reads a time with an offset, which is the form in which the service prints `committed_at`.
             guard let past = PastMoment(time: EventParameters.withoutBlankSign(moment)) else {
                 throw parameters.wrong(
                     .asof,

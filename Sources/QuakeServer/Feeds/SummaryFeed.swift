@@ -6,9 +6,9 @@ import QuakeStore
 ///
 /// If the catalogue follows the USGS's feeds, a feed of the USGS has the `url` that it has at the USGS. Its `generated` is copied
 /// from the newest settled document that covers the feed. So the feed is never dated later than the catalogue's data, and another
-/// Quakes server that imports it settles it like the USGS's own feed. Any other feed is dated with the current minute and has a
-/// URL of this server. That URL contains the agency's name, so an import does not take it for the URL of a summary feed: it
-/// imports the listed events, and deletes none.
+/// Quakes server can import and settle the feed like the USGS's own. Any other feed is dated with the current minute and has a
+/// URL of this server. That URL contains the agency's name, so an import does not recognise the document as a summary feed. The
+/// import inserts or updates the listed events, and deletes none.
 struct SummaryFeed: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     let name: String
@@ -114,7 +114,7 @@ struct SummaryFeed: Sendable, Equatable {
             generated: Instant(milliseconds: now - now % 60_000))
     }
 
-    /// Whether the USGS's feed with the given name contains all events of this feed.
+    /// Whether the USGS's feed with the name `feed` contains all events of this feed.
     private func covers(_ feed: String) -> Bool {
         guard let other = SummaryFeed(feed), other.period.milliseconds >= period.milliseconds else {
             return false
@@ -135,8 +135,8 @@ struct SummaryFeed: Sendable, Equatable {
         return selection
     }
 
-    /// Whether the feed may contain thousands of events. A month's feed may, and a week's feed with small earthquakes, but never
-    /// a feed of significant earthquakes.
+    /// Whether the feed may contain thousands of events. This is true for a month's feed, and for a week's feed that includes
+    /// small earthquakes, but never for a feed of significant earthquakes.
     private var mayBeMany: Bool {
         size != "significant" && (period == .month || period == .week && ["all", "1.0"].contains(size))
     }

@@ -43,7 +43,7 @@ struct HTTPConnection: HTTPChannelHandler {
                 HTTPConnectionStateHandler(idleTimeout: settings.idleTime, logger: logger))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel,
-                // One request fills the buffer: without a body, it has two parts, its head and its end.
+                // One request fills the buffer. A request without a body has two parts, its head and its end.
                 configuration: .init(
                     backPressureStrategy: .init(lowWatermark: 1, highWatermark: 2),
                     isOutboundHalfClosureEnabled: true))

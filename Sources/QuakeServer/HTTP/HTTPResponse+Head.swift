@@ -34,7 +34,7 @@ extension HTTPResponse {
         headerFields[.contentType] = form.syntax.contentType
         headerFields[.cacheControl] = "no-store"
         headerFields[.vary] = "Accept"
-        // Proxies such as nginx would keep events back until a buffer is full.
+        // Without this field, proxies such as nginx keep events back until a buffer is full.
         headerFields[.xAccelBuffering] = "no"
     }
 
@@ -54,7 +54,7 @@ extension HTTPResponse {
 
     init(_ reply: Reply, _ settings: ServerSettings) {
         self.init(common: reply.status, settings)
-        // A 204 and a 304 have no body, so they have no fields that describe one.
+        // Responses with status 204 or 304 have no body, so they have no fields that describe a body.
         if ![204, 304].contains(reply.status) {
             headerFields[.contentType] = reply.contentType
             headerFields[.contentLength] = "\(reply.body.count)"
@@ -76,7 +76,7 @@ extension HTTPResponse {
 extension HTTPField.Name {
     /// The token of the catalogue's state that an answer shows.
     static let quakesToken = HTTPField.Name("Quakes-Token")!
-    /// The whole position of that state, from which a stream of changes can continue.
+    /// The position of the catalogue's state that an answer shows. A stream of changes can continue from this position.
     static let quakesPosition = HTTPField.Name("Quakes-Position")!
     static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
     static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!

@@ -44,8 +44,8 @@ final class HTTPRules: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    /// Refuses a malformed request. If an answer to an earlier request is still being written, that answer becomes the last one
-    /// instead.
+    /// Refuses a malformed request. If the answer to an earlier request is not finished yet, the malformed request gets no
+    /// answer, and the connection is closed after the earlier answer.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let isTooLong =
             error is ByteToMessageDecoderError.PayloadTooLargeError
@@ -106,7 +106,7 @@ final class HTTPRules: ChannelDuplexHandler {
             if request?.method == .HEAD { promise?.succeed() } else { context.write(data, promise: promise) }
         case .end:
             request = nil
-            // The next request may be read before `context.write` returns.
+            // `isOver` is set before the write, because the next request may be read before `context.write` returns.
             isOver = isLast
             let isOver = isOver
             context.write(data, promise: promise)

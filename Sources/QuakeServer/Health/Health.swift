@@ -2,7 +2,8 @@ import Feed
 import HTTPTypes
 
 extension Responder {
-    /// How long the database may be silent before the server counts as unhealthy. Its state is read every few seconds.
+    /// How long the database may be silent before the server counts as unhealthy. The catalogue's state is read every few
+    /// seconds.
     private static let silence = Duration.seconds(30)
 
     /// The reply to a health check: 200 if the database has answered lately and has been reachable since, and the server is not

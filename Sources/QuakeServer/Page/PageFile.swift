@@ -16,8 +16,8 @@ struct PageFile: Sendable {
     private static let all: [String: PageFile] = Dictionary(
         uniqueKeysWithValues: contents.filter { $0.key != "index.html" }.map { ($0, PageFile($0, $1)) })
 
-    /// The name of the folder with this version's files: 16 hexadecimal digits that change when any of the files changes. A file
-    /// in this folder never changes, so a browser that has the files does not ask for them again.
+    /// The name of the folder that contains this version of the files: 16 hexadecimal digits, a hash of all files. If a file
+    /// changes, the folder gets another name. So a browser that has the files of a folder does not ask for them again.
     static let version: String = {
         let all = contents.sorted { $0.key < $1.key } + MapTiles.sources.sorted { $0.key < $1.key }
         let digits = String(all.flatMap { Array($0.key.utf8) + $0.value }.hash64, radix: 16)
@@ -49,7 +49,7 @@ struct PageFile: Sendable {
         return contents
     }()
 
-    /// Leaves out the comments that have lines to themselves: a quarter of what a browser would otherwise load.
+    /// Removes the comments that have lines to themselves. They are a quarter of the bytes that a browser would otherwise load.
     static func withoutComments(_ text: [UInt8]) -> [UInt8] {
         let newline = UInt8(ascii: "\n")
         var isInComment = false
@@ -57,7 +57,7 @@ struct PageFile: Sendable {
             let words = line.drop { $0 == UInt8(ascii: " ") }
             if words.starts(with: "//".utf8) { return false }
             if !isInComment, words.starts(with: "/*".utf8) {
-                // A line that continues after the comment stays.
+                // A line with code after the comment stays.
                 guard let end = words.firstRange(of: "*/".utf8) else {
                     isInComment = true
                     return false
@@ -131,7 +131,7 @@ struct PageFile: Sendable {
             + "object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     }
 
-    /// - Parameter isVersioned: whether the path contains the file's version, so that a cache may keep the file forever.
+    /// - Parameter isVersioned: whether the path contains the file's version, so that a cache may keep the file for a year.
     func reply(to fields: HTTPFields, isVersioned: Bool = false) -> Reply {
         let packed = AcceptedEncoding.prefersGzip(fields[.acceptEncoding]) ? compressed : nil
         let tag = EntityTag(of: bytes, isCompressed: packed != nil)

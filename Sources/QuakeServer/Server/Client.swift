@@ -26,7 +26,8 @@ final class Client: Sendable {
         (self.peer, self.proxies, self.isRefused, self.scope) = (peer, proxies, isRefused, scope)
     }
 
-    /// The IP address of the client that sent a request; `-` if the connection does not use IP.
+    /// The IP address of the client that sent a request; `-` if the connection does not use IP and the client's address is
+    /// unknown.
     func address(_ fields: HTTPFields) -> String {
         let address = proxies.client(behind: peer ?? .loopback, fields)
         return peer == nil && address == .loopback ? "-" : address.description

@@ -9,8 +9,7 @@ public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
     /// The descriptor of a socket that the process has inherited, and that already listens.
     case descriptor(Int32)
 
-    /// Reads `HOST:PORT`, `[::1]:PORT` or `:PORT`. Without a host, it means all addresses of the machine. Returns nil for other
-    /// texts.
+    /// Reads `HOST:PORT`, `[::1]:PORT` or `:PORT`. An empty host means all addresses of the machine. Returns nil for other texts.
     public init?(_ text: String) {
         guard let match = text.wholeMatch(of: #/(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:\[\]\/]*)):(\d{1,5})/#),
             let port = Int(match.3), port <= 65_535

@@ -1,4 +1,4 @@
-/// The paths that the server serves. Each has a name for the metrics.
+/// The paths that the server serves. Each path has a name for the metrics.
 enum Route: Sendable {
     case health
     case metrics
@@ -107,8 +107,8 @@ extension String {
         return (scope, String(parts[1]))
     }
 
-    /// The path without the base path in front. nil if it does not begin with the base path, or if the server serves the whole
-    /// path already.
+    /// The path without the base path in front. nil if the path does not begin with the base path, or if the server has a route
+    /// for the path as it is.
     fileprivate func below(_ base: String) -> String? {
         guard !base.isEmpty, hasPrefix(base) else { return nil }
         let rest = dropFirst(base.count)

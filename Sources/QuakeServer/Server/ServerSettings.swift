@@ -20,7 +20,7 @@ public struct ServerSettings: Sendable {
     /// The greatest number of clients' connections. Further connections wait to be accepted.
     public var connections = 10_000
     public var streams = 8000
-    /// The limit of connections per client address, and the same limit of streams.
+    /// The greatest number of connections that one client address may have. The same number limits the streams of one address.
     public var perAddress = 500
     /// The greatest number of costly requests that one client address may have under way, including the requests that wait.
     public var costlyPerAddress = 8
@@ -30,8 +30,8 @@ public struct ServerSettings: Sendable {
     public var namesAuthors = true
     /// After this long without any bytes, a stream gets a heartbeat, which shows the client that the stream is alive.
     public var heartbeat = Duration.seconds(15)
-    /// The greatest total size of the passes that are kept for live clients, in bytes. A single pass that is larger is not kept
-    /// at all.
+    /// The greatest total size of the passes that are kept for live clients, in bytes. A single pass that is larger than this is
+    /// not kept at all.
     public var passSize = 64 << 20
     public var passTime = Duration.seconds(120)
     /// The greatest number of bytes that may wait in temporary files. Beyond that, slow clients are disconnected.
@@ -44,8 +44,8 @@ public struct ServerSettings: Sendable {
     public var idleTime = Duration.seconds(60)
     /// How long a client may take to read a piece of an answer. A piece has at most 64 KiB.
     public var readTime = Duration.seconds(30)
-    /// How long to keep a connection whose client has closed its sending side before the answer begins. The client may still be
-    /// waiting for the answer.
+    /// After a client has closed its sending side, the answer must begin within this time; otherwise the connection is closed.
+    /// The client may still be waiting for the answer.
     public var halfClosedTime = Duration.seconds(5)
     /// How long to keep a connection open after its last answer, so that the client can read that answer. Bytes that the client
     /// still sends are discarded.
@@ -56,7 +56,7 @@ public struct ServerSettings: Sendable {
     /// The number of changes above which a stretch of the history counts as long.
     public var longStretch = 10_000
     public var pollTime = Duration.seconds(60)
-    /// How long a client waits for a hot standby that is behind the client's position, before it has to start over.
+    /// How long a client waits for a hot standby that is behind the client's position, before the client has to start over.
     public var behindTime = Duration.seconds(30)
     public var requestTime = Duration.seconds(600)
     /// How long the server still accepts clients after SIGTERM, while `/health` tells load balancers to send no more clients.

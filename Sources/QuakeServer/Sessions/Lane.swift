@@ -1,5 +1,6 @@
 /// The kind of work for which a database session is needed. Each kind has a separate queue. If there are enough sessions, long
-/// and costly requests leave one session to short requests, and all requests leave one to the process's own queries.
+/// and costly requests leave one session to short requests, and the requests of all clients leave one session to the process's
+/// own queries.
 enum Lane: CaseIterable {
     /// Queries for the catalogue's state and for the metrics, which the process makes once for all clients. They take
     /// milliseconds.
@@ -12,7 +13,7 @@ enum Lane: CaseIterable {
     /// history or the table.
     case costly
 
-    /// The slow lanes. A slow lane gets a session before the short lane only while no request of the slow lane is running.
+    /// The slow lanes. A slow lane gets a session before the short lane only while no request of that slow lane is running.
     fileprivate static let slow = [Lane.costly, .long]
 }
 

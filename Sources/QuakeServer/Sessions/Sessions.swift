@@ -7,9 +7,10 @@ import Synchronization
 /// A pool of a few database connections that all requests share.
 ///
 /// Each lane has a queue in which requests wait for a connection; client addresses take turns. The queue is bounded, except for
-/// patient requests and the process's own queries. If it is full, a new request displaces the last request of the address that
-/// has the most requests in it, or is refused. While the database is unreachable, requests are refused at once. Lost connections
-/// are reopened, however many attempts that takes.
+/// patient requests and the process's own queries. If the queue is full, a new request is refused, with one exception: if another
+/// address has the most requests in the queue, and at least two more than the new request's address, the last request of the
+/// other address is refused instead. While the database is unreachable, requests are refused at once. Lost connections are
+/// reopened, however many attempts that takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -20,7 +21,7 @@ final class Sessions: Sendable {
         var idle: [Connection] = []
         var use = LaneUse()
         var lines: [Lane: FairQueue<ClientAddress?, Waiting>] = [:]
-        /// For each open connection, the continuation that closes the connection when it is resumed.
+        /// For each open connection, a continuation. Resuming the continuation closes the connection.
         var keepers: [ObjectIdentifier: CheckedContinuation<Void, any Error>] = [:]
         var lastID = 0
         /// The connections in use that will be closed when they are returned.
@@ -33,8 +34,8 @@ final class Sessions: Sendable {
             lines[lane]?.counts { $0.isPatient == isPatient } ?? [:]
         }
 
-        /// Makes room in a full queue for a request of this address: removes the last request of the address with the most
-        /// requests. Returns nil and removes nothing unless that address has at least two requests more than this one.
+        /// Makes room in a full queue for a request of `address`: removes the last request of the address with the most requests.
+        /// If that address is less than two requests ahead of `address`, removes nothing and returns nil.
         mutating func giveWay(
             in lane: Lane, to address: ClientAddress?
         ) -> CheckedContinuation<Connection, any Error>? {

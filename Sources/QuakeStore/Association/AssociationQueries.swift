@@ -37,7 +37,7 @@ public enum AssociationQueries {
             guard let row = try await Neighbourhood.Request.codes([code]).rows(on: connection).first else {
                 throw UnknownCodes(codes: [code], consequence: "there is nothing to explain")
             }
-            // The change leaves the row as it is, so its neighbourhood is exactly the row's component.
+            // The neighbourhood of a change from the row to itself is exactly the row's component.
             var neighbourhood = Neighbourhood(association, [SolutionChange(before: row, after: row)])
             while let request = neighbourhood.request {
                 neighbourhood.add(try await request.rows(on: connection), for: request)

@@ -4,7 +4,7 @@ import PostgreSQL
 
 /// The row of `import.association`: the associator's position, and the parameters it uses.
 struct AssociationState {
-    /// The position up to which the changes are included in the groups; nil before the first association.
+    /// The groups include all changes up to this position; nil before the first association.
     let position: Position?
     let shape: String?
     let parameters: Parameters

@@ -56,7 +56,7 @@ public struct Associator: ReaderView {
         return outcome
     }
 
-    /// If the history has more changes than this after the stored position, all rows are grouped again. Otherwise the neighbours
+    /// The number of changes after the stored position above which all rows are grouped again. Without this limit, the neighbours
     /// of all changed rows would have to fit into memory.
     private static let many = 50_000
 

@@ -84,7 +84,8 @@ struct Rebuild {
         create temporary table associated_member (like public.earthquake_member) on commit drop;
         """
 
-    /// Finds the groups to delete, with a reason for each that tells what became of its rows. `Revision` gives the same reasons.
+    /// Finds the groups to delete. The reason of each deletion tells what became of the group's rows. `Revision` gives the same
+    /// reasons.
     private static let departure = """
         analyze associated_earthquake, associated_member;
         create temporary table associated_departure on commit drop as

@@ -82,6 +82,6 @@ extension Revision {
 }
 
 extension Dictionary where Key == String {
-    /// The entries in the order of their keys, so that equal passes write in the same order.
+    /// The entries in the order of their keys, so that passes with the same changes write in the same order.
     fileprivate var inOrder: [(key: String, value: Value)] { sorted { $0.key < $1.key } }
 }

@@ -107,7 +107,8 @@ public struct Backfill: Sendable {
         case let failure as FeedError where failure.status == 204:
             guard let count else { return 0 }
             throw ShortAnswer(window: window, given: 0, counted: count)
-        // A document without metadata and events is not an event document at all. Other broken documents were cut off on the way.
+        // A document without metadata and events is not an event document at all. Any other broken document was cut off during
+        // the transfer.
         case FeedError.brokenDocument where summary.feed == nil && summary.counts.seen == 0:
             throw UnfitService(
                 options.service, "its answer to query is unusable: \(failure)", asFor: .backfill)

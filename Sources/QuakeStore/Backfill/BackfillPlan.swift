@@ -1,9 +1,9 @@
 import Feed
 
-/// Cuts a stretch of the past into windows that each hold fewer events than the service returns at once, with few
-/// requests.
+/// Cuts a stretch of the past into windows. Each window holds fewer events than the service returns at once, but as many as are
+/// likely to fit, so that few requests are needed.
 ///
-/// It does not talk to the service: `next` is the next window to request, and the other methods take the results.
+/// The plan makes no requests: `next` is the next window to request, and the other methods take the results.
 struct BackfillPlan {
     let range: Range<Instant>
     let isNewestFirst: Bool
@@ -16,7 +16,7 @@ struct BackfillPlan {
     private var density = 0.0
     /// The greatest length of the next window, in milliseconds; set after a window held too many events.
     private var longest: Int64?
-    /// The least number of parts into which a window with too many events is cut.
+    /// A window with too many events is cut into at least this many parts.
     private let leastCut: Int
     /// How many times in a row the service has given fewer events than it counts.
     private var shortAnswers = 0
@@ -89,8 +89,8 @@ struct BackfillPlan {
     ///
     /// - Parameter answer: the short answer; nil if the service now counts fewer events, so that the same window can be requested
     ///   again.
-    /// - Returns: false when another request is useless: the service gives at most one event, or has given too few several times
-    ///   in a row.
+    /// - Returns: false when another request is useless: the service gives at most one event, or has given too few events more
+    ///   than three times in a row.
     mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {
         shortAnswers += 1
         guard shortAnswers <= 3 else { return false }

@@ -10,7 +10,7 @@ public struct ImportWindow: Sendable {
     let count: Int?
     /// A document with this many features may have been cut off.
     let limit: Int
-    /// The purpose of the request, which the history names as the reason when an event turns out to be withdrawn.
+    /// The purpose of the request. The history names it in the reason for deleting a withdrawn event.
     var label = "backfill"
     /// Whether the table's version of an event is replaced if `Verification` has found that the service has an earlier version.
     var isRepair = false
@@ -39,7 +39,8 @@ extension Range<Instant> {
     var last: Instant { upperBound - 1 }
 }
 
-/// An event service gave fewer events of a window than it counts there. These events were imported, and nothing was deleted.
+/// An event service gave fewer events of a window than it counts in the window. The given events were imported, and nothing was
+/// deleted.
 public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int

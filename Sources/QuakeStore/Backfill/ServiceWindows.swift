@@ -28,9 +28,9 @@ struct ServiceWindows {
     /// Requests the remaining windows of a plan, one after the other.
     ///
     /// - Parameters:
-    ///   - read: reads a window, given the number of its events (nil if the service does not count) and the number that the
-    ///     service returns at once; returns how many events the service gave. Throws `ShortAnswer` if these are fewer than the
-    ///     count.
+    ///   - read: reads a window and returns how many events the service gave. `count` is the number of events in the window, nil
+    ///     if the service does not count; `limit` is the number of events that the service returns at once. Throws `ShortAnswer`
+    ///     if the service gave fewer events than `count`.
     ///   - took: called after each window that is done.
     /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `UnfitService`;
     ///   `AnotherQuestion`; `FeedError`; any error of the closures.
@@ -52,8 +52,9 @@ struct ServiceWindows {
                     given = try await read(window, count, plan.limit, service.queryURL(of: question))
                 }
             } catch let short as ShortAnswer {
-                // If the service now counts no more events than it gave, some events have just been deleted. A sweep has imported
-                // all remaining events then. For any other purpose, the import of the window has failed and is repeated.
+                // If the service now counts no more events than it gave, some events have just been deleted. In that case a sweep
+                // has already imported all remaining events. For any other purpose, the import of the window has failed and is
+                // repeated.
                 let isStillMore = try await self.count(question) ?? short.counted > short.given
                 if isStillMore || !short.isSweep {
                     if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
@@ -80,8 +81,9 @@ struct ServiceWindows {
         }
     }
 
-    /// Whether the service refused because the request was for too many events, and the window can be cut. That is so if the
-    /// service counts more than its limit, or if it does not count and answers with the standard's status for too many (413).
+    /// Whether the service refused because the request was for too many events, and the window can be cut. A request is for too
+    /// many events if the service counts more than its limit, or if the service does not count and answers with status 413, the
+    /// FDSN standard's status for too many events.
     private mutating func isTooMuch(
         _ question: EventService.Question, _ refusal: FeedError, _ plan: inout BackfillPlan,
         _ window: Range<Instant>
@@ -138,9 +140,9 @@ struct ServiceWindows {
     // MARK: Abilities
 
     /// Finds out which ability is missing after the service has refused a request. To do so, it requests the last hour, each time
-    /// without one more ability, until the service answers.
+    /// without using one more ability, until the service answers.
     ///
-    /// - Returns: false if the service now answers the request.
+    /// - Returns: false if the service now answers the request that it refused before.
     /// - Throws: `UnfitService` if the service does not answer in any format that can be read; `FeedError`.
     private mutating func findLack(after question: EventService.Question) async throws -> Bool {
         if question.isOfDeletions {

@@ -29,15 +29,15 @@ public struct CatalogueState: Sendable, Equatable {
     /// The reason why the reader has to start over. nil if the history after the reader's position is complete, or if the state
     /// was not read for a reader.
     let freshStart: FreshStart?
-    /// Whether the server is a hot standby that has not reached the reader's position. It may reach the position later. If the
-    /// transactions in between were lost, it never will.
+    /// Whether the server is a hot standby that has not reached the reader's position. The standby may reach the position later,
+    /// but never if the transactions in between were lost.
     let isBehind: Bool
 
     /// Runs `body` with the catalogue's state, in a read-only transaction that sees this state.
     ///
     /// - Parameters:
     ///   - limit: how long each of the body's statements may take.
-    ///   - hasSettled: whether to read the settled documents. That takes longer than reading the rest of the state.
+    ///   - hasSettled: whether to read the settled documents. Reading them takes longer than reading the rest of the state.
     public static func withSnapshot<Result>(
         on connection: Connection, limit: Duration, hasSettled: Bool = true,
         _ body: (CatalogueState) async throws -> Result
@@ -59,7 +59,7 @@ public struct CatalogueState: Sendable, Equatable {
         ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"]
     }
 
-    /// Reads the state. In a REPEATABLE READ transaction, the other statements see the same state.
+    /// Reads the state. In a REPEATABLE READ transaction, all other statements of the transaction see this state.
     ///
     /// - Throws: `PostgresError` when `history.store` holds no row.
     public static func read(
@@ -83,17 +83,17 @@ public struct CatalogueState: Sendable, Equatable {
 
     static let query = query(shape: "history.shape('public.quake')", reader: "null, null")
 
-    /// The query for a statement that also reads the table. The statement's snapshot may be older than its lock on the table. If
-    /// the table was rewritten in between, the snapshot sees the table as empty, so the query fails. It calls
-    /// `history.refuse_rewritten` only in that case, because calling it each time would take four times as long.
+    /// The query for the state within a statement that also reads the table. The statement's snapshot may be older than its lock
+    /// on the table. If the table was rewritten in between, the snapshot sees the table as empty. Then the query calls
+    /// `history.refuse_rewritten`, which fails. Calling this function each time would take four times as long.
     static let queryOfWhole = query(
         shape: """
             case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)
                  then history.shape('public.quake') else history.refuse_rewritten('public.quake')::text end
             """, reader: "null, null")
 
-    /// The query that also checks the position of a reader; nil for a reader without a position. It also applies the settings of
-    /// `HistoryText` until the transaction ends, so that values have the text form that the history uses.
+    /// The query for the state that also checks `reader`, which is nil for a reader without a position. The query also applies
+    /// the settings of `HistoryText` until the transaction ends, so that values have the text form that the history uses.
     static func query(for reader: Position?) -> Query {
         query(
             shape: "history.shape('public.quake')",
@@ -133,7 +133,7 @@ public struct CatalogueState: Sendable, Equatable {
     }
 
     /// Makes one index look-up for each service and feed, so the time does not depend on the number of documents. There are few
-    /// services, and the feeds are known.
+    /// services, and the list of feeds is fixed.
     private static func settledDocuments(on connection: Connection) async throws -> [SettledDocument] {
         let feeds = FeedSource.summaryFeeds.joined(separator: " ")
         return try await connection.query(
@@ -165,8 +165,8 @@ public struct CatalogueState: Sendable, Equatable {
     }
 }
 
-/// A document of a summary feed that was settled: its events were imported, and the events that it should list but does not were
-/// deleted.
+/// A document of a summary feed that was settled: its events were imported, and events that should be in the document but are
+/// missing from it were deleted.
 public struct SettledDocument: Sendable, Equatable {
     /// The host of the event service, as named by the document.
     public let service: String

@@ -17,7 +17,8 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: called with the progress of a long pass. If it is set, the rows of such a pass are counted first.
+    /// - Parameter observer: called with the progress of a long pass. If the observer is set, the rows of a long pass are counted
+    ///   before the pass.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(3)), logger: Logger,
@@ -49,8 +50,8 @@ public struct Follower<V: ReaderView>: Sendable {
     /// Follows until the task is cancelled. After an outage, the follower resumes at the view's position.
     ///
     /// - Parameters:
-    ///   - persistently: whether to try again after every error, and to poll instead of listening behind a pooler in transaction
-    ///     mode.
+    ///   - persistently: whether to try again after every error. Behind a pooler in transaction mode, the follower then polls
+    ///     instead of listening.
     ///   - told: called with the catalogue's state after each pass, even if the state has not changed. The view has this state or
     ///     an earlier one.
     ///   - lost: called when a connection was lost.
@@ -177,10 +178,10 @@ extension Error {
 }
 
 extension PostgresError {
-    /// Whether a later connection may succeed: the server was unreachable, was restarted or has trouble with a disk, or its
-    /// replay had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT). A table,
-    /// column, function or schema that does not exist counts as well, because the server may be in the middle of a restore.
-    /// Errors of the classes in `lasting`, such as a missing privilege, stay
+    /// Whether a later connection may succeed: the server was unreachable, was restarted or has trouble with a disk, or the
+    /// replay on a standby had to cancel a query (https://www.postgresql.org/docs/current/hot-standby.html#HOT-STANDBY-CONFLICT).
+    /// A table, column, function or schema that does not exist counts as well, because the server may be in the middle of a
+    /// restore. Errors of the classes in `lasting`, such as a missing privilege, would occur again on a later connection
     /// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
     fileprivate var isTransient: Bool {
         let lasting = ["0A", "22", "23", "25", "28", "2B", "3D", "3F", "42", "P0"]

@@ -1,10 +1,10 @@
 import PostgreSQL
 
 // Other tables record which rows describe one earthquake. So a row's earthquake can change while the row stays the same. Readers
-// over HTTP follow rows together with their earthquakes. They receive such a change as an update of the row that overwrites
-// nothing.
+// over HTTP follow rows together with their earthquakes. They receive a change of only the earthquake as an update of the row
+// without overwritten values.
 extension Pass {
-    /// The changes of rows, and one more change for each row whose earthquake has changed. They have the columns of
+    /// The changes of rows, and one more change for each row whose earthquake has changed. All changes have the columns of
     /// `history.changes` and are in token order. For use in a FROM clause.
     static func changesWithEarthquakes(after token: Int, upTo end: Int? = nil) -> Query {
         """
@@ -18,8 +18,8 @@ extension Pass {
         """
     }
 
-    /// One change for each existing row whose earthquake was changed, or replaced by another earthquake. It has the columns of
-    /// `history.changes` without `row`. For use in a FROM clause.
+    /// One change for each existing row whose earthquake was changed, or replaced by another earthquake. The changes have the
+    /// columns of `history.changes` without `row`. For use in a FROM clause.
     static func regrouped(after token: Int, upTo end: Int? = nil) -> Query {
         """
         (select distinct on (code) token, committed_at, author, context, ordinal, code as key, 'update'::text as operation, reason,

@@ -2,12 +2,12 @@ import Feed
 import PostgreSQL
 
 extension Pass {
-    /// The text after SELECT for the lines of the changes after `reached`, up to `end`. Only changes of events count that the
-    /// selection includes when the whole pass begins or when it ends.
+    /// The text after SELECT for the lines of the changes after `reached`, up to `end`. Changes of an event are left out unless
+    /// the selection includes the event at the beginning or at the end of the whole pass.
     ///
     /// To decide whether the selection included an event before the pass, the overwritten values are put back into the event's
-    /// row. That is rarely necessary. If no value was overwritten that the selection depends on, or if only the earthquake of the
-    /// row has changed, the answer is the same as after the pass.
+    /// row. This is rarely necessary. If the changes overwrote no value that the selection depends on, or changed only the row's
+    /// earthquake, the answer is the same as for the row after the pass.
     func lines(of selection: QuakeSelection, after reached: Int, upTo end: Int) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         let columns = properties.map(\.column).joined(separator: ",")

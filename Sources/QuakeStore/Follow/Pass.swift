@@ -19,14 +19,14 @@ public struct Pass: Sendable {
     let connection: Connection
     let logger: Logger
     /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Before the
-    /// server takes the snapshot, it locks the tables that the statement names, but not the tables that its functions read. So
-    /// `history.changes` fails if its table was rewritten.
+    /// server takes the snapshot, it locks the tables that the statement names, but not the tables that the statement's functions
+    /// read. So `history.changes` fails if the table that it reads was rewritten in between.
     var isPrepared = false
     /// Whether the pass is read in a transaction that has locked the table already.
     var isHeld = false
     var counter: PassCounter?
 
-    /// The snapshot does not fit: the table's shape has changed, or the view has to start over.
+    /// The snapshot does not fit the pass: the table's shape has changed, or the view has to start over.
     struct Mismatch: Error {
         let snapshot: CatalogueState
     }
@@ -34,7 +34,7 @@ public struct Pass: Sendable {
     /// Hands over each changed row once, as it is in this snapshot, or as deleted. On a fresh start, hands over all rows.
     /// The order is undefined.
     ///
-    /// - Returns: the position that the view has reached once it has applied all of them.
+    /// - Returns: the position that the view has reached once it has applied all rows.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
         try await read(rows, columns: 2 + table.columns.count) { binary in
             var row = try ViewRow(binary)
@@ -57,7 +57,7 @@ public struct Pass: Sendable {
     ///
     /// The JSON members are the columns of `history.changes`.
     ///
-    /// - Returns: the position that the view has reached once it has applied all of them.
+    /// - Returns: the position that the view has reached once it has applied all lines.
     public func forEachLine(
         _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
@@ -69,8 +69,9 @@ public struct Pass: Sendable {
         }
     }
 
-    /// Hands over the same lines with the earthquakes of the rows: if several rows describe one earthquake, their lines have a
-    /// member `earthquake`. If only the earthquake of a row changes, the line is an update of the row that overwrites nothing.
+    /// Hands over the same lines as `forEachLine`, but with the earthquakes of the rows: if several rows describe one earthquake,
+    /// their lines have a member `earthquake`. If only the earthquake of a row changes, the line is an update of the row without
+    /// overwritten values.
     ///
     /// - Parameter selection: only these events; nil for all. An event's changes are handed over if the selection includes the
     ///   event when the pass begins or when it ends. Each line then has one more member, `selected`: whether the selection
@@ -94,7 +95,8 @@ public struct Pass: Sendable {
 
     /// - Parameters:
     ///   - rows: the text after SELECT for the lines of all rows.
-    ///   - changes: the text after SELECT for the lines of the changes after a token, up to another token if that is not nil.
+    ///   - changes: returns the text after SELECT for the lines of the changes after its first argument, up to its second
+    ///     argument. Both arguments are tokens. If the second is nil, there is no upper limit.
     private func forEachLine(
         of rows: Query, isSelected: Bool = false, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void,
         changes: (Int, Int?) -> Query
@@ -122,7 +124,7 @@ public struct Pass: Sendable {
     /// Reads the changes in stretches, so that the first line arrives soon, and neither the server nor this process holds more
     /// than one stretch. In each stretch, the last change of each key includes the row as it is in the snapshot.
     ///
-    /// - Parameter lines: the text after SELECT for the lines of the changes after a token, up to another token.
+    /// - Parameter lines: returns the text after SELECT for the lines of the changes after one token and up to another.
     private func readByStretches(
         _ take: @Sendable (inout Row) throws -> Void, _ lines: (Int, Int?) -> Query
     ) async throws -> Position {
@@ -149,9 +151,9 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Hands over each change in token order, with the values that selections depend on. It does not support a fresh start.
+    /// Hands over each change in token order, with the values that selections depend on. A fresh start is not supported.
     ///
-    /// - Returns: the position that the view has reached once it has applied all of them.
+    /// - Returns: the position that the view has reached once it has applied all changes.
     public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
         try await read(PassChange.query(after: after), columns: PassChange.width) {
             try body(PassChange(&$0))

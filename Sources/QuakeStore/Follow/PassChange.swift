@@ -7,7 +7,7 @@ public struct PassChange {
     public let line: UnsafeRawBufferPointer
     public let key: String
     public let isInsert: Bool
-    /// The event in the pass's snapshot. Only the event's last change has it; nil if the event was deleted.
+    /// The event as it is in the pass's snapshot. It is nil if the event has a later change in the pass, or was deleted.
     public let row: Quake?
     public let before: [(property: Property, value: Quake.Value)]
 

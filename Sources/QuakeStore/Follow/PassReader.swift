@@ -8,7 +8,8 @@ struct PassReader<V: ReaderView> {
     let name: String?
     let answerLimit: Duration
     let logger: Logger
-    /// How long to wait for a hot standby that is behind the view before starting over; nil to throw `StandbyBehind` instead.
+    /// How long to wait for a hot standby that is behind the view. After this time, the view starts over. If `patience` is nil,
+    /// `StandbyBehind` is thrown instead.
     var patience: Duration? = .seconds(30)
     /// Called with the progress of the next pass, if that pass may be long.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
@@ -62,8 +63,8 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// - Parameter isPrepared: whether to prepare the query. A prepared query needs a session, which a connection that has
-    ///   received a notification is sure to have.
+    /// - Parameter isPrepared: whether to prepare the query. A prepared query needs a session. A connection that has received a
+    ///   notification has one.
     @discardableResult
     mutating func applyPass(isPrepared: Bool = false) async throws -> Position {
         var isPrepared = isPrepared
@@ -104,8 +105,8 @@ struct PassReader<V: ReaderView> {
         }
     }
 
-    /// Waits until a standby has reached the view's position. If it does not within `patience`, the transactions that it lacks
-    /// count as lost.
+    /// Waits until a standby has reached the view's position. If the standby does not reach it within `patience`, the
+    /// transactions that the standby lacks count as lost.
     private mutating func comesBehind(_ snapshot: CatalogueState) async throws -> Bool {
         guard let token = position?.token else { return false }
         let behind = StandbyBehind(token: token, newest: snapshot.position.token)
@@ -139,7 +140,7 @@ struct PassReader<V: ReaderView> {
     /// Allows reports again after the server has refused one, because the standby may have become the primary.
     mutating func reportAgain() { (canReport, reportedAt) = (true, nil) }
 
-    /// Reports the view's position. If that is impossible, because the server is a standby or the role lacks the permission,
+    /// Reports the view's position. If a report is impossible, because the server is a standby or the role lacks the permission,
     /// following continues without reports.
     mutating func report() async throws {
         guard let name, let position, canReport else { return }

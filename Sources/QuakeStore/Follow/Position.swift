@@ -5,16 +5,16 @@ import PostgreSQL
 ///
 /// If the reader crashes, its stored position stays valid: all later transactions can be read again. A position becomes invalid
 /// if the server is restored, if a failover loses transactions, or if the history after the position is pruned. `history.check`
-/// detects that.
+/// detects an invalid position.
 public struct Position: Sendable, Hashable {
     /// The store's identity, a UUID.
     public let store: String
     public let token: Int
-    /// When that transaction was committed, in UTC and to the microsecond, such as
-    /// `2026-11-21T09:00:00.123456Z`: an opaque part of the position.
+    /// When the transaction was committed, in UTC and to the microsecond, such as `2026-11-21T09:00:00.123456Z`. Readers treat it
+    /// as an opaque part of the position.
     public let committedAt: String
-    /// Eight random hexadecimal digits that were drawn together with the token. They are needed because in a restored copy of the
-    /// database, another transaction may have the same token and even the same time.
+    /// Eight random hexadecimal digits that were drawn together with the token. The digits are needed because in a restored copy
+    /// of the database, another transaction may have the same token and even the same time.
     public let nonce: String
 
     public init(store: String, token: Int, committedAt: String, nonce: String) {

@@ -3,17 +3,18 @@ import PostgreSQL
 
 /// A view that follows the table: a local copy, or a stream.
 public protocol ReaderView: Sendable {
-    /// The view's position; nil while the view holds nothing. It is read once per connection.
+    /// The view's position; nil while the view holds nothing. The position is read once per connection.
     func position() async throws -> Position?
 
     /// Whether the view can apply changes of a table with this shape without a fresh start.
     func accepts(_ table: TableShape) -> Bool
 
-    /// Whether the view has work to do even if nothing has changed. It is read at each poll; if it is true, the view gets a pass.
+    /// Whether the view has work to do even if nothing has changed. The follower checks this at each poll. If it is true, the
+    /// view gets a pass.
     var isDue: Bool { get }
 
-    /// Applies a pass and stores its position: either both or neither. This runs on the connection's executor, so that rows reach
-    /// the view without a change of threads.
+    /// Applies a pass and stores the pass's position. If one of the two fails, neither takes effect. The function runs on the
+    /// connection's executor, so that rows reach the view without a change of threads.
     ///
     /// - Returns: the pass's position.
     func apply(_ pass: Pass) async throws -> Position
@@ -24,8 +25,8 @@ extension ReaderView {
 
     /// Applies the changes since the view's position, in one pass.
     ///
-    /// - Parameter patience: how long to wait for a hot standby that is behind the view before the view starts over; nil to throw
-    ///   `StandbyBehind`.
+    /// - Parameter patience: how long to wait for a hot standby that is behind the view. After this time, the view starts over.
+    ///   If `patience` is nil, `StandbyBehind` is thrown instead.
     /// - Throws: `PostgresError`; any error of the view; `StandbyBehind` if `patience` is nil.
     @discardableResult
     public func applyPass(

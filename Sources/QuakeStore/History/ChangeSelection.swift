@@ -9,7 +9,7 @@ public struct ChangeSelection: Sendable {
     /// after it are read, including the rest of the transaction that reaches the limit, so that reading can continue after the
     /// last token.
     public var limit: Int?
-    /// Whether inserts and deletes include the event's magnitude and place. That takes a look-up for each insert.
+    /// Whether inserts and deletes include the event's magnitude and place. This takes one look-up for each insert.
     public var describesEvents = false
 
     public init() {}

@@ -4,7 +4,7 @@ public enum EventHistory {
     /// Hands over each change of an event, the oldest first, as one line of JSON with the columns of `history.changes` except
     /// `row`. The last line is `{"row":{…}}`, the event as it is now, or `{"row":null}` if the event does not exist now.
     ///
-    /// - Parameter connection: in a REPEATABLE READ transaction.
+    /// - Parameter connection: a connection with an open REPEATABLE READ transaction.
     /// - Returns: whether an event with this code exists or existed. If not, no line was handed over.
     public static func forEachLine(
         of code: String, on connection: Connection,

@@ -18,8 +18,8 @@ public struct HistoryStatus: Sendable, Equatable {
         public let seenAt: Instant
         /// The time since the last report.
         public let silence: Duration
-        /// The difference between the newest token and the reader's. There are gaps between tokens, so this may be more than the
-        /// number of transactions.
+        /// The difference between the newest token and the reader's token. There are gaps between tokens, so this may be more
+        /// than the number of transactions.
         public let tokensBehind: Int
         /// The age of the oldest transaction that the reader has not applied; zero if there is none.
         public let behind: Duration
@@ -28,7 +28,7 @@ public struct HistoryStatus: Sendable, Equatable {
     }
 
     /// - Parameter wanted: the readers to read; empty for all.
-    /// - Throws: `UnknownReader` if one of them has never reported its position; `PostgresError`.
+    /// - Throws: `UnknownReader` if one of the readers has never reported its position; `PostgresError`.
     public static func read(of wanted: [String] = [], on connection: Connection) async throws -> HistoryStatus
     {
         try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {

@@ -1,5 +1,5 @@
-/// The text form of values in the history. The history stores values as text within JSON. A session that puts them back into rows
-/// needs the same text form, which must not depend on the settings of the server, the database and the login.
+/// The text form of values in the history. The history stores values as text within JSON. A session that puts these texts back
+/// into rows needs the same text form, which must not depend on the settings of the server, the database and the login.
 enum HistoryText {
     /// The settings of `history.record` and `history.changes`.
     static let shaping: KeyValuePairs = [

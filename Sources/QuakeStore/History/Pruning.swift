@@ -27,8 +27,8 @@ public struct Pruning: Sendable {
         public var keptForCitation: String?
     }
 
-    /// Removes history step by step, in one transaction per step. If it is interrupted, the finished steps stay finished, and the
-    /// remaining history is intact.
+    /// Removes history step by step, in one transaction per step. If pruning is interrupted, the finished steps stay finished,
+    /// and the remaining history is intact.
     public func run(on connection: Connection) async throws -> Outcome {
         var outcome = Outcome()
         while true {

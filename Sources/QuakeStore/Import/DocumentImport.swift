@@ -26,7 +26,7 @@ struct DocumentImport {
     private var unassigned = 0
     /// Warnings about the document.
     private(set) var notes: [String] = []
-    /// The error of a document, or of one answer of a sweep, that was cut off. Its events are still imported.
+    /// The error if a document, or one answer of a sweep, was cut off. The events before the cut are still imported.
     private var breach: FeedError?
     /// The lanes that import the batches after the first one; empty until the first batch has been imported.
     private var lanes: [Lane] = []
@@ -52,8 +52,8 @@ struct DocumentImport {
     /// Reads and imports the document.
     ///
     /// The run is recorded at once, so that a source that sends nothing is visible, too. However, no run is recorded for an
-    /// unchanged feed, or for a window in which a service has no events. Where one of these is possible, the run is recorded when
-    /// the first bytes arrive or an error occurs.
+    /// unchanged feed, or for a window in which a service has no events. So if `validators` are sent, or a window is requested,
+    /// the run is recorded only when the first bytes arrive or an error occurs.
     mutating func read(
         ifChangedSince validators: Validators?, _ progress: (Importer.Progress) -> Void
     ) async throws -> FetchResult {
@@ -67,8 +67,8 @@ struct DocumentImport {
                 return try reading.get()
             }
         } catch let error as FeedError where window != nil && [204, 400, 413].contains(error.status) {
-            // The event service has no events in the window (204), or more than it returns at once (400, 413). Neither is a
-            // failed run.
+            // The event service has no events in the window (204), or more than it returns at once (400, 413). Neither counts as
+            // a failed run, so no run is recorded.
             throw error
         } catch {
             try await connection.shieldingFromCancellation(within: .seconds(5)) { try await begin() }
@@ -107,7 +107,7 @@ struct DocumentImport {
         }
     }
 
-    /// Reads a document, or one answer of a sweep. Its last features stay in batches that have not been imported.
+    /// Reads a document, or one answer of a sweep. The last features stay in batches that the caller has to import.
     @discardableResult
     mutating func readDocument(
         _ document: FeedSource, ifChangedSince validators: Validators? = nil, _ group: inout LaneTasks,
@@ -149,8 +149,8 @@ struct DocumentImport {
         bytesRead += chunk.count
     }
 
-    /// Adds the features that the scanner hands over at the end: in text and QuakeML, only the document's end shows that an event
-    /// is complete.
+    /// Adds the features that the scanner hands over only at the end, because in text and QuakeML, only the document's end shows
+    /// that an event is complete.
     private mutating func importLastFeatures(_ group: inout LaneTasks) async throws {
         while true {
             var full: Int?
@@ -185,14 +185,15 @@ struct DocumentImport {
         unassigned = 0
     }
 
-    /// Imports the features of one answer before the next is read, because each answer was made at a different moment.
+    /// Imports the features of one answer before the next answer is read, because each answer was made at a different moment.
     mutating func importBatches(_ group: inout LaneTasks) async throws {
         for lane in intake.batches.indices where intake.batches[lane].count > 0 {
             try await importBatch(lane, &group)
         }
     }
 
-    /// Imports the first batch if the rejected deletions of a sweep have filled it. Their number is not limited.
+    /// Imports the first batch if the rejected deletions of a sweep have filled it. A sweep may have any number of rejected
+    /// deletions.
     mutating func importRejectedDeletions() async throws {
         guard intake.batches[0].count >= options.batchSize else { return }
         try await importFirstBatch(settling(isLast: false))
@@ -208,8 +209,8 @@ struct DocumentImport {
         BatchImport(connection: connection, logger: logger, run: run, runningCounts: runningCounts)
     }
 
-    /// Starts the lanes. The first lane uses the run's own connection. If the server refuses connections for the other lanes,
-    /// fewer lanes are started.
+    /// Starts the lanes. The first lane uses the run's own connection. If the connection of another lane can't be opened, the
+    /// import continues without that lane.
     private mutating func startLanes(_ count: Int, _ group: inout LaneTasks) async throws {
         let (openings, opening) = AsyncStream.makeStream(of: (index: Int, failure: (any Error)?).self)
         let all = (0..<count).map { _ in Lane(of: count) }
@@ -262,7 +263,7 @@ struct DocumentImport {
                 FeedIdentity(scanner.metadata)
             }
         // The metadata may follow the features, and only the end of an answer for a window shows whether the answer is complete.
-        // So until the last batch, such a document may still settle.
+        // So before the last batch, a document without metadata and an answer for a window may still settle.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         var settling = Settling(
             made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",

@@ -7,14 +7,16 @@ public struct Importer: Sendable {
     public struct Options: Sendable {
         /// The number of features per transaction; with several lanes, the number of features that all lanes hold together.
         public var batchSize = 20_000
-        /// How many connections import one document in parallel, if it is larger than a batch and does not settle.
+        /// How many connections import one document in parallel. A document that fits one batch or may settle (see `Settling`)
+        /// uses only one connection.
         public var lanes = 1
         public var rejectLimit = RejectLimit.standard
         /// Whether to write nothing, and only count the changes that the import would make.
         public var isDryRun = false
         public var retraction = Retraction.auto
         public var fetch = FetchOptions()
-        /// Returns why a task was cancelled. With a reason, the run counts as failed; without one, it counts as cancelled.
+        /// Returns the reason for the task's cancellation; nil if there is none. With a reason, the run counts as failed; without
+        /// one, it counts as cancelled.
         public var reasonOfCancellation: @Sendable () -> (any Error)? = { nil }
         /// The first sweep of an event service requests revisions after this time; nil means 31 days ago.
         public var sweepsSince: Instant?
@@ -98,7 +100,8 @@ public struct Importer: Sendable {
             }
             try await log.unlock()
         } catch let error as PostgresError where error.connectionLost && summary.failure != nil {
-            // The lock was lost with the connection, and the run is still open. The next run of any source closes it.
+            // The lock was lost with the connection, and the row in `import.run` still says that the run is open. The next run of
+            // any source corrects that row.
         }
         return summary
     }

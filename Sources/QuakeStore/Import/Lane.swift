@@ -8,9 +8,9 @@ import PostgreSQL
 /// so that memory stays bounded.
 struct Lane: Sendable {
     private let filled = AsyncChannel<(FeatureBatch, Settling)>()
-    /// The batch that is not being filled: it is empty, or is being imported. nil until the first exchange.
+    /// The batch that is not being filled. It is either being imported or empty. nil before the first call of `exchange`.
     private var other: FeatureBatch?
-    /// If a batch's rows have at most this many bytes, the lane reads them at once, and not one by one.
+    /// If the temporary file has at most this many bytes of a batch's rows, the lane reads the file at once, and not row by row.
     private let readAheadLimit: Int
 
     init(of count: Int) {
@@ -26,8 +26,8 @@ struct Lane: Sendable {
         await hand(batch, settling)
         try Task.checkCancellation()
         let free = other ?? second()
-        // The other batch is empty, unless the lane has failed. In that case the lane also throws its own error, which says why
-        // and takes precedence over this one.
+        // `free` is empty, unless the lane has failed. In that case the lane's task throws the cause, which takes precedence over
+        // this `CancellationError`.
         guard free.count == 0 else { throw CancellationError() }
         other = batch
         return free
@@ -47,7 +47,7 @@ struct Lane: Sendable {
         try await importAll(batchImport)
     }
 
-    /// Imports batches over another connection, with the same options as the first.
+    /// Opens another connection, with the options of the run's own connection, and imports the lane's batches over it.
     ///
     /// - Parameter opened: called once: with nil when the connection is open, or with the error if it could not be opened. After
     ///   an error, the lane imports no batch.

@@ -1,8 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// One run's row in `import.run`, and the lock on its source. The lock shows that the worker is alive, and prevents a second run
-/// of the source.
+/// One run's row in `import.run`, and the lock on the run's source. The lock shows that the worker is alive, and prevents a
+/// second run of the source at the same time.
 struct RunLog {
     let connection: Connection
     let source: FeedSource
@@ -26,8 +26,8 @@ struct RunLog {
         let taken = try await connection.repeating(
             "select \(unescaped: lock)(import.lock_key(\(name))) as locked", to: "lock the source")[0]
         guard try taken.decode("locked") else { throw SourceBusy(source: source) }
-        // Closes dead runs of every source, because a file may never be imported again. This only reads the locks: taking them
-        // would prevent other runs from starting.
+        // Closes dead runs of every source, because a file may never be imported again. The statement only reads which locks are
+        // held: taking the locks would prevent other runs from starting.
         let row = try await connection.repeating(
             """
             with dead as (
@@ -45,8 +45,8 @@ struct RunLog {
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
 
-    /// Whether anyone but a worker has deleted earthquakes since the feed was fetched, because the feed may still list them. A
-    /// deletion counts from its commit on; its transaction may have been open for up to a day.
+    /// Whether anyone but a worker has deleted earthquakes since the feed was fetched. If so, the feed is fetched again, because
+    /// it may still list them. A deletion less than a day before the fetch counts, too, if it was not yet committed at the fetch.
     private static let hasDeletions: Query = """
         exists (select from import.deleted
                 where deleted.deleted_at > feed.fetched_at - interval '1 day'
@@ -133,8 +133,8 @@ struct RunLog {
     }
 
     /// Stores the validators of an imported document. The validators of a document with a warning are not stored, so that the
-    /// next run fetches the document and warns again. Nor are those of a document that could have been settled but was not,
-    /// because the next run may have an option that allows settling it.
+    /// next run fetches the document and warns again. The validators of a document that could have been settled but was not are
+    /// not stored either, because the next run may have an option that allows settling it.
     private func keeping(_ summary: ImportSummary) -> Query {
         guard case .document(let validators, _) = summary.result, case .url = source, keepsValidators,
             EventService(source) == nil,

@@ -4,9 +4,8 @@ import PostgreSQL
 /// Follows the changes of another Quakes server over HTTP, so that the table here becomes equal to the table there.
 ///
 /// An answer has all changes after a position, and ends with the next position. One transaction imports the changes and the
-/// position: after a crash at any point, the next run resumes exactly there. If the position is no longer valid, the other server
-/// sends all its rows instead.
-/// sends all its rows instead.
+/// position, so after a crash at any point, the next run resumes exactly at the last imported position. If the position is no
+/// longer valid, the other server sends all its rows instead.
 struct Mirror {
     let stream: ChangesSource
     let log: RunLog
@@ -24,8 +23,8 @@ struct Mirror {
         summary.feed = "\(log.source)"
         do {
             let position = try await position()
-            // Without a position, the run begins now. With one, the answer may be that nothing has changed, which is not recorded
-            // as a run.
+            // Without a position, the run begins now. With a position, the answer may be that nothing has changed; then no run is
+            // recorded.
             if position == nil, !options.isDryRun { summary.run = try await log.begin() }
             let lines = try await read(after: position, progress)
             if lines.isPositionOnly, position != nil {

@@ -5,9 +5,9 @@ enum MirrorStatement {
     /// The temporary tables for the lines of one answer, and the function that imports them.
     ///
     /// The other server's rows overwrite the rows here, even if their `updated` is older. For each key, the last change counts.
-    /// An event that was deleted there is deleted here, with the reason and the author from there. An event that a snapshot lacks
-    /// is deleted, too. The brake applies to both: if too many events would be deleted, none is deleted and the position does not
-    /// move, while the other rows are imported.
+    /// An event that was deleted on the other server is deleted here, with the other server's reason and author. An event that a
+    /// snapshot lacks is deleted, too. The brake applies to both kinds of deletions: if too many events would be deleted, none is
+    /// deleted and the position does not move, while the other rows are imported.
     static let preparation =
         MergeStatement.quietly(
             """

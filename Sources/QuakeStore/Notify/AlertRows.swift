@@ -13,8 +13,8 @@ extension AlertEvent {
         columns.map { "\(table).\($0)" }.joined(separator: ", ")
     }
 
-    /// Reads these columns; nil if the row has only nulls, because there is no such earthquake. A magnitude or depth that is NaN
-    /// or infinite, which SQL allows, counts as unknown.
+    /// Reads the `columns`; nil if all of them are null, because an outer join has found no earthquake. A magnitude or depth that
+    /// is NaN or infinite, which SQL allows, counts as unknown.
     static func next(in row: inout Row) throws -> AlertEvent? {
         guard let key = try row.nextText() else {
             try row.skip(columns.count - 1)
@@ -99,8 +99,9 @@ extension EventChange {
         """
     }
 
-    /// Compares all earthquakes, without the history. If an earthquake continues under another code, that is the code of the
-    /// earthquake that has its row as a member, or of an event that lists the old code among its ids.
+    /// Compares all earthquakes, without the history. If an earthquake continues under another code, the new code is the code of
+    /// the earthquake that now has the old earthquake's row as a member, or else of an event that lists the old code among its
+    /// ids.
     private static func fresh(_ oldest: Instant) -> Query {
         """
         with event as materialized (
@@ -125,7 +126,8 @@ extension EventChange {
 
 /// The table `notify.seen`.
 enum SeenEvents {
-    /// Messages about an earthquake can be sent until it is 30 days old, and corrections for another 30 days.
+    /// The maximum age of the earthquakes in the table. Messages about an earthquake can be sent until it is 30 days old, and
+    /// corrections for another 30 days.
     static let reach = Ledger.memory * 2
 
     /// Stores the present rows of these earthquakes as seen. Call it in the transaction that has read the changes.

@@ -65,7 +65,7 @@ public final class Notifier: ReaderView {
     }
 
     /// Waits until the associator has processed the new rows, but no longer than 10 s after their commit. If the associator has
-    /// never run, it does not wait.
+    /// never run, the function does not wait.
     private func waitForAssociation(_ connection: Connection) async throws {
         var isSaid = false
         while try await isAssociating(connection) {

@@ -3,7 +3,8 @@ import Feed
 import Logging
 import PostgreSQL
 
-/// The service that `quakes notify` runs: it decides which messages are sent, and delivers them. Only one runs for each database.
+/// The service that `quakes notify` runs: it decides which messages are sent, and delivers them. Only one such service can run
+/// for each database.
 public struct NotifyService: Sendable {
     private let options: ConnectionOptions
     private let rules: RulesInForce
@@ -37,8 +38,8 @@ public struct NotifyService: Sendable {
 
     /// Runs until the task is cancelled. It continues after an outage of the database.
     ///
-    /// - Throws: `CancellationError`; `NotifierBusy` if another notifier is running at the start; `PostgresError` that a new
-    ///   connection would not fix; `NoSession`.
+    /// - Throws: `CancellationError`; `NotifierBusy` if another notifier is running at the start; `PostgresError` if a new
+    ///   connection would not fix the error; `NoSession`.
     public func run() async throws {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         var hasRun = false

@@ -7,7 +7,7 @@ public struct NotifyStatus: Sendable, Equatable {
 
     public struct Receiver: Sendable, Equatable {
         public let name: String
-        /// The number of messages that are not delivered yet, and not given up.
+        /// The number of messages that are neither delivered nor given up.
         public let waiting: Int
         /// The number of earthquakes whose message waits for the end of quiet hours, or for a digest.
         public let held: Int
@@ -16,7 +16,7 @@ public struct NotifyStatus: Sendable, Equatable {
         /// The time since the first failed attempt to deliver one of the waiting messages; nil if no attempt has failed.
         public let failing: Duration?
         public let failingSince: Instant?
-        /// The reason of the last failure of the newest message that has failed and was not delivered.
+        /// The reason of the last failed attempt. It is taken from the newest message that has failed and was not delivered.
         public let reason: String?
         /// The number of messages of the last 30 days that were given up.
         public let givenUp: Int

@@ -24,8 +24,9 @@ struct OutboxSender {
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// The age at which waiting messages are given up after a failed attempt to their receiver. It is a little longer than all
-    /// waits between the attempts together. So only messages that were rarely attempted reach it before their last attempt.
+    /// The age at which waiting messages are given up after a failed attempt to their receiver. This age is a little longer than
+    /// all waits between the attempts together. So only messages that were rarely attempted reach this age before their last
+    /// attempt.
     private static let patience = Duration.seconds(76 * 3600)
 
     /// The events that end a wait.

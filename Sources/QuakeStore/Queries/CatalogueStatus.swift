@@ -24,7 +24,7 @@ public struct CatalogueStatus: Sendable, Equatable {
         }
     }
 
-    /// - Parameter limit: if the table has more bytes than this, the count is estimated.
+    /// - Parameter limit: the size of the table, in bytes, above which the count is estimated.
     public static func read(on connection: Connection, countingUpTo limit: Int = 64 << 20) async throws
         -> CatalogueStatus
     {

@@ -2,10 +2,10 @@ import Feed
 import PostgreSQL
 
 public enum Deletion {
-    /// Deletes earthquakes by their codes: all in one transaction, or none.
+    /// Deletes the earthquakes with these codes in one transaction: either all of them or none.
     ///
     /// - Parameter reason: the reason that the history records; nil for none.
-    /// - Throws: `UnknownCodes` when the table lacks any of them; then nothing is deleted.
+    /// - Throws: `UnknownCodes` if the table lacks at least one of these earthquakes. Then nothing is deleted.
     public static func delete(
         _ codes: [String], reason: String?, on connection: Connection
     ) async throws {

@@ -17,7 +17,7 @@ public struct EarthquakeGroup: Sendable, Equatable {
     /// The codes of the earthquake's rows, in the order of their bytes.
     public let members: [String]
 
-    /// The columns that `SelectedQuakes.grouped` adds to those of a row.
+    /// The columns that `SelectedQuakes.grouped` adds to the columns of a row.
     static let columns = "earthquake, preferred, magnitude_from, magnitude_network, networks, members"
 
     /// Reads the columns in the order of `columns`.

@@ -5,9 +5,9 @@ import PostgreSQL
 public enum Forgetting {
     /// Drops the records of a source that is no longer imported: its validators, cursor, runs and unfinished backfill.
     ///
-    /// Earthquakes, history and rejects stay. A run that a reject names stays, too, marked as forgotten.
+    /// Earthquakes, history and rejects stay. If a reject refers to a run, the run stays, too, but is marked as forgotten.
     ///
-    /// - Returns: how many runs were dropped.
+    /// - Returns: how many runs were dropped or marked as forgotten.
     /// - Throws: `SourceBusy` if the source is being imported; `UnknownSource`; `PostgresError`.
     public static func forget(_ source: FeedSource, on connection: Connection) async throws -> Int {
         let name = try await ImportStatus.read(of: [source], on: connection).sources[0].name
@@ -15,7 +15,7 @@ public enum Forgetting {
         try await log.lock()
         // If an error ends this function early, the lock is released with the connection.
         let count = try await connection.write(to: "forget a source") {
-            // Runs that read standard input share one lock, so another run may still hold it.
+            // Runs that read standard input use a shared lock, so another such run may still be active.
             let running = try await connection.query(
                 "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
                 to: "look for a running import")

@@ -11,7 +11,7 @@ public struct ImportStatus: Sendable, Equatable {
     public struct Source: Sendable, Equatable {
         /// A URL, a path, or `-` for standard input.
         public let name: String
-        /// A short name for people, which is different for each source: `all_hour` for a summary feed.
+        /// A short name for people, such as `all_hour` for a summary feed. Each source has a different label.
         public let label: String
         /// When the source was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
@@ -74,7 +74,7 @@ public struct ImportStatus: Sendable, Equatable {
     }
 
     /// - Parameter wanted: the sources to read; empty for all.
-    /// - Throws: `UnknownSource` if one of them has never been imported, or `PostgresError`.
+    /// - Throws: `UnknownSource` if one of the sources has never been imported, or `PostgresError`.
     public static func read(
         of wanted: [FeedSource] = [], on connection: Connection
     ) async throws -> ImportStatus {

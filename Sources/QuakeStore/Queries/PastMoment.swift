@@ -8,9 +8,9 @@ public enum PastMoment: Sendable, Equatable {
     case position(Position)
     /// The moment after all transactions that were committed up to this time.
     case time(CommitTime)
-    /// The moment of a time that may have been cut to the millisecond, so all transactions up to the end of the millisecond
-    /// count. But if a transaction was committed exactly at the beginning of the millisecond, the time may be exact, with its
-    /// trailing zeros left out. Then only the transactions up to that one count.
+    /// The moment of a time that is given in milliseconds. The time may have been cut from microseconds, so all transactions up
+    /// to the end of the millisecond count. There is one exception: if a transaction was committed exactly at the beginning of
+    /// the millisecond, the time is taken as exact, and only the transactions up to that transaction count.
     case millisecond(Instant)
 
     /// Reads a time as `Instant` does, with up to six decimals of the second.
@@ -53,7 +53,7 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
 extension PastMoment {
     /// The token of the last transaction up to the moment.
     ///
-    /// The token is only valid in the snapshot in which it was read: call this in the transaction that reads the rows.
+    /// The token is only valid in the snapshot in which it was read: call this function in the transaction that reads the rows.
     ///
     /// - Throws: `PastError` when the history does not cover the moment.
     func token(on connection: Connection) async throws -> Int {
@@ -76,7 +76,8 @@ extension PastMoment {
         case .time(let time):
             return try await Self.token(upTo: time, on: connection, after: horizon)
         case .millisecond(let instant):
-            // Limits the instant to the times that an event can have. Beyond them, the result is the same as at the limit.
+            // Limits the instant to the times that an event can have. For an instant beyond these limits, the result is the same
+            // as at the limit.
             let possible = min(max(instant, Instant.possible.lowerBound), Instant.possible.upperBound)
             let start = CommitTime(microseconds: Int(possible.milliseconds) * 1000)
             let exact = try await connection.query(

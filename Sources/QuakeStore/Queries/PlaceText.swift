@@ -2,7 +2,7 @@
 /// to match exactly.
 ///
 /// The cases of letters come from Swift and not from the server, because the server's `lower` and `ilike` depend on how the
-/// database was created. So a query on a view's file gives the same events as one on the server.
+/// database was created. So a query on a view's file gives the same events as a query on the server.
 public struct PlaceText: Sendable, Equatable {
     public let text: String
     /// For each character of the text: the character and its other cases.
@@ -23,7 +23,7 @@ public struct PlaceText: Sendable, Equatable {
         }
     }
 
-    /// The same match as an advanced regular expression of PostgreSQL:
+    /// The advanced regular expression of PostgreSQL that matches the same places:
     /// https://www.postgresql.org/docs/current/functions-matching.html#POSIX-SYNTAX-DETAILS
     var pattern: String {
         characters.map { cases in

@@ -18,7 +18,7 @@ public struct QuakeSelection: Sendable {
     public var near: Circle?
     public var box: Box?
     public var code: String?
-    /// Only events whose numbers are within these limits. An event that lacks the number is left out.
+    /// Only events whose value of each of these properties is within the limits. An event that lacks a value is left out.
     public var ranges: [Property: ClosedRange<Double>] = [:]
     /// Only events that have one of these texts as the property's value. If the value is a list, any element counts. The case of
     /// ASCII letters matters for `code` only.
@@ -30,8 +30,8 @@ public struct QuakeSelection: Sendable {
     /// Whether rows that describe one earthquake are merged into one: the preferred solution, with the magnitude that was chosen
     /// separately. A row that belongs to no group is an earthquake by itself. When merging, `values[.net]` and `contributors`
     /// select the earthquakes that one of these networks reports, even if another network's row is preferred, and a code selects
-    /// the earthquake that has the row with this code. Only a database supports this, not a view's file. Not to be combined with
-    /// `agency` or `deleted`.
+    /// the earthquake that has the row with this code. Merging is supported by a database, but not by a view's file. It cannot be
+    /// combined with `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?

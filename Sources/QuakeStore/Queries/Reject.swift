@@ -22,7 +22,7 @@ public struct Reject: Sendable, Equatable {
 
     /// Hands over the rejects, the latest first.
     ///
-    /// - Parameter run: only the rejects that this run was the last to reject; nil for all.
+    /// - Parameter run: only the rejects whose last run is this run; nil for all rejects.
     public static func forEach(
         run: Int?, limit: Int?, on connection: Connection, _ body: @Sendable (Reject) throws -> Void
     ) async throws {

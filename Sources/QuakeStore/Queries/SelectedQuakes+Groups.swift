@@ -41,8 +41,8 @@ extension SelectedQuakes {
     /// earthquake, made by the rule of `report.earthquake`: the preferred solution, with the magnitude that was chosen
     /// separately.
     ///
-    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed, for which all rows of an earthquake have
-    ///   to be read.
+    /// - Parameter hasMembers: whether the columns `networks` and `members` are needed. To fill them, all rows of an earthquake
+    ///   have to be read.
     func grouped(_ tables: GroupTables, hasMembers: Bool) -> Query {
         guard tables.hasEarthquakes else { return eachAlone(tables) }
         let isMerged = selection.isMerged
@@ -106,8 +106,8 @@ extension SelectedQuakes {
         """
     }
 
-    /// Selects the row to show of each earthquake. If a preferred solution was deleted, the remaining solution with the lowest
-    /// code replaces it until the associator has processed the deletion.
+    /// Selects one row for each earthquake: the row to show. If a preferred solution was deleted, the remaining solution with the
+    /// lowest code replaces it until the associator has processed the deletion.
     private func shown(_ tables: GroupTables) -> Query {
         """
         left join \(tables.quake) as p on p.code = e.preferred
@@ -132,9 +132,9 @@ extension SelectedQuakes {
             """, to: "look for the solutions of an earthquake")[0].decode("codes")
     }
 
-    /// Hands over each row of the selected earthquakes, earthquake by earthquake, each time beginning with the row to show. The
-    /// selection has to be merged. Two columns precede the columns of the properties: whether this is the row to show, and
-    /// whether the earthquake's magnitude comes from it.
+    /// Hands over each row of the selected earthquakes, earthquake by earthquake. The first row of each earthquake is the row to
+    /// show. The selection has to be merged. Two columns precede the columns of the properties: whether this is the row to show,
+    /// and whether the earthquake's magnitude comes from this row.
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {

@@ -37,8 +37,9 @@ extension SelectedQuakes {
             """
     }
 
-    /// The events that were deleted up to `token` and were not in the table at `token`, with their last values, except that
-    /// `status` is `deleted` and `updated` is the time of the deletion. Deletions that were pruned are missing.
+    /// The events that were deleted up to `token` and were not in the table at `token`. They have their last values, except that
+    /// `status` is `deleted` and `updated` is the time of the deletion, or the last `updated` if that is later. Deletions that
+    /// were pruned are missing.
     func tombstones(of codes: Query?) -> Query {
         let changes =
             codes.map { Self.changes(of: $0) }

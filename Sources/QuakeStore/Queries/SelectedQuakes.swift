@@ -86,8 +86,8 @@ public struct SelectedQuakes {
     private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
         let codes = selection.codes
         if selection.isMerged || withGroups {
-            // Without merging, the past tables are not limited to `codes`, because they would lack the other rows of the
-            // earthquakes.
+            // Without merging, the past tables are not limited to `codes`, because limited tables would lack the other rows of
+            // the earthquakes.
             let tables = try await groupTables(of: selection.isMerged ? codes : nil)
             let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
             return "\(tables.with)\(query(source))"
@@ -146,7 +146,7 @@ public struct SelectedQuakes {
     ///   none of its later codes, or if the table has an event with the old code (another event, or the same event after it was
     ///   renamed back).
     public func newCode(of code: String) async throws -> String? {
-        // Ten steps are enough for any event, and they end the search if two codes lead to each other.
+        // Ten steps are enough for any event. The limit ends the search if two codes lead to each other.
         let codes = try await connection.query(
             """
             with recursive renamed (code, steps) as (

@@ -1,6 +1,6 @@
 import Feed
 
-/// Short names of sources for people. Each source has a different one.
+/// Short names of sources for people. Each source has a different name.
 enum SourceLabel {
     private static let longest = 40
 

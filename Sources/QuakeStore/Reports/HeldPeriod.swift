@@ -10,7 +10,7 @@ public struct HeldPeriod: Sendable, Equatable {
     /// The area; nil for the whole world.
     public let box: QuakeSelection.Box?
 
-    /// All held periods; empty if the login may not read them, because an earlier version granted its role's privileges.
+    /// All held periods; empty if the login may not read them, because its role's privileges were granted by an earlier version.
     ///
     /// - Throws: `PostgresError`.
     public static func all(on connection: Connection) async throws -> [HeldPeriod] {

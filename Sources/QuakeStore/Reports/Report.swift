@@ -5,8 +5,8 @@ public struct Report: Sendable, Equatable {
     public let name: String
     /// The description of the report, from its SQL comment.
     public let summary: String
-    /// The arguments that a function takes. For a view, the arguments of the function with the same name, if there is one, and
-    /// the view's columns: an argument for a column keeps only the rows with that value.
+    /// For a function, its arguments. For a view, the arguments of the function with the same name, if there is one, and the
+    /// view's columns: a value for a column selects only the rows with that value.
     public let parameters: [Parameter]
     public let columns: [Column]
     public let isFunction: Bool
@@ -59,8 +59,8 @@ public struct Report: Sendable, Equatable {
     ) async throws {
         let query = query(arguments, limit, backwards, times)
         let names = columns.map(\.name)
-        // Locking the view needs only the right to read it, which a login for reports has, and also locks the table that the view
-        // reads.
+        // The view is locked, not the table, because a login for reports may read only the view. The lock on the view also locks
+        // the table that the view reads.
         try await connection.transaction(
             .repeatableReadOnly, holding: "report.event", to: "read report \(name)"
         ) {

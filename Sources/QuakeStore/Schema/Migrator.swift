@@ -73,8 +73,8 @@ public struct Migrator: Sendable {
     /// take an advisory lock.
     static let lock = "lock table import.migration in share row exclusive mode"
 
-    /// The key of the advisory lock to use as long as `import.migration` does not exist. The key is "quakes" in ASCII, so other
-    /// programs are unlikely to use it.
+    /// The key of the advisory lock that is used while `import.migration` does not exist yet. The key is "quakes" in ASCII, so
+    /// other programs are unlikely to use it.
     static let beginning = 0x7175_616B_6573
 
     /// - Returns: false if another migrator has applied the migration meanwhile.
@@ -175,8 +175,8 @@ public struct Migrator: Sendable {
 
     /// The checksums of the applied migrations by number; empty for a database that was never migrated.
     ///
-    /// Do not call this in a transaction: in a database that was never migrated, the query fails. Every command calls this before
-    /// its own work, so it is one small statement.
+    /// Do not call this in a transaction: in a database that was never migrated, the query fails. Every command calls this
+    /// function before its own work, so the function sends only one small statement.
     private func appliedMigrations() async throws -> [Int: String] {
         do {
             let rows = try await connection.query(

@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// A view with a geometry, and notifications for QGIS, for programs that draw maps from a database with PostGIS.
+/// A view with a geometry for programs that draw maps from a database with PostGIS, and notifications for QGIS.
 ///
 /// The view is separate from `report.event`: in that view, the geometry would be the last column, and then a later migration
 /// could not append columns.

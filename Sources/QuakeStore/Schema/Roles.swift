@@ -93,8 +93,8 @@ public struct Roles: Sendable {
             """
     }
 
-    /// Transfers to the owner everything in our schemas that belongs to another role, and every tracked table: only tables of the
-    /// history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas.
+    /// Transfers to the owner everything in our schemas that belongs to another role, and every tracked table, because only
+    /// tables of the history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas.
     private var ownership: String {
         let owner = name(.owner)
         return """

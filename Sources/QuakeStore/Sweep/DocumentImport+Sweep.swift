@@ -3,7 +3,7 @@ import Feed
 // A sweep is a run that reads several answers, one after the other. Deletions are requested first. So if a later answer lists a
 // deleted event as existing, the event exists again.
 //
-// Answers are never paged by number: if an event is deleted between two pages, the second page begins one event too late, and the
+// Answers are never paged by offset: if an event is deleted between two pages, the second page begins one event too late, and the
 // next sweep does not ask for the skipped event, because that event was revised before the cursor. So a sweep that is too large
 // for one answer is divided by origin times. An event moves from one part to another only if it is revised during the sweep, and
 // the next sweep asks for such events.
@@ -21,7 +21,7 @@ extension DocumentImport {
             do {
                 return try await askForEvents(&group, progress)
             } catch is AnotherQuestion {
-                // Tries again. After each such error, the service is known to lack one more ability.
+                // The loop tries again. It ends, because after each such error, the service is known to lack one more ability.
             }
         }
     }

@@ -3,27 +3,27 @@ import PostgreSQL
 
 /// One sweep of an event service: all events that the service has revised or deleted since the last sweep, with any origin time.
 ///
-/// The sweep states which events exist and which were deleted. The cursor is the time at which a sweep began, by the service's
-/// clock. The cursor moves only when that sweep is complete, so a sweep that fails or is killed is repeated.
+/// The sweep states which events exist and which were deleted. The cursor is the time at which the last complete sweep began, by
+/// the service's clock. A sweep that fails or is killed does not move the cursor, so the next sweep repeats it.
 ///
-/// A service that does not support requests for revisions is swept by origin times: the last few days each time, and more days
-/// once a day. Only in such a sweep does a missing event count as deleted.
+/// A service that does not support requests for revisions is swept by origin times: each sweep requests the last few days, and
+/// one sweep a day requests a longer period. Only in such a sweep does a missing event count as deleted.
 struct Sweep: Sendable {
-    /// The service, with the abilities that it has shown so far.
+    /// The service, without the abilities that it is known to lack.
     var service: EventService
     /// Earlier sweeps have imported everything up to this time; nil before the first sweep, and if the cursor was unusable.
     private(set) var cursor: Instant?
     let beginning: Instant
     /// When the sweep began, by the clock of this machine.
     let started: Instant
-    /// When the service began to answer, by its own clock.
+    /// When the service made the first answer of this sweep, by its own clock; nil while this is unknown.
     var made: Instant?
     var deletions = StatedDeletions()
     /// When a complete sweep last asked for the longer period; nil if never.
     let lastLong: Instant?
     /// Whether the sweep may lack existing events. If so, it does not delete the events that it lacks. This is the case if an
     /// answer may have been cut off, or if the sweep was divided because it was too large for one answer: an event that moves
-    /// from one part to another during the sweep may be in neither.
+    /// from one part to another during the sweep may be in neither part.
     var isPartial = false
 
     /// How far a sweep reaches back before the cursor, in milliseconds: revisions become visible with a delay, and the clocks of
@@ -48,7 +48,8 @@ struct Sweep: Sendable {
         self.beginning = beginning ?? now - Self.firstLook
     }
 
-    /// When the sweep's statement was made. If the service does not say when it answered, this machine's clock is used.
+    /// The time at which the sweep counts as made: the time of the service's first answer, or, if the service states no time, the
+    /// sweep's start by this machine's clock.
     var moment: Instant { made ?? started }
 
     /// The sweep asks only for events revised after this time; nil if the service does not support that.
@@ -58,7 +59,7 @@ struct Sweep: Sendable {
     }
 
     /// The plan and the requests for the whole sweep. Nearly all revised events are recent, so the newest windows come first, and
-    /// a window with too many events is cut into many parts.
+    /// a window with too many events is cut into at least 16 parts.
     func questions(ofDeletions: Bool, _ fetch: FetchOptions) -> (plan: BackfillPlan, windows: ServiceWindows)
     {
         let end = moment + Self.day
@@ -91,8 +92,8 @@ struct Sweep: Sendable {
 
     private static let day: Int64 = 86_400_000
 
-    /// Whether the cursor is clearly ahead of the service's clock. Then one of the two is wrong, and has been for an unknown
-    /// time.
+    /// Whether the cursor is clearly ahead of the service's clock. If so, either the cursor or the clock is wrong, and has been
+    /// wrong for an unknown time.
     var isCursorAhead: Bool { cursor.map { $0 > moment + Self.overlap / 2 } ?? false }
 
     mutating func startOver() {

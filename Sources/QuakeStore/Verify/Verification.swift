@@ -84,7 +84,8 @@ public struct Verification: Sendable {
         self.imports = imports
         self.logger = logger
         var repairs = imports
-        // The batch is so large that the repair of a window is one batch, and so one transaction.
+        // The batch size exceeds the number of events in any window, so the repair of a window is one batch, and so one
+        // transaction.
         repairs.batchSize = max(imports.batchSize, 2 * options.service.limit)
         importer = try await Importer(connection, options: repairs, logger: logger)
     }
@@ -134,7 +135,7 @@ public struct Verification: Sendable {
         return outcome
     }
 
-    /// Hands over the findings in order of origin time; surplus events come last.
+    /// Calls `body` with each finding, in order of origin time; surplus events come last.
     public func forEachFinding(_ body: @Sendable (Finding) throws -> Void) async throws {
         try await connection.forEachRow(
             of: """
@@ -205,8 +206,8 @@ public struct Verification: Sendable {
         }
     }
 
-    /// Finds the service's events that the table has and the service does not list. If the service lists only events of other
-    /// services, as another Quakes server does, the events of those services are checked instead.
+    /// Finds the events that the table has from the service, but that the service does not list. If the service lists only events
+    /// of other services, as another Quakes server does, the events of those services are checked instead.
     private func findSurplus(_ made: Instant) async throws {
         try await connection.execute(
             """
@@ -265,8 +266,9 @@ public struct Verification: Sendable {
         return repair
     }
 
-    /// The range to import for a window; nil if the window has no findings. If a surplus event is too close to an end of the
-    /// window to count as missing there, the range is a little longer than the window.
+    /// The range to import for a window; nil if the window has no findings. If a surplus event is close to an end of the window,
+    /// the range is a little longer than the window, because settling does not delete missing events that are so close to an end
+    /// of the imported range.
     private func range(of window: Range<Instant>) async throws -> Range<Instant>? {
         let found = try await connection.query(
             """
@@ -281,8 +283,8 @@ public struct Verification: Sendable {
         return start..<min(options.to, window.upperBound + Self.edge)
     }
 
-    /// Drops the findings that the import of a window has certainly repaired. The other findings are events to delete or to take
-    /// back. Whether the import did so depends on the brake and on newer documents.
+    /// Drops the findings that the import of a window has certainly repaired. The findings of the kinds `surplus` and `newer`
+    /// stay: whether the import deleted or replaced these events depends on the brake and on newer documents.
     private func drop(_ window: Range<Instant>) async throws {
         try await connection.execute(
             """

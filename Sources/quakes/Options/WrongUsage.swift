@@ -7,7 +7,8 @@ import FoundationEssentials
 struct WrongUsage: CustomStringConvertible {
     let description: String
 
-    /// - Parameter command: the command that detected the error while it ran. Its usage is shown instead of the root's.
+    /// - Parameter command: the command that detected the error while it ran. Its usage is shown instead of the root command's
+    ///   usage.
     init(
         _ error: any Error, arguments: [String], of root: any ParsableCommand.Type,
         in command: (any ParsableCommand.Type)? = nil

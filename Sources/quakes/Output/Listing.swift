@@ -31,7 +31,7 @@ struct Column<Row>: Sendable {
 
 enum ListingForm<Row>: Sendable {
     case table([Column<Row>])
-    /// - Parameter empty: the whole document if there are no rows; nil for its head and its tail.
+    /// - Parameter empty: the document to write if there are no rows; nil to write only the head and the tail.
     case document(
         head: String = "", separator: String = "", tail: String = "", empty: String? = nil,
         @Sendable (Row) -> String)

@@ -25,10 +25,10 @@ final class LogLines: Sendable {
 
     enum Outcome: Equatable {
         case written
-        /// The line is lost, for this reason. The line before it was written.
+        /// The line could not be written, for this reason. The line before it was written.
         case lost(String)
         case lostAgain
-        /// The line is written, but lines before it were lost. The text says how many, and why.
+        /// The line was written, but earlier lines were lost. The text says how many, and why.
         case writtenAgain(String)
     }
 

@@ -5,7 +5,7 @@ struct TableLayout {
 
     func fits(into width: Int) -> Bool { total(widths) <= width }
 
-    /// Makes the table fit. First, empty columns are dropped until the rest fits. If they are not enough, other columns are
+    /// Makes the table fit. First, empty columns are dropped until the rest fits. If that is not enough, other columns are
     /// dropped by their priority until the rest fits with its flexible columns at their minimum; then the flexible columns are
     /// narrowed. If no more columns can be dropped, all columns are narrowed as far as necessary.
     ///

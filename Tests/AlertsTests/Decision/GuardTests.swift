@@ -92,7 +92,7 @@ import Testing
         #expect(stage.commit(quake { $0.status = "automatic" }, quake("us2") { $0.stations = 7 }).isEmpty)
         #expect(stage.commit(quake("us3") { $0.stations = 8 }).kinds == [.new])
         #expect(stage.commit(quake { $0.status = "reviewed" }).kinds == [.new])
-        // The guard held it back before, so its kind is new and not risen.
+        // The guard held the earthquake's first report back, so the kind is new and not risen.
         #expect(stage.commit(quake("us2") { $0.stations = 9 }).kinds == [.new])
         #expect(stage.commit(quake("us2") { $0.stations = 3 }).isEmpty)
     }
@@ -103,7 +103,7 @@ import Testing
         stage.rules.rules[0].ladder = [.init(4)]
         #expect(stage.commit(quake("us1", 5.1)).isEmpty)
         #expect(stage.commit(quake("us3", 4)).codes == ["us3"])
-        // A stricter rule does not cancel earlier alerts either.
+        // A rule that becomes stricter does not cancel earlier reports.
         stage.rules.rules[0].ladder = [.init(7)]
         #expect(stage.commit(quake("us2", 6.4), quake("us3", 4.1)).isEmpty)
         #expect(stage.commit(deleted: ["us2", "us3"]).isEmpty)
@@ -124,7 +124,7 @@ import Testing
         #expect(stage.commit(deleted: ["us1"]).isEmpty)
     }
 
-    /// This machine's clock goes back by an hour, and is then set right.
+    /// This machine's clock jumps back by an hour, and is then corrected.
     @Test func aJumpingClockNeitherRepeatsNorSkipsReports() {
         var stage = Stage(world)
         #expect(stage.commit(quake()).count == 1)

@@ -62,13 +62,13 @@ import Testing
         },
     ]
 
-    /// Tracks what a person knows who reads one receiver's messages about one earthquake.
+    /// For each receiver and earthquake, compares each report with the receiver's previous report about that earthquake.
     @Test func everyMessageIsConsistentWithTheEarlierOnes() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
         var (ids, last): (Set<String>, [String: Report]) = ([], [:])
         for _ in 0..<1500 {
-            // The commits are so rare that no night has more earthquakes than a digest lists.
+            // The commits are far apart, so that the earthquakes of a night always fit one digest.
             let now = stage.now + .seconds(Int.random(in: 1...3000, using: &world.random))
             stage.now = now
             for message in stage.rules.decide(world.commit(at: now), &stage.ledger, now: now) {
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// A follower has to write only the rows in `touched`.
+    /// It is enough if a follower writes only the rows in `touched`.
     @Test func onlyTouchedRowsChange() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
@@ -195,7 +195,8 @@ import Testing
         }
         #expect(Set(told.map(\.id)).count == told.count)
         let counts = Dictionary(grouping: told.flatMap { $0.earthquakes }, by: \.kind).mapValues(\.count)
-        // The first snapshots contain a whole day, which is reported in digests that list 50 earthquakes.
+        // The first snapshot contains a whole day, which is reported in digests. A digest lists 50 earthquakes, and omits the
+        // rest.
         let omitted = told.map(\.omitted).reduce(0, +)
         #expect(counts[.new, default: 0] + omitted == 250)
         #expect(counts[.risen] == 1)

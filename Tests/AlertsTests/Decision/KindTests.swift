@@ -21,7 +21,7 @@ import Testing
                 .isEmpty)
     }
 
-    @Test func anEarthquakeThatReachesTheRuleAfterARevisionHasRisen() {
+    @Test func anEarthquakeThatMatchesOnlyAfterARevisionIsReportedAsRisen() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", 3.8)).isEmpty)
         let told = stage.commit(quake("us1", 4.1))
@@ -30,13 +30,13 @@ import Testing
         #expect(stage.commit(quake("us1", 4.3)).isEmpty)
     }
 
-    @Test func anEarthquakeThatARevisionMovesNearHasRisen() {
+    @Test func anEarthquakeThatIsRevisedToANearPlaceIsReportedAsRisen() {
         var stage = Stage(near)
         #expect(stage.commit(quake(north: 3)).isEmpty)
         #expect(stage.commit(quake(north: 1.5)).kinds == [.risen])
     }
 
-    @Test func anEarthquakeThatGetsAMagnitudeLaterHasRisen() {
+    @Test func anEarthquakeThatGetsAMagnitudeLaterIsReportedAsRisen() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", nil)).isEmpty)
         #expect(stage.commit(quake("us1", 5)).kinds == [.risen])
@@ -73,7 +73,7 @@ import Testing
         #expect(stage.commit(quake { $0.longitude = 180.1 }).isEmpty)
     }
 
-    @Test func anEarthquakeThatFallsBelowTheThresholdIsReportedOnce() {
+    @Test func aSecondFallBelowTheThresholdIsReportedOnlyAfterAClearRise() {
         var stage = Stage(near)
         #expect(stage.commit(quake("us1", 4)).kinds == [.new])
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test func anEarthquakeWithANewCodeIsNotReportedAgain() {
-        // The new row comes first, the old row is deleted first, or one commit does both.
+        // Either the new row is inserted first, or the old row is deleted first, or one commit does both.
         for order in 0..<3 {
             var stage = Stage(near)
             #expect(stage.commit(quake("ci1")).kinds == [.new])
@@ -184,7 +184,7 @@ import Testing
         let told = stage.commit(quake())
         #expect(told.count == 1)
         #expect(told.first?.earthquakes.first?.rules == ["near", "world"])
-        // The earthquake still reaches one of the rules.
+        // The earthquake still satisfies one of the two rules.
         #expect(stage.commit(quake("us1", 4.4)).kinds == [.corrected])
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
     }

@@ -50,7 +50,7 @@ import Testing
         #expect(commit(&stage, [3, 3.2, 3, 3, 3]).count == 5)
         #expect(commit(&stage, [4.1], named: "a").isEmpty)
         #expect(commit(&stage, [4.2], named: "b").kinds == [.new])
-        // From now on, an earthquake has to be a magnitude larger than this one.
+        // From now on, an earthquake is reported at once only if it is larger than this one by at least one magnitude.
         #expect(commit(&stage, [5.1], named: "c").isEmpty)
         #expect(commit(&stage, [5.2], named: "d").kinds == [.new])
         // A waiting earthquake is reported at once when its magnitude rises enough.
@@ -162,7 +162,7 @@ import Testing
         let changes = [
             EventChange(before: quake("a"), after: quake("a", 5.1)),
             EventChange(before: nil, after: quake("b", time: noon + .seconds(40_000))),
-            // It was published late, but was still recent enough when alerts last ran.
+            // This earthquake was published late, but when alerts last ran, it was recent enough to be reported.
             EventChange(before: nil, after: quake("c", time: noon - .seconds(3600))),
             EventChange(before: nil, after: quake("d", time: noon - .seconds(7 * 3600))),
             EventChange(before: nil, after: quake("e", time: now + .seconds(7200))),

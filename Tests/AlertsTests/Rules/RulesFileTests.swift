@@ -173,7 +173,7 @@ private func file(rule: String) -> String {
         ("magnitude: 40", "7:16: a magnitude is between -3 and 12"),
         (
             "near: home\nmagnitude: 4 within 20017 km",
-            "8:16: a distance must be from 0.1 to 20016 km; or write anywhere"
+            #"8:16: a distance must be from 0.1 to 20016 km; for any distance, write "anywhere""#
         ),
         (
             "near: home\nmagnitude: [4 within 100 km, 5 within 50 km]",
@@ -185,9 +185,12 @@ private func file(rule: String) -> String {
         ("magnitude: {a: b}", "7:16: a magnitude must be a single value"),
         (
             "magnitude: 4 within 20 km",
-            #"5:3: rule "near" has a distance or an intensity, but "near" names no place"#
+            #"5:3: rule "near" has a distance or an intensity, but no place; name one in "near""#
         ),
-        ("intensity: 3", #"5:3: rule "near" has a distance or an intensity, but "near" names no place"#),
+        (
+            "intensity: 3",
+            #"5:3: rule "near" has a distance or an intensity, but no place; name one in "near""#
+        ),
         ("near: home", #"5:3: rule "near" needs a magnitude or an intensity"#),
         (
             "near: home\nintensity: 11",
@@ -228,7 +231,7 @@ private func file(rule: String) -> String {
         ),
         (
             "magnitude: 4\nquiet: {from: 22:00, to: 07:00, then: dorp}",
-            #"8:43: then must be defer or drop, not "dorp""#
+            #"8:43: "then" must be "defer" or "drop", not "dorp""#
         ),
         ("magnitude: 4\nquiet: yes", "8:12: quiet hours must consist of keys with values"),
         ("magnitude: 4\nmagnitude: 5", #"7:5: the key "magnitude" occurs twice"#),

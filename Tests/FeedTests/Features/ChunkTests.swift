@@ -23,7 +23,7 @@ import Testing
 
     private static let byteOrderMark = "\u{FEFF}"
 
-    /// Each document is broken in a different way. The first ones have faults that the scanner finds.
+    /// Each document is broken in a different way. The scanner finds the faults of the first documents.
     static let brokenDocuments: [[UInt8]] =
         [
             #"{"type":"FeatureCollection","features":[{"a":[1}],"x":1}"#,
@@ -116,7 +116,7 @@ import Testing
         #expect(outcome == ScanOutcome(Self.hardDocument))
     }
 
-    /// The limit is reached at the same offset, even if the chunk also contains the fault behind the limit.
+    /// The error is reported at the limit, with the same offset, even if the chunk also contains the later fault.
     @Test func aMemberThatIsTooLargeIsReportedInsteadOfALaterFault() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(#"{"x":["\#(long)"}]}"#.utf8)

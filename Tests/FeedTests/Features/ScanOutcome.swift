@@ -14,7 +14,7 @@ struct ScanOutcome: Equatable {
         var offset: Int
         var size: Int
         var bytes: [UInt8]
-        /// The bytes in the document, if it is not GeoJSON of the USGS.
+        /// The event's bytes in the document, or their beginning; nil if they are equal to `bytes`.
         var source: [UInt8]?
         var line: Int?
         var deletion: StatedDeletion?
@@ -26,12 +26,12 @@ struct ScanOutcome: Equatable {
     var metadata = FeedMetadata()
     var error: FeedError?
     var notes: [String] = []
-    /// What the end of the document shows: whether it is incomplete, and whether other text replaced rows.
+    /// Whether events may be missing from the document. `breach` is the error if the document ends with text other than rows.
     var isIncomplete = false
     var breach: FeedError?
 
-    /// Scans `chunkSize()` bytes at a time, with a new size for each chunk. Can pause after each feature, and can decode features
-    /// before their ends are known, where possible.
+    /// Scans `chunkSize()` bytes at a time, with a new size for each chunk. With `pausing`, the scan pauses after each feature.
+    /// With `measuring`, features are decoded before their ends are known, where possible.
     init(
         _ document: [UInt8], inChunksOf chunkSize: () -> Int = { .max }, pausing: Bool = false,
         measuring: Bool = false, host: String? = nil, mayBeEmpty: Bool = false
@@ -42,7 +42,7 @@ struct ScanOutcome: Equatable {
             var start = 0
             while start < document.count {
                 let end = start + min(chunkSize(), document.count - start)
-                // A separate copy, so that a sanitizer notices a read beyond the chunk.
+                // Copy the chunk, so that a sanitizer notices a read beyond its end.
                 let chunk = Array(document[start..<end])
                 var position = 0
                 while position < chunk.count {
@@ -126,7 +126,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
     {
         return "features that are decoded before their end is known give another result"
     }
-    // This is slow, and a fault at a boundary also shows in a short document.
+    // Only for short documents, because this is slow. A short document is enough to find a fault at a boundary.
     if document.count <= 1024, ScanOutcome(document, inChunksOf: { 1 }) != outcome {
         return "single bytes give another result"
     }
@@ -138,7 +138,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
     for (index, feature) in outcome.features.enumerated() {
         let name = "feature \(index + 1)"
         guard feature.ordinal == index + 1 else { return "\(name) is numbered \(feature.ordinal)" }
-        // In other encodings, libxml2 counts the offsets.
+        // In other encodings, the offsets are from libxml2, which converts the text, so they are not checked.
         if !mayHaveOtherEncoding {
             let source = feature.source ?? feature.bytes
             guard feature.offset >= end, feature.offset + feature.size <= document.count,
@@ -167,7 +167,7 @@ private func brokenPromise(for quake: Quake) -> String? {
     for property in Property.allCases {
         switch quake[property] {
         case .number(let number) where !number.isFinite: return "\(property) is not finite"
-        // Invalid UTF-8 would have become U+FFFD. A text that contains that character in the document is the exception.
+        // U+FFFD is not checked: it may stand for invalid UTF-8, but the document may also contain that character.
         case .text(let text), .json(let text):
             if text.utf8.contains(0) { return "\(property) holds NUL" }
         case .list(let list):

@@ -4,7 +4,7 @@ import Testing
 @testable import Feed
 
 @Suite("Owners of event ids") struct EventNameTests {
-    /// IRIS has its own numbers for events of other agencies; ContributorID has the USGS's id.
+    /// A row of text as IRIS writes it. IRIS gives events of other agencies its own numbers; the ContributorID is the USGS's id.
     static func row(
         _ id: String = "10998811", author: String = "us", catalog: String = "NEIC PDE",
         contributor: String = "us", contributorID: String = "us2000j82f"
@@ -14,7 +14,7 @@ import Testing
     static let header = TextTests.header.replacing("|EventType", with: "")
 
     @Test(
-        "A contributor does not own an id: a numeric id in text has an unknown owner, and its code has the day",
+        "A contributor does not own an id: a numeric id in text has an unknown owner, and its code contains the day",
         arguments: [
             row(), row(contributor: "NEIC"),
             row(catalog: "ISC", contributor: "ISC", contributorID: "2844986"),
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "An id whose form is an agency's belongs to that agency, even if others contributed to the event",
+        "An id in the form of an agency's ids belongs to that agency, even if others contributed to the event",
         arguments: [
             ("gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
             ("20260604_0000095", "emsc:20260604_0000095", "www.seismicportal.eu"),
@@ -154,7 +154,9 @@ import Testing
         #expect(codes == [host == nil ? "unknown:10998811@2019-01-24" : "isc:10998811"])
     }
 
-    @Test("An event that another program has added to QuakeML of Quakes keeps the owner that its id shows")
+    @Test(
+        "In QuakeML of Quakes, an event that another program has added belongs to the owner that its id names"
+    )
     func added() throws {
         let ids = [
             "smi:local/fdsnws/event/1/query?eventid=gfz~3agfz2026texh", "smi:local/ndk/M010176A/event",

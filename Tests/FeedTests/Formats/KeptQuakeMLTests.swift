@@ -3,7 +3,7 @@ import Testing
 
 @testable import Feed
 
-/// QuakeML that differs from the standard: other units, several descriptions, text between the events.
+/// Reads QuakeML that differs from the standard: other units, several descriptions, text between the events.
 @Suite("Non-standard QuakeML") struct KeptQuakeMLTests {
     /// A document of QuakeML 1.0, as GeoNet writes it.
     private func first(_ event: String) -> ScanOutcome {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Feed
 
-/// Text that differs from the standard: other names of columns, other words for missing values, other lines among the rows.
+/// Reads text that differs from the standard: other column names, other words for missing values, other lines among the rows.
 @Suite("Non-standard FDSN text") struct KeptTextTests {
     private static let start = "#EventID|Time|Latitude|Longitude"
     private static let row = "gfz2026aaaa|2026-10-01T00:00:00|1|2"
@@ -67,7 +67,8 @@ import Testing
     }
 
     @Test(
-        "A standard name wins over another spelling, which goes to extra; two other spellings are an error")
+        "A standard name has precedence over another spelling, which is kept in extra; two such spellings are an error"
+    )
     func twoNames() throws {
         let document = "\(Self.start)|Mag|Magnitude|Depth_km|Depth/km\n\(Self.row)|9|2.5|7|33.5\n"
         let outcome = ScanOutcome(Array(document.utf8))
@@ -142,7 +143,7 @@ import Testing
         #expect("\(try #require(outcome.breach))".contains("from line \(line) on"))
         #expect(ScanOutcome(Array(document.utf8), inChunksOf: { 1000 }) == outcome)
 
-        // If rows follow, the service continued after the message.
+        // If rows follow, there is no breach: the service has continued after its message.
         let more = ScanOutcome(Array("\(document)\(TextTests.gfz)\n# end\n\n".utf8))
         #expect(more.isIncomplete && more.breach == nil)
     }

@@ -84,7 +84,9 @@ import Testing
         #expect(members["public_id"] as? String == "smi:org.gfz-potsdam.de/geofon/gfz2026rvdx")
     }
 
-    @Test("The preferred origin and magnitude are used, wherever they are named", arguments: [false, true])
+    @Test(
+        "The preferred origin and magnitude are used, even if the event names them at its end",
+        arguments: [false, true])
     func preferred(isFirst: Bool) throws {
         let preference =
             "<preferredOriginID>smi:local/two</preferredOriginID><preferredMagnitudeID>smi:local/m2</preferredMagnitudeID>"
@@ -97,7 +99,7 @@ import Testing
     }
 
     @Test(
-        "Without a preference, the first origin is used, with the magnitude that names it, or else the first magnitude"
+        "Without a preference, the first origin is used, and the magnitude that refers to it, or else the first magnitude"
     )
     func notPreferred() throws {
         let origins = Self.origin("one") + Self.origin("two", depth: "1000")
@@ -278,7 +280,7 @@ import Testing
             ])
     }
 
-    @Test("Zeros of the NCEDC also mean a withdrawal in QuakeML")
+    @Test("In QuakeML of the NCEDC, zeros also mean that the event was withdrawn")
     func zeros() {
         let parts = "<latitude><value>0</value></latitude><longitude><value>0.0</value></longitude>"
         let event = Self.event(
@@ -292,7 +294,7 @@ import Testing
             ])
     }
 
-    @Test("Events that ObsPy has converted from another form keep their names")
+    @Test("The codes of events that ObsPy has converted from another format contain their names")
     func namedBefore() throws {
         for name in ["M010176A", "C010576A"] {
             let quake = try one(

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Validators are stored for the URL of the request, but come from the server at the end of the redirects.
+    /// Validators are stored for the URL of the request, but they are those of the response after the last redirect.
     @Test func validatorsAreSentAgainAfterARedirect() async throws {
         try await TestFeedServer.run {
             $0.uri == "/old" ? .whole(.movedPermanently, [], headers: ["location": "/new"]) : Self.answer($0)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// Fields of an interim response and fields after the body do not belong to the response.
+    /// Header fields of an interim response and trailer fields after the body are ignored.
     @Test func onlyTheFinalResponseHeadIsUsed() async throws {
         let interim = "HTTP/1.1 103 Early Hints\r\nETag: \"early\"\r\n\r\n"
         let answer = """

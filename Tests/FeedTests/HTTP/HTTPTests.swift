@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// The connection is closed after a fetch with any result.
+    /// The connection is closed after a fetch, even if the fetch fails.
     @Test func noConnectionIsLeftOpen() async throws {
         let answers: [TestFeedServer.Answer] = [
             .whole(.ok, Self.feed), .whole(.notFound, Self.feed),
@@ -138,7 +138,8 @@ import Testing
                 for _ in 0..<3 {
                     _ = await failure { _ = try await FeedSource(server.url("/feed")).contents(options) }
                 }
-                // An abandoned connection may not have been accepted yet. Once a later one is accepted, all of them are.
+                // An abandoned connection may not have been accepted yet. Once a later connection is accepted, all earlier ones
+                // are.
                 let last = LoopbackSocket()
                 last.connect(to: server.port)
                 Array("GET /last HTTP/1.1\r\n\r\n".utf8).withUnsafeBytes { _ = last.write($0) }

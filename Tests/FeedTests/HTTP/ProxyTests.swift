@@ -43,7 +43,8 @@ import Testing
     @Test(.enabled(if: TestCertificates.canBeMade))
     func anEncryptedRequestGoesThroughATunnel() async throws {
         try await withTemporaryFolder { folder in
-            // A certificate for an address would also be accepted here, because proxy and servers have the same address.
+            // The certificate names only the host: proxy and server have the same address, so a certificate for it proves
+            // nothing.
             let certificates = try TestCertificates(in: folder, names: "DNS:feed.example")
             try await TestFeedServer.run(tls: certificates.server) { _ in
                 .whole(.ok, Self.feed)

@@ -17,13 +17,13 @@ import Testing
         .whole(.requestTimeout, []), .whole(.tooManyRequests, []), .whole(.internalServerError, []),
         .whole(.badGateway, feed), .whole(.serviceUnavailable, []), .whole(.gatewayTimeout, []), .resetAtOnce,
         cutOff([]), .cutOffChunked([]), .silent, .stalled([], promised: 1),
-        // Nothing has been inflated at that point; the first bytes must be discarded.
+        // These bytes are too few to inflate anything. The next attempt must discard them.
         cutOff(Array(compressed.prefix(5))), cutOff([feed[0]]),
     ]
 
     private static func options(_ waits: Waits = Waits()) -> FetchOptions { .withoutWaiting(noting: waits) }
 
-    /// Options for silent servers. With them, even a good server can look silent on a busy machine.
+    /// Options with short time limits, for silent servers. On a busy machine, even a good server may exceed these limits.
     private static func impatient(_ waits: Waits = Waits()) -> FetchOptions {
         options(waits).with(\.headTimeout, .milliseconds(300)).with(\.readTimeout, .milliseconds(100))
     }
@@ -33,7 +33,7 @@ import Testing
         let waits = Waits()
         let options =
             switch failing {
-            // This limit is long enough that a good answer is not taken for a silent one, even on a busy machine.
+            // This limit is so long that even on a busy machine a good server does not exceed it.
             case .silent: Self.options(waits).with(\.headTimeout, .seconds(10))
             case .stalled: Self.options(waits).with(\.readTimeout, .seconds(10))
             default: Self.options(waits)
@@ -186,7 +186,7 @@ import Testing
             let error = await failure {
                 try await FeedSource(server.url("/feed")).read(options: Self.options()) { read += $0 }
             }
-            // A reset may overtake the bytes that were sent before it. Another attempt is then harmless.
+            // The client may notice a reset before it has read the bytes that were sent before. Another attempt is then harmless.
             if case .reset = answer, error == nil {
                 #expect(server.requests.count == 2)
                 return

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Runs in a separate process, which prints its results: an exit test does not keep comments.
+    /// The fetches run in a separate process, which prints the growth, because the comments of its failures are lost.
     @Test(.measuresMemory) func aThousandFetchesLeaveNothingBehind() async {
         let result = await #expect(
             processExitsWith: .success, observing: [\.standardErrorContent]
@@ -58,7 +58,7 @@ import Testing
                         try await waitUntil { openDescriptors() <= descriptors }
                         let grown = residentMemory() - memory
                         FileHandle.standardError.write(Data("grown by \(grown >> 20) MB\n".utf8))
-                        // Each fetch over TLS reads about a megabyte of certificates. Without freeing them, the process would
+                        // Each fetch over TLS reads about a megabyte of certificates. If they were not freed, the process would
                         // grow by 300 MB.
                         #expect(grown < 100 << 20)
                     }
@@ -69,7 +69,8 @@ import Testing
     }
 }
 
-/// Of every four fetches, one is cancelled, one redirected and one cut off. Every third fetch uses TLS.
+/// Fetches in groups of four: one fetch is undisturbed, one is cancelled, one redirected and one cut off. Every third fetch uses
+/// TLS.
 private func fetch(from servers: [TestFeedServer], _ times: Int, _ options: FetchOptions) async throws {
     for number in 0..<times {
         let url = servers[number % 3 == 0 ? 1 : 0].url("/\(number % 4)")

@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// Even if the server has sent more, the reader gets pieces that fit a small machine.
+    /// Even if the server has already sent more, the reader gets pieces of at most 2 MiB.
     @Test func aSlowReaderIsNotFlooded() async throws {
         try await withTemporaryFolder { folder in
             let certificates = try TestCertificates(in: folder)

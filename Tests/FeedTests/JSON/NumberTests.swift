@@ -33,7 +33,7 @@ import Testing
         #expect(read("1" + String(repeating: "0", count: 300) + "e-300").integer == 1)
     }
 
-    /// Leading zeros, and an exponent that cancels them. Both are far beyond any sensible limit.
+    /// The number has a million leading zeros, and an exponent that cancels them.
     @Test func anExponentBehindAMillionDigitsStillCounts() {
         let number = read("0." + String(repeating: "0", count: 1_000_010) + "15e1000012")
         #expect(number.double == 15)
@@ -78,6 +78,6 @@ extension SplitMix64 {
 }
 
 extension String {
-    /// Swift prints `inf` and `nan`, which are not JSON.
+    /// The text itself, or nil if Swift has printed `inf` or `nan`, which are not JSON.
     fileprivate var isJSONNumber: String? { hasSuffix("f") || hasSuffix("n") || hasSuffix(")") ? nil : self }
 }

@@ -97,7 +97,7 @@ struct EventServiceTests {
         #expect(deletion == StatedDeletion(code: "us1", at: Instant(milliseconds: 5)))
     }
 
-    @Test("A deletion belongs to the service in its URL, if it has one")
+    @Test("A deletion with a URL belongs to the service in that URL")
     func service() throws {
         let deletion = try deletion(
             #"{"id":"us1","properties":{"updated":5,"url":"https://Host.example/e","status":"deleted"}}"#)

@@ -64,7 +64,7 @@ import Testing
                 for start in stride(from: 0, to: Self.feed.count, by: 1000) {
                     try? writer.write(contentsOf: Self.feed[start..<min(start + 1000, Self.feed.count)])
                 }
-                // Unread data are lost when the last end of a pipe closes.
+                // Wait until everything is read, because unread data are lost when the last end of a pipe closes.
                 var unread: Int32 = 1
                 while unread > 0 { _ = ioctl(writer.fileDescriptor, UInt(FIONREAD), &unread) }
                 try? writer.close()

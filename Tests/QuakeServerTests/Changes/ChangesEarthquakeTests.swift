@@ -5,7 +5,7 @@ import Testing
 
 @testable import QuakeServer
 
-/// When the rows of an earthquake change, clients that follow those rows are told, even though no row itself has changed.
+/// When the members of an earthquake change, clients that follow its rows get these rows again, even though no row has changed.
 @Suite("Earthquakes in the stream of changes")
 struct ChangesEarthquakeTests {
     private let server = TestServer.shared
@@ -89,7 +89,8 @@ struct ChangesEarthquakeTests {
         }
     }
 
-    /// The preferred row and the members of the earthquake that last came with each row; empty if the row came without one.
+    /// For each row that arrived, the preferred row and the members of its earthquake, as last received; empty for a row without
+    /// an earthquake.
     private static func earthquakes(_ events: [StreamClient.Event]) -> [String: [String]] {
         var found: [String: [String]] = [:]
         for event in events {

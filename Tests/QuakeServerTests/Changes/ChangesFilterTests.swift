@@ -30,7 +30,7 @@ struct ChangesFilterTests {
                         let newest = try await database.newestToken()
                         events += await client.events(upTo: newest)
                         try await Self.check(events, filter, site)
-                        // These come from the history, in one pass.
+                        // A client that starts at an earlier token gets the changes from the history, in one pass.
                         for token in [1, newest / 2] {
                             let query = "\(filter)&after=\(token)"
                             let late = try await StreamClient.with(site, query) { await $0.pass() }
@@ -54,7 +54,8 @@ struct ChangesFilterTests {
         #expect(replica.snapshots == ["first start"])
     }
 
-    /// Checks that a pass has all changes of rows that are or were selected, and says which of them still are.
+    /// Checks that a pass has the changes of all rows that match the filter now or matched it at `token`, and that `selected`
+    /// says whether the row still matches.
     private static func checkChanges(
         _ pass: [StreamClient.Event], after token: Int, _ filter: String, _ site: TestSite
     ) async throws {

@@ -38,7 +38,7 @@ struct ChangesFormTests {
     }
 
     @Test(
-        "Without a request for Server-Sent Events, the same changes come as lines, as quakes follow writes them"
+        "Without a request for Server-Sent Events, the same changes arrive as the lines that quakes follow writes"
     )
     func lines() async throws {
         try await server.withDatabase { database in
@@ -64,7 +64,7 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("A stream can begin now, without rows, and HEAD gives only its head")
+    @Test("With after=now, a stream begins without rows; HEAD gives only its head")
     func now() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

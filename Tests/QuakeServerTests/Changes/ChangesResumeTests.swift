@@ -10,10 +10,10 @@ import Testing
 struct ChangesResumeTests {
     private let server = TestServer.shared
 
-    /// client    query      follows after its position …       cut after each event; resumes after the last id it has
+    /// client    query      follows after its position …       is cut off after each event; resumes after its last id
     /// writer          w1               w2 w3 …
     ///
-    /// The first server keeps the passes in memory. The second one reads them from the history.
+    /// The first server has the passes in memory. The second server reads them from the history.
     @Test("A client that is cut off after any event misses nothing, and gets nothing twice")
     func everyCut() async throws {
         try await server.withDatabase { database in
@@ -58,7 +58,7 @@ struct ChangesResumeTests {
             #expect(resumed.filter(\.isChange).map(\.place) == expected.map(\.place))
             #expect(resumed.filter(\.isSnapshot).isEmpty)
         }
-        // When a part of a pass is applied twice, the rows are the same.
+        // Applying a part of a pass twice gives the same rows.
         let rows = try await StreamReplica.table(of: database)
         for cut in events.indices {
             var replica = StreamReplica()
@@ -132,7 +132,7 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("The stream names a position that no longer holds, and starts with a snapshot")
+    @Test("If a position is no longer valid, the stream says why, and starts with a snapshot")
     func noLongerHolds() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())
@@ -164,7 +164,7 @@ struct ChangesResumeTests {
     }
 
     /// database   stops                                  starts, gets a change
-    /// client             is told so, asks for the health                 gets the change
+    /// client             gets a message, asks for the health             gets the change
     @Test(
         "A live client gets one message that the database is away, and the server's health reports it immediately"
     )

@@ -7,7 +7,7 @@ import Testing
 struct EventHistoryTests {
     private let server = TestServer.shared
 
-    @Test("Has every change that the history keeps, and the event's present row")
+    @Test("The answer has every change that the history keeps, and the event's present row")
     func story() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

@@ -10,7 +10,7 @@ import Testing
 struct FairSchedulerTests {
     private let loop = MultiThreadedEventLoopGroup.singleton.next()
 
-    /// member takes its turn again and again
+    /// member runs, and asks for another turn, again and again
     /// pipe   has bytes                                    they are read
     @Test("A member that always wants another turn does not keep the loop from its sockets")
     func sockets() async throws {

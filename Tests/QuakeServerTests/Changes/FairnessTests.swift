@@ -18,7 +18,7 @@ struct FairnessTests {
 
     /// test          holds a lock                                                              releases it
     /// four clients                ask for snapshots that wait for it                                   get them
-    /// another one                                     was away for a moment, and resumes
+    /// fifth client                                    was away for a moment, and resumes
     @Test("A client that resumes never waits behind snapshots, and waiting clients get heartbeats")
     func lanes() async throws {
         try await server.withDatabase { database in
@@ -58,8 +58,8 @@ struct FairnessTests {
         }
     }
 
-    /// clients    of one address ask for pasts that wait for a lock                              get them
-    /// another                                                       asks for a past, too                   is second
+    /// clients    of one address ask for pasts that wait for a lock                              get their answers
+    /// another                                                       asks for a past, too        gets its answer second
     /// others                                                        ask short questions, and get their answers
     @Test(
         "Short, cached and monitoring requests never wait behind costly ones, which take turns by address"
@@ -139,7 +139,7 @@ struct FairnessTests {
 
     /// slow clients     each with its own filter; read the head, and no more                   are dropped
     /// quick client                                                   reads all
-    /// writer                                     writes until then
+    /// writer                                     writes until clients are dropped
     @Test("Slow clients are dropped, with any filters, and a quick client misses nothing")
     func slowFilters() async throws {
         try await server.withDatabase { database in
@@ -164,7 +164,7 @@ struct FairnessTests {
         }
     }
 
-    /// slow clients    ask for the same snapshot, read its head               some find it cut off
+    /// slow clients    ask for the same snapshot, read only its head          some are dropped
     /// quick client                                       asks for other snapshots, again and again
     @Test("Snapshots that clients do not read give way to others, and a shared snapshot counts only once")
     func snapshots() async throws {
@@ -174,14 +174,14 @@ struct FairnessTests {
             let room = 12 << 20
             settings.spooledBytes = room
             try await TestSite.run(of: database, settings) { site in
-                // Before the server follows the changes, it may begin the same snapshot twice.
+                // Wait until the server follows the changes. Before that, it may begin the same snapshot twice.
                 try await waitUntil { try await site.get("/health").status == 200 }
                 let slow = (0..<30).map { _ in LoopbackSocket() }
                 defer { for client in slow { client.close() } }
                 for client in slow {
                     #expect(await site.begin("/changes", on: client).hasPrefix("HTTP/1.1 200"))
                 }
-                // Separate snapshots would take 7 MB each.
+                // The clients share one snapshot. Separate snapshots would take 7 MB each.
                 try await waitUntil {
                     try await site.get("/metrics").text.contains("quakes_sessions_used 0\n")
                 }
@@ -217,7 +217,7 @@ struct FairnessTests {
         return clients
     }
 
-    /// How many bytes wait in files.
+    /// The number of bytes that wait in files.
     private func spooled(_ site: TestSite) async throws -> Int {
         let text = try await site.get("/metrics").text
         return try #require(text.firstMatch(of: /\nquakes_spooled_bytes (\d+)/).flatMap { Int($0.1) })

@@ -39,7 +39,7 @@ struct LiveClientTests {
     /// slow client    reads its first position, and no more                      dropped      resumes
     /// other client                              reads all
     /// writer                            writes more than the server keeps
-    @Test("A client that does not read is dropped, delays no other, and can resume")
+    @Test("A client that does not read is dropped, delays no other client, and can resume")
     func slow() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -96,7 +96,7 @@ struct LiveClientTests {
     }
 
     @Test(
-        "ALTER TABLE brings a fresh start, because rows may differ without a change",
+        "After ALTER TABLE, a stream starts over, because rows may differ without a change",
         arguments: [false, true])
     func altered(whileAway: Bool) async throws {
         try await server.withDatabase { database in
@@ -125,10 +125,11 @@ struct LiveClientTests {
         }
     }
 
-    /// server's own session     fails                           looks at the table for the first time
+    /// server's own session     fails                           reads the columns of the table for the first time
     /// client                          takes a snapshot                 takes another one
     /// writer                                         alters the table
-    @Test("ALTER TABLE brings a fresh start, even if the server has not looked at the table before")
+    @Test(
+        "After ALTER TABLE, a stream starts over, even if the server has not read the table's columns before")
     func alteredEarly() async throws {
         try await server.withRoles { roles in
             let database = roles.database

@@ -11,7 +11,7 @@ struct LivePassTests {
         nonce: "3f9a01c7")
 
     @Test(
-        "One address can have as many filters applied as it may have streams, at no cost to other addresses")
+        "An address can have as many filters as it may have streams, at no cost to other addresses")
     func limit() throws {
         let pass = LivePass(0, ChangeLines(), ChangedQuakes(), from: Self.position, to: Self.position)
         var asked: [String] = []
@@ -27,7 +27,7 @@ struct LivePassTests {
         // A filter that was applied for one address is available to all.
         #expect(try selected("b1", by: "192.0.2.2") == "soon")
         #expect(try selected("b1", by: "192.0.2.1") == "soon")
-        // Clients behind a proxy that names no addresses have no limit: they may be many.
+        // Clients behind a proxy that names no addresses have no limit, because they may be many.
         for number in 1...10 { #expect(try selected("c\(number)", by: nil) == "soon") }
         #expect(asked == ["a1", "a2", "a3", "b1"] + (1...10).map { "c\($0)" })
     }

@@ -68,9 +68,7 @@ struct LongPollTests {
     }
 
     /// The oracle is a query with the same parameters, as of the position's token.
-    @Test(
-        "After each poll, a client has the result of the query, even while rows are written, wherever it started"
-    )
+    @Test("After each poll, a client has the result of the query, even while rows are being written")
     func oracle() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())
@@ -110,7 +108,7 @@ struct LongPollTests {
 
     /// writer                     commits
     /// stream     without filter              has the pass
-    /// clients                                                ask from before the pass, each with another filter
+    /// clients                                                ask after an earlier position, each with another filter
     @Test("A client with a filter gets changes that arrived before any client had a filter")
     func filterAfterwards() async throws {
         try await server.withDatabase { database in
@@ -163,7 +161,7 @@ struct LongPollTests {
         }
     }
 
-    @Test("The answer names a position that no longer holds, and is a fresh snapshot")
+    @Test("If a position is no longer valid, the answer says why, and is a fresh snapshot")
     func expired() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -185,7 +183,7 @@ struct LongPollTests {
         let code = text.split(separator: "\n", omittingEmptySubsequences: false)
             .drop { $0 != "    import http.client, json, time, urllib.request" }
             .prefix { $0.isEmpty || $0.hasPrefix("    ") }.map { $0.dropFirst(4) }.joined(separator: "\n")
-        // The reader ends with the deletion.
+        // The replaced `print` ends the reader after the deletion.
         let ending = """
             import sys
             def print(line, flush):
@@ -246,7 +244,7 @@ extension TestAnswer {
 }
 
 extension StreamClient.Event {
-    /// The position in the data, if it is one.
+    /// The position, if the data contain one.
     var position: Position? {
         guard let store = members["store"] as? String, let token = members["token"] as? Int,
             let time = members["committed_at"] as? String, let nonce = members["nonce"] as? String

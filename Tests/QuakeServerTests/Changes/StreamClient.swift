@@ -31,7 +31,7 @@ final class StreamClient: Sendable {
         var isPosition: Bool { members["store"] != nil }
         var isChange: Bool { members["operation"] != nil }
         var isSnapshot: Bool { members["snapshot"] != nil }
-        /// The place of a change.
+        /// The place of a change in the history: `token.ordinal`.
         var place: String { "\(members["token"] ?? "").\(members["ordinal"] ?? "")" }
     }
 
@@ -73,7 +73,7 @@ final class StreamClient: Sendable {
         await onThread { self.read() }
     }
 
-    /// The events up to and with the next position, or up to the end of the stream.
+    /// The events up to and including the next position, or up to the end of the stream.
     func pass() async -> [Event] {
         await onThread {
             var events: [Event] = []
@@ -85,7 +85,7 @@ final class StreamClient: Sendable {
         }
     }
 
-    /// The events up to and with the position of this token, or of a later one.
+    /// The events up to and including the first position whose token is `token` or higher.
     func events(upTo token: Int) async -> [Event] {
         var all: [Event] = []
         while case let events = await pass(), let last = events.last {
@@ -95,7 +95,7 @@ final class StreamClient: Sendable {
         return all
     }
 
-    /// Waits until the body received so far ends with this text, or until the stream ends.
+    /// Waits until the body received so far ends with `end`, or until the stream ends.
     func waitForText(_ end: String) async {
         await onThread { while !self.text.hasSuffix(end), self.readChunk() {} }
     }
@@ -143,7 +143,7 @@ final class StreamClient: Sendable {
         return event
     }
 
-    /// - Returns: false at the end.
+    /// - Returns: false at the end of the body.
     private func readChunk() -> Bool {
         while true {
             let isTaken: Bool? = state.withLock { state in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeServer
 
-/// Earthquakes with events of several agencies. `us1`, `gfz:a` and `emsc:b` form one, whose magnitude comes from `gfz:a`.
+/// The sample has events of several agencies. `us1`, `gfz:a` and `emsc:b` form one earthquake, whose magnitude is from `gfz:a`.
 @Suite("Earthquakes of several agencies in the event service")
 struct EarthquakeAnswerTests {
     private let server = TestServer.shared
@@ -72,7 +72,7 @@ struct EarthquakeAnswerTests {
             let origins = try await site.get("/fdsnws/event/1/query?includeallorigins=true").text
             #expect(origins.components(separatedBy: "<event publicID=").count == 4)
             #expect(origins.components(separatedBy: "<origin ").count == 6)
-            // The first earthquake has its chosen magnitude, another its only one, and the third has none.
+            // There are two magnitudes: one earthquake has its chosen magnitude, one its only magnitude, and one has none.
             #expect(origins.components(separatedBy: "<magnitude ").count == 3)
             let merged = try await site.get("/fdsnws/event/1/query?merge=true&eventid=gfz:a").text
             #expect(merged.components(separatedBy: "<origin ").count == 2)
@@ -82,7 +82,7 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("A past has the origins of its time")
+    @Test("An answer as of an earlier token has the origins at that token")
     func past() async throws {
         try await withSite { database, site in
             let token: Int = try await database.query("select history.current_token() as token")[0].decode(
@@ -103,8 +103,7 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "The code of an earthquake that was merged into another still finds it, even if its event was deleted"
-    )
+        "After a merge, the code of the merged earthquake finds the other one, even if its event was deleted")
     func mergedCode() async throws {
         try await withSite { database, site in
             try await database.withConnection { connection in

@@ -167,7 +167,7 @@ struct EventAnswerTests {
             // The past has the event by its first id, and later by its second one.
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("\nq0a|"))
             #expect(try await database.answer("eventid=q0a&asof=2&format=text").contains("\nq0b|"))
-            // The new event does not match, or the new code does not exist.
+            // The event with the new code does not match, or the code does not exist.
             await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a&minmagnitude=9") }
             await #expect(
                 throws: Refusal(409, "event q0d was deleted; includedeleted=true shows it")
@@ -179,7 +179,7 @@ struct EventAnswerTests {
     }
 
     @Test(
-        "The request for an existing event never returns another one, even if they were renamed to each other"
+        "A request for an existing event never returns another event, even if they were renamed to each other"
     )
     func renamedAndBack() async throws {
         try await server.withDatabase { database in
@@ -189,7 +189,8 @@ struct EventAnswerTests {
             let between = try await database.answer("eventid=q0a&format=text")
             #expect(between.contains("\nq0b|"))
             try await database.importFeatures(both)
-            // q0a exists, but its magnitude is too small; the request was not for q0b.
+            // q0a exists, but its magnitude is too small. The answer must not have q0b instead, although q0a was once renamed to
+            // it.
             try await database.query("update quake set magnitude = 6 where code = 'q0b'")
             let other = try await database.answer("eventid=q0a&minmagnitude=5&format=text")
             #expect(!other.contains("q0b"))
@@ -204,7 +205,7 @@ struct EventAnswerTests {
                 }
                 #expect(try await database.answer("eventid=\(code)&format=text").contains("\n\(code)|"))
             }
-            // At this token, the old id had no event and still leads to the new one.
+            // At token 2, there was no event q0a, so the answer still has q0b.
             #expect(try await database.answer("eventid=q0a&asof=2&format=text") == between)
         }
     }
@@ -290,7 +291,7 @@ extension TestDatabase {
         }
     }
 
-    /// Deletes an event in the way in which settling does.
+    /// Deletes the event `old` as superseded by `new`, as settling a document does.
     fileprivate func rename(_ old: String, to new: String) async throws {
         try await withConnection {
             try await Deletion.delete([old], reason: "superseded by \(new)", on: $0)

@@ -59,7 +59,7 @@ struct EventClientTests {
         }
     }
 
-    /// A day feed whose events have everything that the USGS publishes of them.
+    /// A day feed whose events have all the properties that the USGS publishes.
     private static let feed: DayFeed = {
         var feed = DayFeed()
         for number in 0..<60 {

@@ -7,10 +7,11 @@ import Testing
 @testable import QuakeServer
 @testable import QuakeStore
 
-/// Checks that no parameter is forgotten. Each one is tested in three places:
+/// Checks that no parameter is forgotten. Each parameter is tested in three places:
 ///
-/// - `EventRequestTests`: by each of its names, it has its effect, and a wrong value is refused with a reason.
-/// - `EventSelectionTests`: random requests give the same events as an independent selection; or by a test in `elsewhere`.
+/// - `EventRequestTests`: the parameter has its effect under each of its names, and a wrong value is refused with a reason.
+/// - `EventSelectionTests`: random requests give the same events as an independent selection. For parameters that do not change
+///   the selection, `elsewhere` names another test.
 /// - `EventClientTests`: ObsPy, libcomcat and QQuake send the parameters that they know.
 @Suite("The parameters of the event service")
 struct EventParameterTests {
@@ -48,7 +49,7 @@ struct EventParameterTests {
         #expect(Set(names) == Set(Self.standard + Self.usgs + ["asof", "merge", "includeearthquake"]))
     }
 
-    /// So many requests that they use every parameter.
+    /// Enough random requests to use every parameter that changes the selection.
     private static func requests() throws -> [RandomRequest] {
         var document: [UInt8] = []
         SampleFeed(count: 200, seed: 1).write { document.append(contentsOf: $0) }
@@ -56,9 +57,7 @@ struct EventParameterTests {
         return (0..<2000).map { RandomRequest(SplitMix64(seed: $0), quakes: quakes, tokens: [1]) }
     }
 
-    @Test(
-        "Each change carries the properties that parameters compare, so that live streams can be filtered by them"
-    )
+    @Test("Each change has all properties that parameters compare, so that live streams can be filtered")
     func followed() throws {
         let used = try Self.requests().reduce(into: Set<Property>()) { used, request in
             used.formUnion(try EventRequest(.query, request.query).selection.properties)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Requests to the event service")
 struct EventRequestTests {
-    /// The effect of each parameter, in the words of `facts`.
+    /// The effect of each parameter, as `facts` describes it.
     static let meanings: [(query: String, fact: String)] = [
         ("starttime=2014-04-15", "since 2014-04-15T00:00:00.000Z"),
         ("start=2014-04-15T12:22:47.1234", "since 2014-04-15T12:22:47.124Z"),
@@ -66,7 +66,7 @@ struct EventRequestTests {
         ("limit=20000&offset=3", "limit 20000 offset 2"), ("", ""), ("&", ""),
     ]
 
-    @Test("Each parameter, by each of its names, has its effect on the selection", arguments: meanings)
+    @Test("Each parameter has its effect on the selection, under each of its names", arguments: meanings)
     func meaning(query: String, fact: String) throws {
         #expect(facts(try EventRequest(.query, query)) == fact)
     }

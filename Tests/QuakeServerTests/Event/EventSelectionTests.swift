@@ -75,7 +75,7 @@ struct EventSelectionTests {
 /// The contents of a database at each of its tokens.
 private struct Past {
     var states: [Int: [Quake]] = [:]
-    /// When each token was committed.
+    /// The time at which each token was committed.
     var committed: [Int: Instant] = [:]
 
     /// All versions of all events.
@@ -118,7 +118,7 @@ extension TestDatabase {
                     where code in (select code from quake order by md5(code || \("\(step)")) limit 30)
                     """)
             default:
-                // The last import may have restored an old code, so each step makes new codes.
+                // The last import may have restored the old codes of renamed events, so each step makes different new codes.
                 try await query(
                     """
                     update quake set code = code || 'x' || \("\(step)")

@@ -69,7 +69,7 @@ struct RandomRequest {
 
     private mutating func addTimes() {
         var ends = [quake().time, quake().time].sorted()
-        // The standard writes times with microseconds; events have only milliseconds.
+        // Times in the standard have microseconds, but times of events have only milliseconds.
         let more = random.chance(1, in: 2) ? "500" : ""
         func text(_ time: Instant) -> String { "\(time)".dropLast() + more }
         if random.chance(2, in: 3) {

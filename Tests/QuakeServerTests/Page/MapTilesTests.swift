@@ -35,7 +35,7 @@ struct MapTilesTests {
             #expect(covered > 0 && covered <= squareKilometres(TileMap.square, at: corner), "\(corner)")
             land += covered
         }
-        // Of 148.9 million, without the ice shelves of the Antarctic.
+        // The earth has 148.9 million km² of land. The tiles do not include the ice shelves of the Antarctic.
         #expect((146e6...149e6).contains(land), "\(land)")
     }
 
@@ -53,7 +53,7 @@ struct MapTilesTests {
                     south == 80
                         ? ([], []) : (map.land(at: .north, of: here), map.land(at: .south, of: north)),
                 ] {
-                    // Natural Earth's own ends at the date line are up to 200 m apart.
+                    // At the date line, the ends of coastlines in Natural Earth's data are up to 200 m apart.
                     let isNear = zip(one, other).allSatisfy {
                         abs($0.lowerBound - $1.lowerBound) < 3 && abs($0.upperBound - $1.upperBound) < 3
                     }
@@ -111,7 +111,7 @@ struct MapTilesTests {
         }
     }
 
-    /// The area on a sphere as large as the earth, positive if the ring is anticlockwise.
+    /// The area inside `ring` on a sphere as large as the earth. It is positive if the ring is anticlockwise.
     private func squareKilometres(_ ring: [TileMap.Point], at corner: TileMap.Corner) -> Double {
         func sine(_ point: TileMap.Point) -> Double {
             sin((Double(corner.south) + Double(point.latitude) / 1000) * .pi / 180)

@@ -34,7 +34,7 @@ struct PageTests {
         }
     }
 
-    @Test("Has files that are compressed, have tags, and may load nothing from other sites")
+    @Test("The files of the page are compressed, have tags, and may load nothing from other sites")
     func files() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -122,7 +122,7 @@ struct PageTests {
         }
     }
 
-    @Test("A shared link to an event has its magnitude, place and time, with any characters in them")
+    @Test("The preview of a link to an event has its magnitude, place and time, with any characters in them")
     func cards() async throws {
         try await TestServer.shared.withDatabase { database in
             _ = try await database.query(
@@ -156,7 +156,7 @@ struct PageTests {
         }
     }
 
-    @Test("A shared link has a picture, at the server's full address if that is known")
+    @Test("The preview of a link has a picture, at the server's full address if that is known")
     func picture() async throws {
         var settings = ServerSettings.patient
         try await TestServer.shared.withDatabase { [settings] database in
@@ -261,7 +261,7 @@ struct PageTests {
         }
     }
 
-    /// A module, and what it imports before it runs.
+    /// The module `name`, and all modules that are loaded before it runs.
     private func modules(importedFrom name: String) throws -> Set<String> {
         var (found, waiting): (Set<String>, [String]) = ([], [name])
         while let name = waiting.popLast() {

@@ -2,13 +2,13 @@ import Testing
 
 @testable import QuakeServer
 
-/// What the tiles of a kind hold, read as the page reads it.
+/// The contents of the tiles of one kind, decoded as the page decodes them.
 struct TileMap {
     static let kinds = ["coast", "borders", "faults"]
     static let square = [(0, 0), (0, 10_000), (10_000, 10_000), (10_000, 0), (0, 0)]
         .map { Point(latitude: $0.0, longitude: $0.1) }
 
-    /// In thousandths of a degree from a tile's south-western corner.
+    /// A point in a tile, in thousandths of a degree from the tile's south-western corner.
     struct Point: Equatable {
         var latitude: Int
         var longitude: Int
@@ -21,7 +21,7 @@ struct TileMap {
 
     enum Side { case north, south, west, east }
 
-    /// The rows, from the north.
+    /// The characters of the chart, one for each tile. The rows are in order from north to south.
     let chart: [[Character]]
     private(set) var tiles: [Corner: [[Point]]] = [:]
     /// The tiles that are all land.
@@ -45,7 +45,7 @@ struct TileMap {
         }
     }
 
-    /// Whether the rings go around a place.
+    /// Whether a place is inside the rings.
     func hasLand(latitude: Double, longitude: Double) -> Bool {
         let corner = Corner(
             west: Int((longitude / 10).rounded(.down)) * 10, south: Int((latitude / 10).rounded(.down)) * 10)
@@ -64,10 +64,11 @@ struct TileMap {
         return winding > 0
     }
 
-    /// Where land was cut at a side of a tile, in thousandths of a degree along it.
+    /// The parts of a side of a tile that have land on the inside, in thousandths of a degree along the side.
     func land(at side: Side, of corner: Corner) -> [Range<Int>] {
         if whole.contains(corner) { return [0..<10_000] }
-        // What begins and ends at a place: a ring may go along a side and back.
+        // For each place on the side, the number of parts that begin there minus the number that end there. Parts can cancel each
+        // other, because a ring may run along the side and back.
         var changes: [Int: Int] = [:]
         for ring in tiles[corner] ?? [] {
             for (a, b) in zip(ring, ring.dropFirst()) where a.isOn(side) && b.isOn(side) {

@@ -75,7 +75,7 @@ struct AssociationFaultTests {
         }
     }
 
-    @Test("A table that is rewritten, pruned and regrouped meanwhile ends with the result of a rebuild")
+    @Test("If the table is rewritten, pruned and regrouped meanwhile, the result is still that of a rebuild")
     func altered() async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 40, seed: printedSeed()) { step, _ in
@@ -95,7 +95,7 @@ struct AssociationFaultTests {
 
     /// associator:                  asks for a lock on quake ── waits ───────── reads
     /// alter:      rewrites quake ──────────────────────────────────── commits
-    @Test("A pass waits while the table is being rewritten, and never mistakes it for empty")
+    @Test("A pass waits while the table is being rewritten, and never mistakes the table for empty")
     func rewriting() async throws {
         try await server.withDatabase { database in
             try await database.execute(

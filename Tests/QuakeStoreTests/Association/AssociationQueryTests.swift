@@ -46,7 +46,7 @@ struct AssociationQueryTests {
         }
     }
 
-    @Test("A row that fits another earthquake nearly as well is doubtful")
+    @Test("A row that fits a second earthquake nearly as well as its own is doubtful")
     func doubtful() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(

@@ -81,7 +81,7 @@ struct AssociatedTable {
             """
     }
 
-    /// The earthquakes that the association makes of all rows at once.
+    /// The earthquakes that result if all rows are grouped at once.
     func expected(_ parameters: Parameters = .shipped) async throws -> [Earthquake] {
         let association = Association(parameters, overrides: try await Overrides.all(on: connection))
         return association.earthquakes(of: try await solutions()).earthquakes.filter { $0.members.count > 1 }
@@ -92,7 +92,7 @@ struct AssociatedTable {
         return try await Neighbourhood.Request.times([all]).rows(on: connection)
     }
 
-    /// The codes of each earthquake.
+    /// The codes of each earthquake's rows.
     func groups() async throws -> Set<Set<String>> {
         Set(try await earthquakes().map { Set($0.members.map(\.code)) })
     }

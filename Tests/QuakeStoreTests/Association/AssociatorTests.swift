@@ -12,7 +12,7 @@ struct AssociatorTests {
 
     /// Each step is one transaction. Passes run after random steps.
     @Test(
-        "After any changes in any order, the tables equal a rebuild of the rows, now and at every earlier pass",
+        "After any changes in any order, the tables equal those of a rebuild, now and as of every earlier pass",
         arguments: rounds(4, of: 200))
     func anyChanges(_ number: Int) async throws {
         try await server.withAssociatedTable { table in
@@ -40,7 +40,8 @@ struct AssociatorTests {
         }
     }
 
-    /// Every run ends with the same rows, but they arrive in another order, with other versions and deleted rows in between.
+    /// All runs end with the same rows. In each run, the rows arrive in a different order, with other versions and deleted rows
+    /// in between.
     @Test(
         "Rows that arrive in any order give tables that are equal to the last bit",
         arguments: rounds(3, of: 200))
@@ -89,7 +90,8 @@ struct AssociatorTests {
             try await table.execute(ReportedEvent("gfz:7", seconds: 4202).statement)
             let outcome = try await table.associate()
             #expect(outcome.rebuilt == nil)
-            // Both members are written, because the difference between them has changed. The earthquake has not.
+            // Both members are written, because the difference between them has changed. The earthquake itself is unchanged and
+            // is not written.
             #expect(outcome.written == 2)
         }
     }

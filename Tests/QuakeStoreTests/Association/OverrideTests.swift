@@ -95,7 +95,7 @@ struct OverrideTests {
         }
     }
 
-    @Test("An override that is written in SQL counts like any other; one without meaning is refused")
+    @Test("An override that is written in SQL counts like any other; an override without meaning is refused")
     func inSQL() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)

@@ -57,7 +57,7 @@ struct FollowFaultTests {
 
     /// follower: begins a pass ─────────────────────── ends it ── is notified ── reads the rest
     /// writer:                   commits and notifies
-    @Test("A notification that is sent during a pass is received after it, over the same connection")
+    @Test("A notification that is sent during a pass is received after the pass, over the same connection")
     func notifiedDuringPass() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -81,7 +81,7 @@ struct FollowFaultTests {
         "Following continues after a restart of the server, clean or not",
         arguments: [SIGINT, SIGQUIT])
     func restarted(_ signal: Int32) async throws {
-        // With synchronous_commit off, a commit that the view has might be lost.
+        // With synchronous_commit off, the server might lose a commit that the view already contains.
         try await withServer(["synchronous_commit": "on"]) { server, database in
             let view = MemoryView()
             try await database.following(view) {
@@ -143,7 +143,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("An error that a new connection can't fix ends following, unless the follower is persistent")
+    @Test("Following ends after an error that a new connection can't fix, unless the follower is persistent")
     func hopeless() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -173,8 +173,8 @@ struct FollowFaultTests {
         "A reader notices a crash that lost transactions it had seen, even when their tokens are used again"
     )
     func lostTransactions() async throws {
-        // Only the WAL writer writes the log of a commit. The test stops that process, and kills it while the commit is still in
-        // memory.
+        // With these settings, only the WAL writer writes a commit's log record to the disk. The test stops the WAL writer, and
+        // kills it while the record is still in memory.
         let settings = ["autovacuum": "off", "bgwriter_lru_maxpages": "0"]
         try await withServer(settings) { server, database in
             let view = MemoryView()
@@ -279,7 +279,7 @@ struct FollowFaultTests {
                     try await waitUntil { view.position() != nil }
                 }
                 #expect(log.lines.contains { $0.contains("conflict with recovery") })
-                // PostgreSQL 15 also ends the session if replay asks again while the statement is being cancelled.
+                // PostgreSQL 15 also ends the session if replay repeats its request while the statement is being cancelled.
                 let isEnded = log.lines.contains { $0.contains("server: terminating connection") }
                 #expect(isEnded || !log.lines.contains { $0.contains("reconnecting") }, "\(log.lines)")
             }
@@ -312,7 +312,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A follower that is started while the server is down waits for it")
+    @Test("A follower that is started while the server is down waits for the server")
     func startedTooEarly() async throws {
         try await withServer { server, database in
             let (view, log) = (MemoryView(), RecordedLog())
@@ -326,7 +326,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A follower reports only once that the server is down")
+    @Test("A follower reports a single time that the server is down")
     func saidOnce() async throws {
         let port = try ClosingPort()
         let (view, log) = (MemoryView(), RecordedLog())
@@ -464,8 +464,8 @@ extension TestServer {
     }
 }
 
-/// A view that stops at the first row of its first pass until it is released. Like other views, it reads each pass with one
-/// statement, because a session that is idle in a transaction is not cancelled but ended.
+/// A view that pauses at the first row of its first pass until `release()` is called. Like other views, it reads each pass with
+/// one statement: PostgreSQL cancels a running statement, but it ends a session that is idle in a transaction.
 private final class HeldView: ReaderView {
     private struct State {
         var isReading = false

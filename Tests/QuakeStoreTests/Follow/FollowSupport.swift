@@ -8,7 +8,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// A view in memory that reads each pass in both ways, row by row and line by line, and then compares its content with the table
+/// A view in memory that reads each pass in two ways, row by row and line by line, and then compares its content with the table
 /// in the same snapshot.
 final class MemoryView: ReaderView {
     struct State: Sendable {

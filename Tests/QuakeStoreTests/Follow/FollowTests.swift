@@ -313,7 +313,7 @@ struct FollowTests {
         }
     }
 
-    /// reader: pass begins ── rows ─────────────────── lines ── ends   next pass: no fresh snapshot: it is at the horizon
+    /// reader: pass begins ── rows ─────────────────── lines ── ends   next pass: at the horizon, so no fresh snapshot
     /// prune:                        deletes all history
     @Test("History that is pruned during a pass is still visible to that pass")
     func prunedDuringPass() async throws {
@@ -335,7 +335,7 @@ struct FollowTests {
 
     // MARK: Named readers
 
-    @Test("A named reader's lag is known, and pruning keeps the history that it needs for a day")
+    @Test("For a day, pruning keeps the history that a named reader needs, and the reader's lag is known")
     func named() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -384,7 +384,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A reader that may not report still follows, and logs the consequences")
+    @Test("A reader that may not report its position still follows, and logs the consequences")
     func withoutPermission() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

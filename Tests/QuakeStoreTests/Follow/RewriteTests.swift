@@ -124,7 +124,7 @@ struct RewriteTests {
     // MARK: The shape
 
     @Test(
-        "The shape of a table changes with alterations that may change rows unrecorded, and only with those")
+        "Alterations that may change rows without a recorded change also change the table's shape; others do not")
     func shape() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -3,7 +3,8 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Covers a server whose clock was ahead and was then corrected. From then on, commit times continue from the time of the jump.
+/// Covers a server whose clock was ahead and was then corrected. After the correction, commit times still continue from the time
+/// that the fast clock showed.
 @Suite("The history's clock")
 struct ClockTests {
     let server = TestServer.shared
@@ -25,7 +26,7 @@ struct ClockTests {
             try await database.pass(days: 29)
             #expect(try await database.prune("30 days") == [0, 0, 3])
             try await database.pass(days: 2)
-            // Tokens 1 to 3 are 31 days old. Token 4 came later, but nothing records when.
+            // Tokens 1 to 3 are 31 days old. Token 4 is newer, but the history does not record its age.
             #expect(try await database.prune("30 days") == [3, 3, 3])
             #expect(try await database.prune("30 days") == [0, 3, 4])
             try await database.pass(days: 31)
@@ -101,7 +102,7 @@ struct ClockTests {
         try await server.withDatabase { database in
             try await database.change()
             #expect(try await database.prune("30 days") == [0, 0, nil])
-            // These values are those of a pruning that ran while the clock was behind.
+            // A pruning that ran while the clock was behind would have left these values.
             try await database.query("update history.store set seen_token = 1, seen_at = '2000-01-01'")
             #expect(try await database.prune("30 days") == [0, 0, 1])
             try await database.pass(days: 31)
@@ -166,7 +167,7 @@ extension TestDatabase {
         )
     }
 
-    /// Moves the times that are in the past further back, as if these days had passed.
+    /// Moves all past times back by `days`, as if that many days had passed.
     fileprivate func pass(days: Int) async throws {
         try await query("update history.store set seen_at = seen_at - \(days) * interval '1 day'")
         try await query(

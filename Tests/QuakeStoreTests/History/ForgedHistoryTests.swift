@@ -113,7 +113,7 @@ struct ForgedHistoryTests {
         }
     }
 
-    @Test("Temporary tables and session settings can't replace what the history reads")
+    @Test("Temporary tables and session settings can't change what the history records")
     func surroundings() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).execute(
@@ -200,7 +200,7 @@ private struct Script {
         let forgeries = [
             "select 1",
             set("''"), set("'nonsense'"), "reset history.transaction", set("null"),
-            // The victim's row, as it is and as it was, with and without this transaction's xid.
+            // The present and the earlier place of the victim's row, with and without this transaction's xid.
             set("'1 (0,1)'"), set("'1 (0,2)'"), set("'1 ' || pg_current_xact_id() || ' (0,2) 0'"),
             // This transaction's value with another id, another place or another count.
             set("regexp_replace(\(hint), '^[0-9]+', '1')"),
@@ -215,7 +215,7 @@ private struct Script {
             set("\(hint) || ' ' || 'public.quake'::regclass::oid || 'U:0:0'"),
             set("\(hint) || ' ' || 'public.quake'::regclass::oid || 'I:999999999999999999:1'"),
             set("\(hint) || ' 1D:0:0 2U:3:2 x'"), set("'(0,1)'"),
-            // A value that was right once, in this transaction or in an earlier one of the session.
+            // A value that was valid before, in this transaction or in an earlier transaction of the session.
             "select set_config('my.hint', \(hint), false)",
             set("coalesce(current_setting('my.hint', true), '')"),
         ]
@@ -239,7 +239,7 @@ extension TestDatabase {
         ).map { try $0.decode("text") }
     }
 
-    /// Everything that is kept of the transactions up to a token.
+    /// Every stored value of the transactions up to a token and of their changes.
     fileprivate func kept(to token: Int) async throws -> [String] {
         try await query(
             """

@@ -12,7 +12,7 @@ import Testing
 struct HistoryCostTests {
     let server = TestServer.shared
 
-    @Test("The history of one event is read from the event's changes, each read only a few times")
+    @Test("Reading the history of one event reads only that event's changes, and each only a few times")
     func oneEvent() async throws {
         try await server.withLongHistory { database in
             for (isTable, limit) in [(false, nil), (true, nil), (true, 20)] {
@@ -61,7 +61,7 @@ struct HistoryCostTests {
     }
 
     @Test(
-        "Reading one past event, by a token or a time, and whether it was deleted, needs only its own changes"
+        "Reading one past event by a token or a time, or whether it was deleted, reads only that event's changes"
     )
     func past() async throws {
         try await server.withLongHistory { database in

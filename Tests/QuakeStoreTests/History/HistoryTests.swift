@@ -120,7 +120,7 @@ struct HistoryTests {
 
     /// early:  begins, changes: number 1 ─────────────────────────── commits: token 2
     /// late:                              changes: number 2, token 1
-    /// reader:                                                 looks                  looks
+    /// reader:                                                 reads                  reads
     @Test(
         "A reader by number misses a transaction that began early and was committed late; a reader by token gets it"
     )
@@ -358,7 +358,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A committed transaction no longer carries channels")
+    @Test("A transaction's list of channels is cleared when it commits")
     func channelsAreCleared() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1, null)")

@@ -49,7 +49,7 @@ struct NestedStatementTests {
     /// writer: changes, SET CONSTRAINTS ALL IMMEDIATE draws the token, changes                          commits
     /// other:                                                          changes, waits for the lock ─────────── commits
     @Test(
-        "A transaction has one token for all its changes, even if it was drawn early and the setting is lost",
+        "A transaction has one token for all its changes, even if the token is drawn early and the setting is lost",
         arguments: [
             "select 1", "set local history.transaction = ''", "set local history.transaction = '1 (0,1) 0'",
         ])

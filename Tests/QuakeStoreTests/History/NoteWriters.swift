@@ -8,7 +8,7 @@ import TestSupport
 /// Some are SERIALIZABLE, and some have hostile settings or forge the setting that the history uses. All of them hold
 /// transactions open, use savepoints and roll back at random.
 final class NoteWriters: Sendable {
-    /// Tells the readers to look once more and then stop.
+    /// Tells the readers to read once more and then stop.
     let areDone = Done()
 
     private let database: TestDatabase

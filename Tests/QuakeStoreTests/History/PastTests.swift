@@ -38,8 +38,8 @@ struct PastTests {
         }
     }
 
-    /// These triggers change a row after it was inserted or changed. Sometimes they delete a row to make room for a new one, or
-    /// put back a deleted one.
+    /// These triggers change a row after it was inserted or changed. Sometimes they delete a row to make room for a new row, or
+    /// insert a deleted row again.
     private static let triggers = """
         create function touch() returns trigger language plpgsql as $$
         begin update quake set sig = coalesce(sig, 0) + 1 where code = new.code; return null; end $$;
@@ -56,7 +56,7 @@ struct PastTests {
         create trigger deleted after delete on quake for each row execute function put_back()
         """
 
-    @Test("A time selects the last token before it")
+    @Test("A time selects the last token before that time")
     func asOfTime() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -74,7 +74,7 @@ struct PastTests {
 
     /// Three transactions are within the same millisecond, and the first is exactly at its beginning.
     @Test(
-        "A time as exact as committed_at selects its transaction; a time cut to milliseconds selects the last of them"
+        "A commit's exact time selects its transaction; a time in milliseconds selects the last commit within it"
     )
     func asOfExactTime() async throws {
         try await server.withDatabase { database in
@@ -106,7 +106,8 @@ struct PastTests {
             let told = try await database.story().map(\.committedAt.description)
             #expect(try told == transactions.map { try $0.decode("exact") })
 
-            // If nothing was committed at the very beginning of a millisecond, a time in milliseconds means the end of it.
+            // If nothing was committed at the very beginning of a millisecond, a time in milliseconds means the end of that
+            // millisecond.
             try await database.with("-csession_replication_role=replica").query(
                 "update history.transaction set committed_at = committed_at + interval '1 microsecond'")
             let exact: String = try transactions[0].decode("exact")
@@ -114,7 +115,7 @@ struct PastTests {
         }
     }
 
-    @Test("A time selects the last token before it, even if tokens have gaps or were pruned")
+    @Test("A time selects the last token before that time, even if tokens have gaps or were pruned")
     func everyTime() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
@@ -204,7 +205,7 @@ struct PastTests {
         }
     }
 
-    @Test("Changes after a token that was pruned are an error with the horizon, never a partial list")
+    @Test("A request for changes after a pruned token fails with the horizon, and never gives a partial list")
     func prunedChanges() async throws {
         try await server.withDatabase { database in
             try await database.changeThrice()

@@ -40,8 +40,8 @@ struct PruneTests {
                 try await Pruning(keep: .zero, keepAtMost: nil).run(on: $0)
             }
 
-            // A reject names run 2. Runs 3 and 9 are the last successes, 5, 9 and 10 are the last runs of a source, and 7 still
-            // runs.
+            // A reject names run 2. Runs 3 and 9 are the last successes of their sources. Runs 5, 9 and 10 are the last runs of
+            // their sources. Run 7 is unfinished.
             #expect(try await runs(database) == [2, 3, 5, 7, 9, 10])
             #expect(outcome.runs == 4 && outcome.rejects == 1)
             #expect(try await database.query("select from import.reject").count == 1)
@@ -123,7 +123,7 @@ struct HistoryPruneTests {
         })
     func plan() async throws {
         try await server.withNotes { database in
-            // The planner's statistics are of a history with one long transaction, for which a sequential scan looks better.
+            // The planner's statistics describe a history with one long transaction, for which a sequential scan looks better.
             try await database.execute("insert into note select n from generate_series(1, 5000) as n")
             try await database.execute("analyze")
             for _ in 1...5 { try await database.execute("update note set number = 1 where key = '7'") }

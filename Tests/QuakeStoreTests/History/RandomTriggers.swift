@@ -33,7 +33,7 @@ extension TestDatabase {
                (select coalesce(jsonb_object_agg(key, to_jsonb(memo.*)), '{}') from memo) as memos
         from history.position() as p;
         create table past (token bigint primary key, notes jsonb, memos jsonb);
-        -- How many statements may be nested in the present one.
+        -- The maximum number of nested statements that the present top-level statement may still run.
         create table budget (statements int);
         insert into budget values (0)
         """
@@ -42,7 +42,7 @@ extension TestDatabase {
         create function some_key() returns text language sql volatile as $$ select chr(97 + floor(random() * 4)::int) $$;
         create function some_number() returns int language sql volatile as $$ select floor(random() * 100)::int $$;
 
-        -- A statement, often about the row that a trigger is fired for.
+        -- Returns a random statement, often about the row for which a trigger was fired.
         create function some_statement(own_key text) returns text language plpgsql as $$
         declare
             subject constant text := (array['note', 'note', 'memo', 'plain'])[1 + floor(random() * 4)];
@@ -73,8 +73,8 @@ extension TestDatabase {
                  when matched and n > 50 then %4$s when matched then update set number = n
                  when not matched then insert (key, number) values (k, n)'];
         begin
-            -- Of a table with a foreign key to itself, PostgreSQL 16.11 shows no trigger what MERGE deletes (15.18, 17.10 and
-            -- 18.6 do).
+            -- MERGE deletes no row of `note`: if a table has a foreign key to itself, PostgreSQL 16.11 does not show the rows
+            -- that MERGE deletes to any trigger (15.18, 17.10 and 18.6 do).
             return format(templates[1 + floor(random() * cardinality(templates))], subject, key, number,
                           case subject when 'note' then 'do nothing' else 'delete' end);
         end $$;
@@ -104,7 +104,7 @@ extension TestDatabase {
             return new;
         end $$;
 
-        -- Triggers whose names sort before the history's, between and after them.
+        -- Creates triggers whose names sort before, between and after the names of the history's triggers.
         create procedure make_triggers() language plpgsql as $$
         declare
             trigger record;
@@ -145,14 +145,14 @@ extension TestDatabase {
                         update budget set statements = case when random() < 0.3 then 0 else floor(random() * 8) end;
                         begin
                             execute some_statement(null);
-                            -- The rest has the token, too.
+                            -- Later changes of the transaction have the same token, too.
                             if random() < 0.1 then set constraints all immediate; end if;
                             if random() < 0.1 then set constraints all deferred; end if;
                             if random() < 0.1 then raise exception 'undone'; end if;
                         exception when others then null;
                         end;
                     end loop;
-                    -- Here, and not at the commit, because an error there would end the procedure.
+                    -- Deferred triggers run here and not at the commit, because an error at the commit would end the procedure.
                     set constraints all immediate;
                     set constraints all deferred;
                 exception when others then null;

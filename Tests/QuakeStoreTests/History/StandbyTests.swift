@@ -30,9 +30,9 @@ struct StandbyTests {
     ///     first change, id 1
     ///                            first change, id 2
     ///                            commit, token 1
-    ///                                                   sees id 2; by number it would now never look for id 1
+    ///                                                   sees id 2; a reader by number would now miss id 1
     ///     commit, token 2
-    ///                                                   sees id 1: after token 1 comes token 2
+    ///                                                   sees id 1, because token 2 follows token 1
     @Test("On a hot standby, a reader by token gets a transaction that began early and was committed late")
     func overtaken() async throws {
         try await withPrimary { server, primary in
@@ -86,8 +86,8 @@ struct StandbyTests {
 
     /// Runs `body` with a migrated database on a separate server, because a standby copies the whole server.
     private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws {
-        // With this setting, each commit is sent at once. Otherwise commits would arrive together, several times a second, and
-        // hide their order.
+        // With this setting, the primary sends each commit at once. Otherwise it would send commits in groups, several times a
+        // second, and the test would not see their order.
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
@@ -113,7 +113,7 @@ struct StandbyTests {
                 isLast = writers.areDone.isSet
                 try await connection.transaction(.repeatableReadOnly, to: "read") {
                     let last = seen.last?.token ?? 0
-                    // This would count a token that appears after a greater one was seen.
+                    // If a smaller token appears after a greater one was seen, this count is too large.
                     let passed: Int = try await connection.query(
                         "select count(*) as passed from history.transaction where token <= \(last)",
                         to: "read")[0].decode("passed")

@@ -84,7 +84,7 @@ struct AgencyImportTests {
 
     /// The text format has no time of revision, and an origin time may move in either direction.
     @Test(
-        "Of two versions without a time of revision, the one imported last counts, however its origin moved")
+        "If two versions have no time of revision, the one imported last counts, however its origin moved")
     func undated() async throws {
         try await server.withDatabase { database in
             for (time, magnitude) in [("01:29:17.05", "5.2"), ("01:29:12", "5.3"), ("01:29:19", "5.1")] {
@@ -98,7 +98,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("A version with a time of revision takes precedence over one without, in either order")
+    @Test("A version with a time of revision takes precedence over a version without, in either order")
     func datedAndUndated() async throws {
         let dated = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:40:00Z")
         let undated = Self.text(Self.row("gfz2026aaaa", time: "2026-10-01T01:29:20", magnitude: "5.1"))
@@ -228,7 +228,7 @@ struct AgencyImportTests {
             #expect(try row.decode("strike1_deg") == 10.0)
             #expect(try row.decodeIfPresent("dip1_deg", as: Double.self) == nil)
             #expect(try row.decode("scalar_moment_nm") == 9.6e17)
-            // Any writer may put any value there.
+            // Any writer can store any value in `extra`.
             try await database.query(
                 """
                 update quake set extra = '{"focal_mechanism": {"strike1": "north", "dip1": 1e400, "dip2": -1e-400, "rake1": 5, "clvd": 0}}'
@@ -265,7 +265,7 @@ struct AgencyImportTests {
                 #expect(summary.counts.inserted == 202)
                 let rows: Query = """
                     select row(code, net, net_code, magnitude,
-                               -- QuakeML has no type without a magnitude.
+                               -- In QuakeML, there is no magnitude type without a magnitude.
                                case when magnitude is not null then magnitude_type end, place, status, type, time, updated, nst,
                                dmin, rms, gap, longitude, latitude, depth)::text as line
                     from quake order by code

@@ -7,7 +7,7 @@ import Testing
 @Suite("The spool of a batch")
 struct BatchSpoolTests {
     @Test(
-        "Appended bytes read back in any order, whether they are in memory or in the file",
+        "Appended bytes can be read back in any order, whether they are in memory or in the file",
         arguments: [0, 100, 5000, 1 << 20])
     func readsBack(memoryLimit: Int) throws {
         var random = SplitMix64(seed: 7)

@@ -128,7 +128,7 @@ struct ConditionalImportTests {
     /// person                       worker
     ///
     /// deletes us1
-    ///                              imports the feed, which has us1 as the table still does
+    ///                              imports the feed with us1, which the table still contains
     /// commits
     ///                              imports the feed again
     @Test("An event that a person deletes comes back, even if the deletion is committed late")

@@ -44,7 +44,8 @@ struct FutureDocumentTests {
             )
             #expect(genuine.warning == nil)
             #expect(genuine.counts.inserted == 1 && genuine.counts.stale == 0)
-            // us1 is missing because the document lacks it. ci2 is missing, too, unless it was revised too recently.
+            // The second document lacks us1, so us1 was deleted. It also lacks ci2, which was deleted unless its revision is too
+            // recent.
             #expect(try await database.codes().subtracting(["ci2"]) == Set((2...9).map { "us\($0)" }))
         }
     }

@@ -78,7 +78,7 @@ extension Array {
 }
 
 extension [String: String] {
-    /// Describes each key that only one of the two has, or whose values differ.
+    /// Describes each key that exists in only one of the two dictionaries, or whose values differ.
     func differences(from other: Self) -> [String] {
         Set(keys).union(other.keys).sorted().filter { self[$0] != other[$0] }
             .map { "\($0): \(self[$0] ?? "absent") instead of \(other[$0] ?? "absent")" }

@@ -96,7 +96,8 @@ struct LaneTests {
     @Test("A batch that was wrongly expected to be new is merged like any other", arguments: [1, 3])
     func notNewAfterAll(lanes: Int) async throws {
         try await server.withDatabase { database in
-            // Three of the last events already exist: one is older, one is equal, one is newer.
+            // Three of the last events already have a row: one row is older than the document's version, one is equal, and one is
+            // newer.
             try await database.importFeatures([
                 SmallFeed.feature("c197", updated: 500, place: "old"), SmallFeed.feature("c198"),
                 SmallFeed.feature("c199", updated: 2000, place: "new"),
@@ -189,7 +190,7 @@ struct LaneTests {
     }
 
     @Test(
-        "A failure in one lane ends the run: what the lanes have committed is counted, and nothing else is stored"
+        "A failure in one lane ends the run; the lanes' commits are counted, and nothing else is stored"
     )
     func failure() async throws {
         try await server.withDatabase { database in

@@ -40,7 +40,7 @@ struct MergeTests {
     }
 
     @Test(
-        "Of equally new versions, the last one in the document stays, in one batch or two",
+        "If versions are equally new, the last one in the document stays, in one batch or two",
         arguments: [1, 20_000])
     func lastAmongEquals(batchSize: Int) async throws {
         try await server.withDatabase { database in
@@ -111,7 +111,7 @@ struct MergeTests {
 
             try await database.importFeatures((0..<500).map { SmallFeed.feature("c\($0)") })
 
-            // The worker's counters arrive when its session has ended.
+            // The worker's session reports its counters when it ends.
             try await waitUntil {
                 try await database.query(
                     "select from pg_stat_user_tables where relname = 'quake' and n_tup_ins = 500"

@@ -16,7 +16,7 @@ struct RepetitionTests {
         "history.store",
     ]
 
-    /// The first write to the table fails like one that a deadlock, a serialization failure or a lock has ended.
+    /// The first write to the table fails with the SQLSTATE of a deadlock, a serialization failure or an unavailable lock.
     @Test(
         "Every write to a table is retried after a conflict with another transaction", arguments: written
     )
@@ -143,7 +143,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test("A hot standby, which can't be SERIALIZABLE, can be read where that is the default")
+    @Test("A hot standby, which refuses SERIALIZABLE, can be read even where SERIALIZABLE is the default")
     func serializableStandby() async throws {
         let primary = try await TemporaryServer.start()
         let database = TestDatabase(url: primary.url)
@@ -268,8 +268,8 @@ struct RepetitionTests {
 }
 
 extension TestDatabase {
-    /// Creates a trigger function that fails at call number `call`, and at `times` calls in total. A sequence counts the calls,
-    /// because it continues to count after a rollback.
+    /// Creates a trigger function that fails `times` times, starting with call number `call`. A sequence counts the calls,
+    /// because a rollback does not undo its count.
     fileprivate func failingOnce(_ sqlState: String, at call: Int = 1, times: Int = 1) async throws {
         try await execute(
             """

@@ -142,7 +142,7 @@ struct RowFingerprintTests {
             case .number: "\(property.column) + 0.5"
             case .integer: "coalesce(\(property.column), 0) + 1"
             case .flag: "not coalesce(\(property.column), false)"
-            // Both edits leave the server's hash of the time unchanged, because it folds 64 bits into 32.
+            // Both edits leave the server's hash of the time unchanged, because the hash folds 64 bits into 32.
             case .time where property == .updated: "updated - interval '4294967295 microseconds'"
             case .time: "\(property.column) + interval '4294967297 microseconds'"
             case .list: "array['edited']"
@@ -179,7 +179,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("A server that computes different numbers is sent every row")
+    @Test("Every row is sent to a server that computes different numbers")
     func otherNumbers() async throws {
         try await server.withDatabase { database in
             try await database.query(
@@ -202,7 +202,7 @@ struct RowFingerprintTests {
 }
 
 extension TestDatabase {
-    /// Makes the server refuse to create tables, temporary ones included.
+    /// Makes the server refuse to create tables, including temporary tables.
     fileprivate func refuseTables() async throws {
         try await withConnection { connection in
             try await connection.execute(

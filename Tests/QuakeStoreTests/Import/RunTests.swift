@@ -258,7 +258,7 @@ struct RunTests {
         }
     }
 
-    @Test("The history records even a session in the replica role")
+    @Test("The history records changes even in a session with the replica role")
     func replicaSession() async throws {
         try await server.withDatabase { database in
             try await database.with("-csession_replication_role=replica").importFeatures([
@@ -283,7 +283,7 @@ struct RunTests {
 }
 
 extension TestDatabase {
-    /// How many deadlocks there were. A session's count arrives when the session has ended.
+    /// The number of deadlocks so far. A session reports its deadlocks when it ends.
     fileprivate func deadlocks() async throws -> Int {
         func count() async throws -> Int {
             try await query("select deadlocks from pg_stat_database where datname = current_database()")[0]

@@ -11,32 +11,32 @@ struct AssociatedTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("An earthquake is reported once, with all agencies, whether their rows come together or later")
+    @Test("An earthquake is reported once, with all agencies, whether their rows arrive together or later")
     func once() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
             try await database.notify(rules, receivers)
-            // Known as one from the start.
+            // These rows are grouped before the first message.
             for code in ["us1", "gfz1"] { try await database.shake(code, 5) }
             try await database.group(["us1", "gfz1"])
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 1)
             #expect(receivers.got.first?.earthquakes.map(\.earthquake) == ["us1"])
 
-            // A third one joins later.
+            // A third agency's row joins later.
             try await database.shake("emsc1", 5.1)
             try await database.group(["us1", "gfz1", "emsc1"])
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 1)
 
-            // Both were told before they were one.
+            // Both rows are reported before they are grouped.
             for code in ["us2", "gfz2"] { try await database.shake(code, 5) }
             try await database.notify(rules, receivers)
             try await database.group(["us2", "gfz2"])
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 3)
 
-            // The one that is shown is revised, and another one is deleted.
+            // The row that is shown is revised, and another row is deleted.
             try await database.shake("us1", 5.8)
             try await database.query("delete from quake where code = 'gfz1'")
             try await database.group(["us1", "emsc1"])
@@ -46,8 +46,8 @@ struct AssociatedTests {
     }
 
     /// importer:   commits a row
-    /// notifier:                 waits ──────────────── tells once
-    /// associator:                       joins it
+    /// notifier:                 waits ─────────────── reports once
+    /// associator:                       groups the row
     @Test("The notifier waits for a moment for the association of new rows")
     func waits() async throws {
         try await server.withDatabase { database in
@@ -65,7 +65,7 @@ struct AssociatedTests {
             #expect(try await failures == 0)
             #expect(receivers.told == ["new us1"])
 
-            // Without an associator, it is told anyway.
+            // Without an associator, the notifier reports a row once its commit is 10 seconds old.
             try await database.shake("gfz2", 5)
             try await database.query(
                 "update history.transaction set committed_at = committed_at - interval '20 seconds' where token = history.current_token()"
@@ -77,7 +77,7 @@ struct AssociatedTests {
 }
 
 extension TestDatabase {
-    /// As if an associator had come so far.
+    /// Records that an associator has processed all changes so far.
     fileprivate func associated() async throws {
         try await query("update import.association set token = history.current_token()")
     }

@@ -155,7 +155,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A change of the rules reports nothing old, and calls nothing off")
+    @Test("After a change of the rules, nothing old is reported, and nothing is called off")
     func changedRules() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()

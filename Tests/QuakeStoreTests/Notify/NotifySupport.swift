@@ -24,10 +24,10 @@ final class Receivers: Sendable {
     /// The receiver of each attempt, successful or not.
     var attempts: [String] { state.withLock { $0.attempts } }
 
-    /// `kind code` of every earthquake in the delivered messages.
+    /// The kind and the code of every earthquake in the delivered messages, such as `new us1`.
     var told: [String] { got.flatMap { $0.earthquakes.map { "\($0.kind.word) \($0.code)" } } }
 
-    /// From now on, deliveries to the receiver fail in this way, or succeed if `failure` is nil.
+    /// From now on, deliveries to the receiver fail with `failure`, or succeed if `failure` is nil.
     func answer(_ receiver: String, _ failure: DeliveryFailure?) {
         state.withLock { $0.failures[receiver] = failure }
     }

@@ -12,7 +12,7 @@ struct OutboxTests {
     private let server = TestServer.shared
 
     @Test(
-        "A message that fails is attempted again under the same id, and its status has the reason and the start"
+        "A message that fails is attempted again under the same id, and its status shows the reason and the start"
     )
     func again() async throws {
         try await server.withDatabase { database in

@@ -60,7 +60,7 @@ struct ExtremeValueTests {
         }
     }
 
-    /// One such value would break status, the metrics and the reports for everyone.
+    /// A single such value would break the status, the metrics and the reports for everyone.
     @Test(
         "The worker's tables accept no infinite time, no NaN and no absurd count",
         arguments: [

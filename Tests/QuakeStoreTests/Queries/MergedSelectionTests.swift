@@ -168,7 +168,7 @@ extension TestDatabase {
             try await selection.forEachGrouped(on: connection) { quake, group in
                 found.withLock { $0.append(Listed(quake: quake, group: group)) }
             }
-            // The count is that of the list, and the list without agencies has the same earthquakes.
+            // The count equals the length of the list, and the list without agencies has the same earthquakes.
             let plain = Mutex<[Quake]>([])
             let count = try await selection.read(on: connection) { selected in
                 try await selected.forEachQuake { quake in plain.withLock { $0.append(quake) } }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Moments in SQL")
 struct MomentTests {
     @Test(
-        "A moment comes back unchanged, bound or as a literal, and the server understands the same moment",
+        "A moment, bound or as a literal, comes back unchanged, and the server reads it as the same moment",
         arguments: [
             0, 1, -1, 946_684_799_999, 946_684_800_000, 1_700_000_000_123, -62_135_596_800_000,
             253_402_300_799_999,

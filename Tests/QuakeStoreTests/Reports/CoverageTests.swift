@@ -8,8 +8,8 @@ import Testing
 struct CoverageTests {
     let server = TestServer.shared
 
-    /// A document of a summary feed that was made at this time. Its only event lies outside of every window; without any event,
-    /// the document would not be settled.
+    /// A document of the summary feed `name` that was generated at `made`. Its only event lies outside of every window; without
+    /// any event, the document would not be settled.
     private func feed(_ name: String, made: String) throws -> String {
         let generated = try #require(Instant(made)).milliseconds
         return """
@@ -18,7 +18,7 @@ struct CoverageTests {
             """
     }
 
-    @Test("A summary feed covers its period from its magnitude on, and adjacent periods become one")
+    @Test("A summary feed covers its period from its smallest magnitude up, and adjacent periods are merged")
     func feeds() async throws {
         try await server.withDatabase { database in
             for (name, made) in [
@@ -70,7 +70,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A backfill covers what it has reached from either end, even after the backfill is deleted")
+    @Test("A backfill covers the times that it has reached from either end, even after it is deleted")
     func backfills() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -91,7 +91,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A query is coverage if it asks only for a window and a box, and if its run is done")
+    @Test("A query counts as coverage if it asks only for a window and a box, and if its run is done")
     func queries() async throws {
         try await server.withDatabase { database in
             let base = "https://example.org/fdsnws/event/1/query?format=geojson"

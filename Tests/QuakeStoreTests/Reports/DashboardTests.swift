@@ -19,7 +19,7 @@ struct DashboardTests {
         var testDescription: String { "from \(from), \(regions), magnitude \(magnitude)" }
     }
 
-    /// The time is in the evening, so that no day begins within a window of six hours.
+    /// The windows end in the evening, so that no day begins within a window of six hours.
     private static let end = "2026-01-15T20:00:00Z"
     private static let sixHours = Choice(from: "2026-01-15T14:00:00Z", interval: "10m")
     private static let sevenDays = Choice(from: "2026-01-08T20:00:00Z", interval: "3h")

@@ -9,7 +9,7 @@ import Testing
 struct MagnitudeHistoryTests {
     let server = TestServer.shared
 
-    @Test("Each magnitude has a period, from one revision to the next; other revisions make no version")
+    @Test("Each magnitude has a period that ends when it is revised; other revisions make no new version")
     func versions() async throws {
         try await server.withDatabase { database in
             for (updated, magnitude, status) in [
@@ -89,7 +89,7 @@ struct MagnitudeHistoryTests {
     }
 
     @Test(
-        "What was pruned is unknown: the magnitude at the horizon has no start, and the event no first magnitude"
+        "After pruning, the magnitude at the horizon has no known start, and the event has no first magnitude"
     )
     func pruned() async throws {
         try await server.withDatabase { database in

@@ -126,8 +126,8 @@ struct ReportParameterTests {
 }
 
 extension TestDatabase {
-    /// Adds the event a at the origin, b near it a day later, c and d far away on the following days, and one without a magnitude
-    /// at the time and place of a.
+    /// Adds five events: a at 0° N 0° E, b near a and a day later, c and d far away and on the following days, and `unmeasured`,
+    /// without a magnitude, at the time and place of a.
     fileprivate func addEvents() async throws {
         try await execute(
             """

@@ -22,7 +22,7 @@ struct RolesTests {
             "import.settled": ["select", "insert", "update", "delete"],
             "import.withdrawn": ["select", "insert", "update", "delete"],
             "import.deleted": ["select", "insert", "update", "delete"],
-            // Only for the columns id, token, context and committed_at.
+            // Allowed only for the columns id, token, context and committed_at.
             "history.transaction": ["select"],
             "import.last_run": ["select"], "history.store": ["select"],
             "report.coverage": ["select"], "report.reader_lag": ["select"],
@@ -424,7 +424,7 @@ struct RolesTests {
     }
 
     @Test(
-        "Objects that a member of the owner migrates later belong to the owner, and PUBLIC may not run them")
+        "Objects that a member of the owner role creates later belong to that role, and PUBLIC may not run them")
     func laterMigration() async throws {
         try await server.withRoles { roles in
             let owner = roles.login(.owner)
@@ -520,7 +520,7 @@ extension TestDatabase {
             do {
                 try await connection.execute(script: statement, to: "try")
             } catch let error as PostgresError {
-                // A view that can't be written reports this before it checks the role, even to a superuser.
+                // If a view can't be written, PostgreSQL reports that before it checks the role, even to a superuser.
                 return !["42501", "42809", "55000", "0A000"].contains(error.sqlState)
             }
             try await connection.execute(script: "rollback", to: "roll back")

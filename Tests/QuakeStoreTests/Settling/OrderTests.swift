@@ -34,7 +34,7 @@ struct OrderTests {
     }
 
     @Test(
-        "Of two versions with the same revision time, the one stated later wins",
+        "If two versions have the same revision time, the one stated later wins",
         arguments: [false, true])
     func tie(isReversed: Bool) async throws {
         try await server.withDatabase { database in

@@ -28,7 +28,7 @@ struct ReplayTests {
             }
             #expect(try await database.codes() == Set(oracle.updated.keys))
             #expect(oracle.retractions == 35)
-            // None of these events was within an hour of the window's edge, so no revision had moved one across it.
+            // None of these events was within an hour of the window's edge, so no revision had moved any of them across the edge.
             #expect(oracle.back == 4 && oracle.backFromEdge == 0)
         }
     }
@@ -98,16 +98,17 @@ struct ReplayTests {
         }
     }
 
-    /// The expected table after each document, by the same rules applied to dictionaries.
+    /// The expected table after each document. The oracle applies the importer's rules to dictionaries.
     private struct Oracle {
         /// The revision time of each event, by code.
         var updated: [String: Int] = [:]
         private var time: [String: Int] = [:]
         var retractions = 0
-        /// How many of the retracted events came back, and how many of those were within an hour of the edge.
+        /// How many retracted events came back. `backFromEdge` counts those whose origin was within an hour of the window's
+        /// start.
         var back = 0
         var backFromEdge = 0
-        /// How far inside of the window each retracted event was.
+        /// How long after the window's start the origin of each retracted event was, in milliseconds.
         private var distance: [String: Int] = [:]
 
         mutating func take(_ step: Step) -> (inserted: Int, updated: Int, retracted: [String]) {

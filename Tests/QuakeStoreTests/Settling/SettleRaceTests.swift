@@ -3,7 +3,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-@Suite("Settling while others merge")
+@Suite("Settling while other documents are merged")
 struct SettleRaceTests {
     let server = TestServer.shared
 
@@ -43,10 +43,10 @@ struct SettleRaceTests {
     ///
     /// looks for newer documents: none
     /// copies half of a batch
-    ///                                     lacks that half: waits
+    ///                                     lacks those events, and waits
     /// copies the rest, and commits
     ///                                     deletes the whole batch
-    /// has another batch: it is stale
+    /// has another batch, which is stale
     @Test("A newer document waits for rows that an older one is still copying, and deletes them")
     func copiedMeanwhile() async throws {
         try await server.withDatabase { database in
@@ -78,7 +78,7 @@ struct SettleRaceTests {
         }
     }
 
-    @Test("A row that is revised while its deletion waits stays")
+    @Test("A row is kept if it is revised while its deletion waits")
     func revisedByHand() async throws {
         try await server.withDatabase { database in
             let events = (2...8).map { Event("us\($0)") }

@@ -1,15 +1,16 @@
 import SampleFeed
 
-/// Four statements, and an event for each combination of things that they could say about it.
+/// Four statements, and one event for each combination of words that the four statements can say about an event.
 ///
 /// An event has three versions: the original one, one with another `felt` and the same `updated`, and one that was revised later.
-/// The revision may have moved the origin, such as to the edge of the last statement's hour. Any statement may list any version,
-/// because a service's servers disagree for hours.
+/// The revision may have moved the origin, for example to the edge of the last statement's hour. Any statement may list any
+/// version, because a service's servers disagree for hours.
 ///
-/// An event belongs to one of two services, which also list each other's events, or the owner of its id is unknown.
+/// An event belongs to one of two services, or the owner of its id is unknown. Each service also lists the other service's
+/// events.
 ///
 /// There are also families of three events. Each statement lists some of them, and each listed event may name any of the others
-/// among its `ids`. The first and the last event are too far apart to be one event.
+/// among its `ids`. The origin times of the first and the last event are too far apart for the two to be the same event.
 struct SmallWorld: CustomStringConvertible {
     private static let kinds = ["all_hour", "all_day", "2.5_day", "backfill", "sweep"]
     private static let services = [Event.host, "other.example.org"]
@@ -43,7 +44,8 @@ struct SmallWorld: CustomStringConvertible {
 
     private let kinds: [String]
     private let services: [String]
-    /// When an event is revised, and its origin time then. Some of the documents reach that far, and some do not.
+    /// The time of the revision, and the origin time after it. The periods of some documents reach back to that origin time, and
+    /// those of others do not.
     private let revised: (updated: Int, time: Int)
     let cases: [Case]
     let families: [Family]
@@ -90,7 +92,7 @@ struct SmallWorld: CustomStringConvertible {
     var statements: [Statement] {
         kinds.enumerated().map { index, kind in
             var statement = Statement(service: services[index], feed: kind, made: Self.minutes[index])
-            // With this event, no document is empty or without a readable feature.
+            // Because of this event, every document has a readable feature.
             statement.events = [Event("us0", time: 10_020, updated: 10_022)]
             for (number, event) in cases.enumerated() {
                 say(event.words[index], "x\(number)", of: event.owner, in: &statement)

@@ -27,7 +27,7 @@ struct StatedWorld {
             repeat {
                 pass(random.below(25))
                 statement = random.below(4) == 0 ? sweep() : document()
-                // A service makes no statement twice, because two workers would block each other with it.
+                // No two statements have the same service, feed and time, because two workers would block each other with them.
             } while !statement.says || !made.insert(statement.description).inserted
             return statement
         }
@@ -43,7 +43,7 @@ struct StatedWorld {
         return Statement(service: service, feed: feed, made: minute, events: has)
     }
 
-    /// The events that were revised or deleted lately, with any origin time.
+    /// A statement about the events that were recently revised or deleted, with any origin time.
     private mutating func sweep() -> Statement {
         let service = Self.services[random.below(3)]
         let cursor = minute - random.below(200)
@@ -86,7 +86,8 @@ struct StatedWorld {
             // The step is small, so it often moves the event just across the edge of an hour or a day.
             let step = random.below(2) == 0 ? random.below(7) - 3 : random.below(3) - 1
             earlier[event.code] = event
-            // An event that was revised at its origin time counts as one without a time of revision.
+            // The origin time stays before `updated`: if the two were equal, the event would count as one without a revision
+            // time.
             events[index].time = min(minute - 1, event.time + step)
             events[index].updated = minute
         case 3:
@@ -109,7 +110,7 @@ struct StatedWorld {
 }
 
 extension Statement {
-    /// Whether the statement says anything: a document without a readable feature is not believed.
+    /// Whether the statement has an effect: it has a readable feature, or it has only deletions.
     fileprivate var says: Bool {
         events.isEmpty ? !deletions.isEmpty : events.contains { !$0.isBroken }
     }

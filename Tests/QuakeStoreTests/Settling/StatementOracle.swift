@@ -1,9 +1,10 @@
-/// What documents leave in the table, according to the decision table in `migrations/0004_settling.sql`. The oracle was written
-/// from that decision table alone, and takes documents in the order in which they were made. Times are in minutes since 1970.
+/// Computes the rows that documents leave in the table, according to the decision table in `migrations/0004_settling.sql`. The
+/// oracle was written from that decision table alone. It processes documents in the order in which they were made. Times are in
+/// minutes since 1970.
 ///
-/// There is one row or none for each code, as long as no service goes back to an earlier revision. If a service does, the table
-/// keeps the later revision, and only a table that had the earlier revision first knows what that revision said. `Outcomes` has
-/// the rows of both tables.
+/// Each code has a single possible outcome, one row or none, as long as no service goes back to an earlier revision. If a service
+/// does so, the table keeps the later revision. Only a table that imported the earlier revision first has ever contained it, so
+/// the outcome depends on the order of the imports. `Outcomes` has the possible rows of all orders.
 struct StatementOracle {
     private var events: [String: Outcomes] = [:]
 
@@ -16,7 +17,7 @@ struct StatementOracle {
         return oracle.events.mapValues { Set($0.rows.map { $0?.row ?? Event.absent }) }
     }
 
-    /// Takes the statements of one moment: first the events that are listed, then those that are gone.
+    /// Processes the statements of one moment: first all listed events, then all removals.
     private mutating func take(_ statements: [Statement]) {
         for statement in statements {
             for version in statement.events where !version.isBroken {
@@ -31,7 +32,7 @@ struct StatementOracle {
         for version in statement.events where !version.isBroken {
             guard let heir = events[version.code] else { continue }
             for code in version.ids where !held.contains(code) {
-                // If the listing event may have another revision, it is not certain that the listed event is gone.
+                // If the table may have another revision of the event with these `ids`, the event `code` may stay.
                 events[code]?.remove(ifSure: heir.rows == [version]) { row in
                     row.host == statement.service && abs(row.time - version.time) <= 5
                         && row.updated <= statement.made
@@ -56,13 +57,13 @@ struct StatementOracle {
 private struct Outcomes {
     private(set) var rows: Set<Event?> = [nil]
     private var listed: Set<Event> = []
-    /// The version that was stated last, if it is earlier than a row.
+    /// The version that was stated last, if one of `rows` has a later revision; nil otherwise.
     private var earlier: Event?
 
-    /// Keeps the later revision. Of two versions with the same time, the one that is stated later is kept.
+    /// Keeps the later revision. If two versions have the same revision time, the one that is stated later is kept.
     ///
-    /// A revision later than the listed one may reach the table after this statement. So that revision may be there again after
-    /// it was gone. Of two versions with the same time, this is also true for the one that was stated earlier.
+    /// A version that is later than `version` may be imported after this statement, so it may be in the table again after it was
+    /// removed. If two such versions have the same revision time, this also applies to the one that was stated earlier.
     mutating func list(_ version: Event) {
         earlier = rows.contains { $0 != nil && $0!.updated > version.updated } ? version : nil
         rows = rows.reduce(into: []) { rows, row in
@@ -74,10 +75,10 @@ private struct Outcomes {
         listed.insert(version)
     }
 
-    /// - Parameter ifSure: whether the evidence that the event is gone exists in any case.
+    /// - Parameter ifSure: whether the removal happens in any case. If false, the rows without the removal also stay possible.
     mutating func remove(ifSure isSure: Bool = true, _ isGone: (Event) -> Bool) {
         let remaining = rows.map { row in row.flatMap { isGone($0) ? nil : $0 } }
-        // A table without the later revision loses the earlier one, and what that one said.
+        // A table that has the earlier revision and not the later one may lose its row.
         let mayBeGone = earlier.map(isGone) ?? false
         rows = Set(remaining).union(isSure ? [] : rows).union(mayBeGone ? [nil] : [])
     }
@@ -91,7 +92,7 @@ struct Statement: Sendable, CustomStringConvertible {
     var events: [Event] = []
     var deletions: [String: Int] = [:]
 
-    /// For how many minutes before it was made the document is complete; nil if it is not complete.
+    /// The document is complete for this many minutes before `made`; nil if the document is not complete.
     var period: Int? { ["all_hour": 60, "all_day": 1440, "all_week": 10_080, "backfill": 600][feed] }
 
     var description: String { "\(service)/\(feed)@\(made)" }
@@ -105,7 +106,7 @@ extension Event {
 }
 
 extension [String: String] {
-    /// The rows that differ from what the oracle allows.
+    /// Describes the rows that the oracle does not allow.
     func differences(from oracle: [String: Set<String>]) -> [String] {
         Set(keys).union(oracle.keys).sorted().compactMap { code in
             let (row, allowed) = (self[code] ?? Event.absent, oracle[code] ?? [Event.absent])

@@ -13,9 +13,9 @@ import Testing
 struct StatementTests {
     let server = TestServer.shared
 
-    /// Takes four statements in 8 orders, or in all 24 with THOROUGH=1. There is an event for each combination of things that the
-    /// four could say about it, and there are families of three events that may be taken for one: see `SmallWorld`. Each run
-    /// draws the kinds of the four statements, their services, and what a revision changes.
+    /// Takes four statements in 8 orders, or in all 24 with THOROUGH=1. There is one event for each combination of words that the
+    /// four statements can say about an event, and there are families of three events that may be taken for the same event: see
+    /// `SmallWorld`. Each run chooses at random the kinds of the four statements, their services, and the times of a revision.
     @Test(
         "Every order of four statements about an event ends as the oracle says",
         arguments: rounds(1, of: 2))
@@ -141,7 +141,7 @@ extension Statement {
 }
 
 extension [Statement] {
-    /// How many features are in an earlier revision than one that was stated before.
+    /// The number of features whose revision is earlier than a revision that a previous statement listed.
     var listedEarlier: Int {
         var latest: [String: Int] = [:]
         return sorted { $0.made < $1.made }.flatMap(\.events).count { event in
@@ -150,7 +150,7 @@ extension [Statement] {
         }
     }
 
-    /// The statements about the event that a difference begins with, in this order.
+    /// The statements about the event whose code is at the beginning of `difference`, in their order.
     fileprivate func story(of difference: String?) -> String {
         guard let code = difference?.prefix(while: { $0 != ":" }) else { return "" }
         return compactMap { statement -> String? in

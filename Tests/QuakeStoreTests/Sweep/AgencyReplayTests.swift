@@ -76,7 +76,8 @@ struct AgencyReplayTests {
         }
     }
 
-    /// Leaves out the youngest events, which may have come or gone too late for the sweep, and events at the window's edge.
+    /// Compares the table with the agency's catalogue. Leaves out the youngest events, which may have been published or withdrawn
+    /// too late for the sweep, and the events at the window's start.
     private func compare(_ agency: ReplayedAgency, at now: Int, days: Int, _ database: TestDatabase)
         async throws
     {

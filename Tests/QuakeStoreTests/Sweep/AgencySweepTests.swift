@@ -7,7 +7,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// Covers what other agencies do with their events and the USGS does not.
+/// Covers changes that other agencies make to their events and the USGS does not.
 @Suite("Sweeps of other agencies")
 struct AgencySweepTests {
     let server = TestServer.shared

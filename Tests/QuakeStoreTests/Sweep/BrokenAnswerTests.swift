@@ -7,7 +7,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// Answers with status 200 in which other text stands among the rows, because the service reports a failure there.
+/// Covers answers with status 200 that contain other text than rows, because the service reports a failure in its answer.
 @Suite("Answers that contain other text than rows")
 struct BrokenAnswerTests {
     private let server = TestServer.shared
@@ -16,7 +16,7 @@ struct BrokenAnswerTests {
     private static let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * minute
     private static let gfz = "http://geofon.gfz.de/fdsnws/event/1/"
 
-    /// Keeps this many rows of an answer, and puts these lines in place of the others.
+    /// Keeps the first `rows` rows of an answer, and replaces the others with the lines `instead`.
     private struct Damage: Sendable {
         var rows: Int
         var instead: [String]
@@ -34,7 +34,7 @@ struct BrokenAnswerTests {
         (1...30).map { "<tr><td>\($0)</td></tr>" }, [String(repeating: "x", count: 70_000)],
     ]
 
-    /// Runs `body` with 40 events of the GFZ in the last days. A call of `damage` damages the answers.
+    /// Runs `body` with 40 events of the GFZ in the last days. The test calls `damage` to damage the answers.
     private func withEvents(
         _ body: (TestDatabase, TestCatalogue, TestFeedServer, _ damage: (Damage?) -> Void) async throws ->
             Void
@@ -82,7 +82,7 @@ struct BrokenAnswerTests {
                 state.events["gfz2026aabt"]?.magnitude = 5
                 state.events["gfz2026aaab"] = nil
             }
-            // The oldest come first, so the three youngest are not listed, and one of them was really deleted.
+            // The answer lists the oldest events first, so it lacks the three youngest. One of those was really deleted.
             damage(Damage(rows: 37, instead: failure))
             let second = try await sweep(database, catalogue, server)
             #expect(
@@ -156,7 +156,7 @@ struct BrokenAnswerTests {
         }
     }
 
-    @Test("A verification ends at an answer that ends in an error, and has no findings")
+    @Test("A verification stops at an answer that ends in an error, and has no findings")
     func verification() async throws {
         try await withEvents { database, catalogue, server, damage in
             #expect(try await sweep(database, catalogue, server).counts.inserted == 40)

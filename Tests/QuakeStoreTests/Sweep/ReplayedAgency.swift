@@ -6,11 +6,12 @@ import TestSupport
 /// An agency behind a stand-in for its service. Each kind finds, revises and withdraws events in a different way.
 struct ReplayedAgency: Sendable {
     enum Kind: CaseIterable, Sendable {
-        /// Sends text. It leaves out an event, or lists it as not existing, and may take that back.
+        /// Sends text. To withdraw an event, it leaves the event out or lists it as not existing. The event may be listed again
+        /// later.
         case seisComP
         /// Sends GeoJSON, and is asked by update time. An id may move to another earthquake.
         case emsc
-        /// Sends text. It leaves out an event, or gives it a new id.
+        /// Sends text. To withdraw an event, it leaves the event out or gives it a new id.
         case ingv
     }
 
@@ -174,7 +175,7 @@ enum ServiceFault: CaseIterable, Sendable {
 }
 
 extension [UInt8] {
-    /// Cuts the text within the columns of a row, because a row that is cut in its last column looks like a whole one.
+    /// Cuts text shortly after the beginning of a row, because a row that is cut in its last column looks complete.
     fileprivate func truncated(at cut: Int) -> [UInt8] {
         guard first == UInt8(ascii: "#") else { return Array(prefix(cut)) }
         let start = prefix(cut).lastIndex(of: UInt8(ascii: "\n")) ?? 0

@@ -39,7 +39,7 @@ extension SweepTests {
         let times =
             ["23:59:59.9985", "23:59:59.999", "23:59:59.999600", "23:59:59.999999"].map { "2020-01-01T\($0)" }
             + ["2020-01-02T00:00:00.000000"]
-        // Compared as text, a longer fraction is later.
+        // The service compares times as text, so if one fraction begins with another, the longer one is later.
         let answer: @Sendable (TestRequest) -> TestFeedServer.Answer = { request in
             let items = URLComponents(string: request.uri)?.queryItems ?? []
             let values = Dictionary(items.map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
@@ -160,7 +160,7 @@ extension SweepTests {
     }
 
     @Test(
-        "A text answer that may have been cut off does not show that an event is gone", arguments: [0, 1, 40])
+        "A text answer that may have been cut off does not show that an event was deleted", arguments: [0, 1, 40])
     func openEnded(missing: Int) async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let catalogue = TestCatalogue(now: now, knows: [.text])
@@ -215,7 +215,7 @@ extension SweepTests {
     }
 
     @Test(
-        "A refusal that passes fails its sweep, but the service's known abilities are kept",
+        "A temporary refusal fails its sweep, but the service's known abilities are kept",
         arguments: ["includedeleted=only", "count?", "&orderby="])
     func passingRefusal(part: String) async throws {
         try await withCatalogue { database, catalogue, _ in
@@ -319,7 +319,7 @@ extension SweepTests {
         let requests = Atomic(0)
         let pauses = Mutex<[Duration]>([])
         try await withCatalogue { _, answer in
-            // Without this end, the service would be asked for ever.
+            // Without this limit, a faulty sweep would never end.
             requests.wrappingAdd(1, ordering: .relaxed).newValue < 200 ? answer : .whole(.notFound, [])
         } _: { database, catalogue, server in
             catalogue.change { state in

@@ -37,7 +37,7 @@ struct SweepTests {
 
     // MARK: Revisions and deletions
 
-    @Test("Every revised event is imported, however old it is, and the cursor is the service's clock")
+    @Test("Every revised event is imported, however old it is, and the cursor is set to the service's clock")
     func revisions() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change {
@@ -99,7 +99,7 @@ struct SweepTests {
         }
     }
 
-    @Test("An event that was deleted and comes back with a revision stays")
+    @Test("An event that was deleted and comes back with a revision is kept")
     func back() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in for number in 1...9 { state.add(event("us\(number)")) } }
@@ -325,7 +325,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A service that sends fewer events than it counts fails the run, which keeps the events that came")
+    @Test("If a service sends fewer events than it counts, the run fails, but the received events are kept")
     func miscounted() async throws {
         let fault: @Sendable (TestRequest, TestFeedServer.Answer) -> TestFeedServer.Answer = {
             request, answer in
@@ -396,7 +396,7 @@ struct SweepTests {
 
     // MARK: Concurrent sweeps
 
-    @Test("Of two workers that sweep at the same time, one does, and the other one is refused")
+    @Test("If two workers sweep at the same time, one succeeds, and the other is refused")
     func atOnce() async throws {
         let isHeld = Atomic(true)
         let fault: @Sendable (TestRequest, TestFeedServer.Answer) -> TestFeedServer.Answer = { _, answer in

@@ -55,7 +55,7 @@ struct VerificationTests {
         }
     }
 
-    /// Statements that damage a table, and what is then found about the event.
+    /// Statements that damage the table, and the kind of finding that results from each of them.
     private static let damages: [(statement: String, kind: Verification.Kind)] = [
         ("delete from quake where code = 'us1001'", .missing),
         ("update quake set code = 'xx1002' where code = 'us1002'", .missing),
@@ -145,7 +145,7 @@ struct VerificationTests {
         }
     }
 
-    /// Gives three events versions that the service does not have, and adds an event.
+    /// Gives three events later versions than the service has, and adds an event that the service does not have.
     private func damage(_ database: TestDatabase) async throws {
         try await database.query(
             "update quake set updated = updated + interval '1 hour', magnitude = 9 where code in ('us1003', 'us1004', 'us1005')"
@@ -190,7 +190,7 @@ struct VerificationTests {
     }
 
     @Test(
-        "A repair that gets no answer leaves every row as it was, and says so",
+        "A repair that gets no answer leaves every row as it was, and reports that",
         arguments: [
             .whole(.serviceUnavailable, []), .whole(.noContent, []), .cutOff(Array("{".utf8), promised: 99),
         ] as [TestFeedServer.Answer])

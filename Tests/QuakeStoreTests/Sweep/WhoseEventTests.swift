@@ -6,7 +6,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// A service's list says nothing about the events that the service did not bring, regardless of who worked on them.
+/// An event that is missing from a service's list is deleted only if that service brought it, even if the service's agency
+/// contributed to it.
 @Suite("Events that a service did not bring")
 struct WhoseEventTests {
     private let server = TestServer.shared
@@ -36,7 +37,7 @@ struct WhoseEventTests {
             """
     }
 
-    /// Events as IRIS lists them: with IRIS's numbers, and with the USGS's id as that of the contributor.
+    /// Events as IRIS lists them: EventID is IRIS's number, and ContributorID is the USGS's id.
     private static func iris(_ count: Int) -> String {
         let rows = (0..<count).map { number in
             "\(10_998_811 + number)|\(iso(now - number * hour - 2 * hour).dropLast())|-15.1|-173.4|10.0|us|NEIC PDE|us|us2000j8\(number)f|mb|5.5|us|TONGA\n"
@@ -46,8 +47,8 @@ struct WhoseEventTests {
             + rows.joined()
     }
 
-    /// Runs `body` with the USGS's service, which has the same number of events and has deleted the first one after it was
-    /// imported.
+    /// Runs `body` with a database that has 20 events each of the USGS, Global CMT and IRIS. The USGS's service has deleted its
+    /// first event since the import.
     private func withUSGS(
         _ body: (TestDatabase, TestCatalogue, TestFeedServer) async throws -> Void
     ) async throws {
@@ -88,7 +89,7 @@ struct WhoseEventTests {
         }
     }
 
-    /// How many events a backfill from the USGS deletes with `force`.
+    /// The number of events that a backfill from the USGS deletes with `force`.
     private func retracted(
         byBackfill options: Backfill.Options, of database: TestDatabase, through server: TestFeedServer
     ) async throws -> Int {
@@ -175,7 +176,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A backfill from the USGS does not delete files that people keep", .needsFieldSamples)
+    @Test("A backfill from the USGS does not delete the events of imported sample files", .needsFieldSamples)
     func samples() async throws {
         try await withUSGS { database, catalogue, server in
             for name in ["gcmt-as-obspy-writes-it.xml", "text-contributor-is-not-owner.txt"] {

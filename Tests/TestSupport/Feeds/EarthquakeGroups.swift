@@ -6,8 +6,8 @@ extension TestDatabase {
     ///
     /// - Parameters:
     ///   - codes: the rows; the first code names the earthquake.
-    ///   - preferred: the row to show; the first one if it is nil.
-    ///   - magnitudeFrom: the row with the magnitude; the preferred one if it is nil.
+    ///   - preferred: the row to show; nil selects the first row.
+    ///   - magnitudeFrom: the row whose magnitude is shown; nil selects the preferred row.
     public func group(_ codes: [String], preferred: String? = nil, magnitudeFrom: String? = nil) async throws
     {
         let named = codes.map { "'\($0)'" }.joined(separator: ", ")

@@ -35,7 +35,7 @@ public struct MadeUpAgency: Sendable {
 }
 
 extension TestDatabase {
-    /// Whether the groups include all changes of the table.
+    /// Whether the association has processed all changes of the table.
     public func isAssociated() async throws -> Bool {
         try await query(
             """

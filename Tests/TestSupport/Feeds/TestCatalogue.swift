@@ -6,8 +6,8 @@ import Synchronization
 /// catalogue's clock, and adds or deletes events.
 ///
 /// - Without `starttime`, a query returns only events of the last 30 days.
-/// - `includedeleted=true` always times out; `only` is fast. A deleted event has no type, so a query with `eventtype` never finds
-///   it. It has no time and no magnitude, and some deletions do not even name the event.
+/// - `includedeleted=true` always times out; `includedeleted=only` is fast. A deleted event has no type, so a query with
+///   `eventtype` never finds it. It has no time and no magnitude, and some deletions do not even name the event.
 /// - A query with more than `limit` results gives status 400, unless the request has the parameter `limit`.
 public final class TestCatalogue: Sendable {
     public struct Event: Sendable {
@@ -32,7 +32,7 @@ public final class TestCatalogue: Sendable {
     public struct Gone: Sendable {
         public var code: String
         public var at: Int
-        /// Whether the service names the deleted event.
+        /// Whether the service's record of the deletion contains the event's code.
         public var isNamed: Bool
 
         public init(code: String, at: Int, isNamed: Bool = true) {

@@ -10,7 +10,7 @@ public struct LoopbackSocket: Sendable {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | flags), 0)
     }
 
-    /// A socket with another address of this machine, such as 127.0.0.2.
+    /// Makes a socket that connects from another address of this machine, such as 127.0.0.2.
     public init(from address: String) {
         self.init()
         var here = sockaddr_in()
@@ -27,7 +27,8 @@ public struct LoopbackSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// A socket that is bound to a free port. It also listens there, unless `queue`, the length of the queue, is nil.
+    /// Makes a socket that is bound to a free port. The socket also listens there, with a queue of length `queue`, unless `queue`
+    /// is nil.
     public static func bound(queue: Int32? = 128) throws -> LoopbackSocket {
         let socket = LoopbackSocket()
         guard withAddress(port: 0, { bind(socket.descriptor, $0, $1) }) == 0,

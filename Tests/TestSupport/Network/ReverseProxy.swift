@@ -50,7 +50,7 @@ public final class ReverseProxy: Sendable {
             program.rawValue, Self.script, [folder, "\(programs)/\(command[0])"] + command.dropFirst())
     }
 
-    /// A port that is free and whose next port is free, too. The range is below the ports that systems assign by themselves.
+    /// A free port whose next higher port is also free. The range is below the ports that systems assign by themselves.
     private static func freePort() -> Int {
         while true {
             let port = Int.random(in: 20_000..<32_000)
@@ -58,7 +58,7 @@ public final class ReverseProxy: Sendable {
         }
     }
 
-    /// Makes a self-signed certificate. The key is in its own file, and also behind the certificate in the same file.
+    /// Makes a self-signed certificate. Writes the key to a separate file, and also appends it to the certificate's file.
     private static func certify(_ folder: String) async throws {
         let result = try await Subprocess.run(
             .path("/usr/bin/openssl"),
@@ -78,7 +78,8 @@ public final class ReverseProxy: Sendable {
         let said: String
     }
 
-    /// A main configuration that includes the site: a short form of Debian's nginx.conf, with all paths in `folder`.
+    /// Writes a main configuration that includes the file `site`, and returns its path. The configuration is a short form of
+    /// Debian's nginx.conf, with all paths in `folder`.
     private static func whole(_ site: String, _ folder: String) throws -> String {
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
             "\($0)_temp_path \(folder)/\($0);"
@@ -103,7 +104,7 @@ extension ReverseProxy.Program {
         }
     }
 
-    /// The file in `deploy`, with other ports and another folder.
+    /// The program's configuration in `deploy`, with other ports and another folder.
     fileprivate func configuration(from here: Int, to port: Int, _ folder: String) throws -> String {
         try String(contentsOf: projectFile("deploy/proxies/\(fileName)"), encoding: .utf8)
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")

@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A relay in front of a server's Unix socket that can silence its connections: it then drops all bytes, and neither side gets an
-/// error. A firewall that has forgotten a connection behaves like this.
+/// A relay in front of a server's Unix socket that can silence its connections. The relay drops all bytes of a silent connection,
+/// and neither side gets an error. A firewall that has forgotten a connection does the same.
 public final class SwallowingProxy: Sendable {
     /// The directory of the relay's socket. Clients use it like a server's socket directory.
     public let directory: String
     private let listener: Int32
     private let server: String
-    /// Connections are numbered; those up to this number are silent.
+    /// Connections are numbered, and all connections up to this number are silent.
     private let silentUpTo = Mutex(0)
     private let accepted = Mutex(0)
 
@@ -68,7 +68,7 @@ public final class SwallowingProxy: Sendable {
                 sent += written
             }
         }
-        // A silent connection does not even report its end.
+        // If one side ends a silent connection, the other side does not notice.
         if number > silentUpTo.withLock({ $0 }) { shutdown(target, Int32(SHUT_WR)) }
     }
 

@@ -1,10 +1,11 @@
 import Foundation
 import Synchronization
 
-/// A real HTTP server on loopback that runs until `body` returns. Its answers come from a function or a script.
+/// A real HTTP server on loopback that runs until `body` returns. A function or a list of answers, `script`, determines its
+/// answers.
 public struct TestFeedServer: Sendable {
     public indirect enum Answer: Sendable {
-        /// Gives another answer as soon as a condition holds.
+        /// Waits until the condition holds, and then gives the answer.
         case held(Answer, until: @Sendable () -> Bool)
         case whole(TestStatus, [UInt8], headers: TestHeaders = [:])
         /// Promises more bytes than it sends, and closes the connection.

@@ -8,7 +8,7 @@ public struct Alteration: Sendable {
     public static let rewriting = Alteration(
         statement: "alter table quake add column seen timestamptz default clock_timestamp()")
 
-    /// Also rewrites the table, but leaves the rows as they were.
+    /// Rewrites every row, too, but changes no column and no value.
     public static let unlogging = Alteration(statement: "alter table quake set unlogged")
 
     /// Moves every row in the table's file.

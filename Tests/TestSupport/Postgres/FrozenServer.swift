@@ -4,7 +4,7 @@ import LocalPostgres
 
 extension LocalCluster {
     /// Runs `body` while every process of the server is stopped with SIGSTOP. The kernel still accepts connections and
-    /// acknowledges bytes, so a client can only notice that time passes without a response.
+    /// acknowledges bytes, so a client gets neither an error nor a response.
     public func frozen<Result>(_ body: () async throws -> Result) async throws -> Result {
         let processes = try serverProcesses()
         for process in processes { kill(process, SIGSTOP) }
@@ -20,7 +20,8 @@ extension LocalCluster {
         }
         let children = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
             .filter { process in
-                // A process may have ended meanwhile. After the name in parentheses come the state and the parent's number.
+                // A process may have ended meanwhile. In `stat`, the state and the parent's number follow the name in
+                // parentheses.
                 let stat = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
                 let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
                 return fields.count > 1 && pid_t(fields[1]) == postmaster

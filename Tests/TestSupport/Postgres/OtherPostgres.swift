@@ -3,12 +3,12 @@ import Glibc
 /// A version of PostgreSQL other than the tests' version, for testing upgrades.
 public struct OtherPostgres: Sendable {
     public let major: Int
-    /// The folder of its programs.
+    /// The folder of this version's programs.
     public let folder: String
 
     /// A later version than the tests' version; nil when none is available.
     public static let current: OtherPostgres? = {
-        // When QUAKES_POSTGRES selects the version for the tests, they do not test upgrades.
+        // When QUAKES_POSTGRES selects the tests' version, the tests of upgrades are skipped.
         guard getenv("QUAKES_POSTGRES") == nil else { return nil }
         return [18, 17].lazy.compactMap { major in
             fetched("postgres", "\(major)").map { OtherPostgres(major: major, folder: $0) }

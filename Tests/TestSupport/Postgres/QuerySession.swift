@@ -1,10 +1,10 @@
 import PostgreSQL
 
-/// A session that runs one query after another of a test. A session for each query would cost the server ten times as much as a
-/// short query does.
+/// A session that runs a test's queries one after another. If each short query had a separate session, the session would cost the
+/// server ten times as much as the query.
 ///
-/// A query that comes while another runs gets its own session. So do the queries of a database with other settings or another
-/// socket.
+/// A query that starts while another query is running gets a separate session. Every query of a database with other settings or
+/// another socket gets one, too.
 actor QuerySession {
     private var connection: Connection?
     private var isBusy = false
@@ -23,7 +23,7 @@ actor QuerySession {
         return try await connection.query(query, to: operation)
     }
 
-    /// Returns the session. Opens another one if the test has ended it, with its server or without.
+    /// Returns the session. Opens a new session if the test has terminated the old one or stopped its server.
     private func connected(_ options: ConnectionOptions) async throws -> Connection {
         if let connection {
             do {
@@ -38,7 +38,7 @@ actor QuerySession {
                 do {
                     try await Connection.with(options, logger: .quiet) { await hold($0, opened) }
                 } catch {
-                    opened.resume(throwing: error)  // It could not connect: nothing else throws here.
+                    opened.resume(throwing: error)  // The connection failed. Nothing else throws here.
                 }
             }
         }
@@ -46,7 +46,7 @@ actor QuerySession {
         return opened
     }
 
-    /// Hands over a new session, and returns when it is to be closed.
+    /// Passes a new session to `opened`, and returns once `close()` is called.
     private func hold(_ connection: Connection, _ opened: CheckedContinuation<Connection, any Error>) async {
         await withCheckedContinuation { closed in
             closing = closed
@@ -54,7 +54,7 @@ actor QuerySession {
         }
     }
 
-    /// Closes the session. The next query opens another one.
+    /// Closes the session. The next query opens a new one.
     func close() {
         closing?.resume()
         (closing, connection) = (nil, nil)

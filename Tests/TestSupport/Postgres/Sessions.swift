@@ -10,8 +10,8 @@ extension TestDatabase {
         ).count
     }
 
-    /// The number of advisory locks that sessions hold. The session of a run holds one until it ends, even after the worker was
-    /// killed.
+    /// The number of advisory locks that sessions hold. The session of a run holds one lock until the session ends, even if the
+    /// worker is killed earlier.
     public func advisoryLocks() async throws -> Int {
         try await query(
             """
@@ -22,8 +22,8 @@ extension TestDatabase {
         ).count
     }
 
-    /// Waits until the database has this many other sessions and their number stays the same, and returns their process numbers.
-    /// A closed session may end a little later, and so may the session of the previous query.
+    /// Waits until the database has `count` other sessions and their number stays the same, and returns their process numbers.
+    /// The server may end a session a little after its client has closed it, as with the session of the previous query.
     public func lastingSessions(_ count: Int) async throws -> Set<Int> {
         var sessions: Set<Int> = []
         try await waitUntil {

@@ -21,7 +21,7 @@ public func withStandby<Result>(
     }
 }
 
-/// A hot standby: a read-only server that lags behind its primary as far as replication does.
+/// A hot standby: a read-only server that shows its primary's state with the delay of replication.
 ///
 /// Its sessions cannot be SERIALIZABLE and cannot LISTEN. A query that blocks replay for longer than
 /// `max_standby_streaming_delay` (30 s) is cancelled.
@@ -41,10 +41,10 @@ public struct StandbyServer: Sendable {
     }
 
     /// Waits until the standby shows everything that is committed on the primary now, or until a condition in SQL holds. The
-    /// condition is for tests in which replay may have to wait for the caller first.
+    /// condition is for tests in which replay may be blocked until the caller continues.
     public func catchUp(or condition: String = "false") async throws {
-        // The position right behind a record that we write. The current end of the log is not suitable: it may be behind a page
-        // header, and replay reaches such a position only with the next record.
+        // `mark` is the position right after a record that this query writes. The current end of the log is not suitable: it may
+        // be after a page header, and replay reaches such a position only with the next record.
         let mark: String = try await TestDatabase(url: primary.url(database: "postgres"))
             .query("select pg_logical_emit_message(true, 'catch up', '')::text as mark")[0].decode("mark")
         try await waitUntil("coalesce(pg_last_wal_replay_lsn() >= '\(mark)', false) or \(condition)")
@@ -60,7 +60,8 @@ public struct StandbyServer: Sendable {
         try await waitUntil("not exists (select from pg_stat_wal_receiver)")
     }
 
-    /// Promotes the standby to a separate primary, which accepts writes when this returns. The old primary does not notice.
+    /// Promotes the standby to a separate primary, which accepts writes when this method returns. The old primary is not
+    /// affected.
     public func promote() async throws {
         try await maintenance.query("select pg_promote(wait => false)")
         try await waitUntil("not pg_is_in_recovery()")
@@ -101,9 +102,10 @@ public struct BaseBackup: Sendable {
         BaseBackup(temporary: try await TemporaryCluster.copy(of: primary), primary: primary)
     }
 
-    /// Starts the server as it was at a moment. It accepts writes when this returns. The old server does not notice.
+    /// Starts a separate server with the state that the backed-up server had at `moment`. The new server accepts writes when this
+    /// method returns. The old server is not affected.
     ///
-    /// - Parameter moment: a time in PostgreSQL's format. The log must contain a later commit, because recovery ends there.
+    /// - Parameter moment: a time in PostgreSQL's format. The log must contain a later commit, at which recovery ends.
     /// - Returns: the recovered database `quakes`.
     public func recover(to moment: String) async throws -> TestDatabase {
         let old = TestDatabase(url: primary.url(database: "postgres"))

@@ -15,14 +15,14 @@ extension TemporaryCluster {
         try await copy(of: primary, settings: settings).prepared { try await $0.start() }
     }
 
-    /// Takes a base backup of `primary`, which must be running. The returned cluster follows the primary once it is started.
+    /// Takes a base backup of `primary`, which must be running. Once the returned cluster is started, it follows the primary.
     package static func copy(
         of primary: LocalCluster, settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
         try await guarded(in: makeFolder()).prepared { try await $0.copy(primary, settings: settings) }
     }
 
-    /// Starts a base backup, recovers it to a moment from the archived log as `settings` say, and makes it a separate primary.
+    /// Starts this base backup, recovers it from the archived log to the moment in `settings`, and makes it a separate primary.
     package func recover(settings: [String: String]) async throws {
         let account = try ServerAccount.current()
         try FileSystem.append(
@@ -36,7 +36,8 @@ extension TemporaryCluster {
 }
 
 extension LocalCluster {
-    /// Fills `data` with a base backup that follows `primary` once it is started. A failure leaves a partial copy.
+    /// Fills `data` with a base backup of `primary`. Once this cluster is started, it follows `primary`. A failure leaves a
+    /// partial copy.
     fileprivate func copy(_ primary: LocalCluster, settings: [String: String]) async throws {
         let account = try ServerAccount.current()
         let arguments = [

@@ -12,7 +12,8 @@ public final class TemporaryCluster: Sendable {
     private let folder: String
     private let watchdog: Watchdog
 
-    /// The settings that make the cluster fast. The caller's settings follow them, and the last setting of a name takes effect.
+    /// The settings that make the cluster fast. The caller's settings follow these, and if a name occurs twice, its last setting
+    /// takes effect.
     package static let configuration = """
         fsync = 'off'
         synchronous_commit = 'off'
@@ -51,8 +52,8 @@ public final class TemporaryCluster: Sendable {
         return self
     }
 
-    /// A cluster that is still to be created in `folder` or in a subfolder. The watchdog starts before anything is created, so
-    /// that no moment is unguarded. The watchdog will remove all of `folder`.
+    /// Describes a cluster that does not exist yet, in `folder` or a subfolder, and starts its watchdog. The watchdog starts
+    /// before anything is created, so that the cluster is guarded at every moment. The watchdog removes all of `folder`.
     package static func guarded(
         in folder: String, subfolder: String = "", settings: [String: String] = [:]
     ) async throws -> TemporaryCluster {
@@ -69,7 +70,8 @@ public final class TemporaryCluster: Sendable {
         self.watchdog = watchdog
     }
 
-    /// Stops the server and removes the folder; returns when both are gone. A second call does nothing.
+    /// Stops the server, removes the folder, and waits until neither the folder nor the server's socket directory exists. A
+    /// second call does nothing.
     ///
     /// - Returns: false when something still existed after a minute; the watchdog keeps trying.
     @discardableResult

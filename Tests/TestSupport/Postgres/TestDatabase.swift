@@ -48,8 +48,8 @@ public struct TestDatabase: Sendable {
         try await Connection.with(try options(), logger: .quiet, body)
     }
 
-    /// Runs one statement and returns its rows. The statement must not change its session, for example by a lock that the session
-    /// holds: the next statement may run in the same session or in another.
+    /// Runs one statement and returns its rows. The statement must not leave anything in its session, such as a session-level
+    /// lock, because the next statement may run in the same session or in another one.
     @discardableResult
     public func query(_ query: Query) async throws -> [Row] {
         if let querySession { return try await querySession.query(query, on: try options()) }

@@ -2,12 +2,12 @@ import Foundation
 import PostgreSQL
 import QuakeStore
 
-/// A database with roles, and a login that has been granted each of them.
+/// A database with roles, and a login for each role.
 public struct TestRoles: Sendable {
     public let database: TestDatabase
     public let roles: Roles
 
-    /// The database, with the login that has this role; nil selects the login without roles.
+    /// The database, accessed with the login that has the role `purpose`; nil selects the login without roles.
     public func login(_ purpose: Roles.Purpose?) -> TestDatabase {
         TestDatabase(url: database.url.replacing(/user=[^&]*/, with: "user=\(loginName(purpose))"))
     }
@@ -54,7 +54,7 @@ extension TestRoles {
 }
 
 extension TestDatabase {
-    /// Runs statements without parameters on its own connection.
+    /// Runs statements without parameters on a separate connection.
     public func execute(_ script: String) async throws {
         try await withConnection { try await $0.execute(script: script, to: "run a test's script") }
     }

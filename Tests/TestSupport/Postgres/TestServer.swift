@@ -5,15 +5,15 @@ import QuakeStore
 import Synchronization
 import Testing
 
-/// The PostgreSQL server of this test process. The first test that needs it starts it. It ends with the process, even if the
-/// process crashes.
+/// The PostgreSQL server of this test process. The first test that needs the server starts it. The server ends with the process,
+/// even if the process crashes.
 public actor TestServer {
     public static let shared = TestServer()
 
     private var starting: Task<TemporaryCluster, any Error>?
     private var preparingTemplate: Task<Void, any Error>?
 
-    /// The server; starts it if necessary.
+    /// Returns the server, after starting it if necessary.
     public func cluster() async throws -> LocalCluster {
         let task = starting ?? Task { try await TemporaryCluster.start() }
         starting = task
@@ -64,7 +64,7 @@ public actor TestServer {
     nonisolated private func withDatabase<Result>(
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
-        // A test that waits for a second turn while it holds one could deadlock with a test that does the same.
+        // A test that holds a turn must not wait for a second turn, because two such tests could deadlock.
         if Self.hasTurn { return try await withNewDatabase(template: template, body) }
         await takeTurn()
         let start = ContinuousClock.now
@@ -167,7 +167,8 @@ public actor TestServer {
                 try await maintenance.query("\(unescaped: statement)")
                 return true
             } catch let error as PostgresError where error.sqlState == "55006" {
-                return false  // A session of the database takes longer than 5 s to end.
+                // The database is still in use: PostgreSQL waits only 5 s for its sessions to end. Try again.
+                return false
             }
         }
     }

@@ -7,8 +7,8 @@ final class Watchdog: Sendable {
     /// Waits until standard input ends, then stops the server of the home `$1` at once and removes every given folder, including
     /// `$1`.
     ///
-    /// If flock(1) is installed, the script takes the lock first. The child programs of an unfinished start hold that lock.
-    /// Without the wait, a server could start after its folder was removed, and would keep running.
+    /// If flock(1) is installed, the script first waits for the lock that the child programs of an unfinished start hold. Without
+    /// this wait, a server could start after its folder was removed, and would keep running.
     static let script = #"""
         trap '' HUP INT TERM
         cat >/dev/null

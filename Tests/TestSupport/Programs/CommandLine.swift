@@ -58,7 +58,7 @@ public struct QuakesCommand: Sendable {
             errors: result.standardError)
     }
 
-    /// Lets a write to a program that has ended fail with an error instead of a signal.
+    /// Makes a write to a program that has ended fail with an error instead of a signal.
     private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
     /// Starts the executable with an open and silent standard input, passes its process number to `body`, and waits for its end.
@@ -69,7 +69,8 @@ public struct QuakesCommand: Sendable {
         return try await run(arguments, writingTo: nowhere, body).status
     }
 
-    /// Does the same with standard output connected to an open file or pipe, which stays open.
+    /// Runs the executable like the method above, with its standard output connected to an open file or pipe. The file or pipe
+    /// stays open.
     public func run(
         _ arguments: [String], writingTo output: FileHandle, _ body: @Sendable (pid_t) async throws -> Void
     ) async throws -> Outcome {

@@ -4,7 +4,7 @@ import Glibc
 extension QuakesCommand {
     /// Runs the executable to its end with a terminal as standard output. The terminal supports colours and links.
     public func runAtTerminal(_ arguments: [String], columns: Int = 80) async throws -> Outcome {
-        // Does what posix_openpt, unlockpt and ptsname do, which the Glibc module lacks (ioctl_tty(2)).
+        // These calls replace posix_openpt, unlockpt and ptsname, which the Glibc module lacks (ioctl_tty(2)).
         let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (locked, number): (Int32, UInt32) = (0, 0)
         guard master >= 0, ioctl(master, 0x4004_5431, &locked) == 0, ioctl(master, 0x8004_5430, &number) == 0
@@ -28,7 +28,7 @@ extension QuakesCommand {
             status: outcome.status, output: await shown.replacing("\r\n", with: "\n"), errors: outcome.errors)
     }
 
-    /// What a terminal shows until the last program that writes to it has closed it.
+    /// All output of a terminal, up to the moment when the last program that writes to the terminal closes it.
     private static func everything(from master: Int32) -> String {
         var shown: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)

@@ -76,7 +76,7 @@ struct AssociateCommandTests {
                     try await database.execute(
                         "update quake set time = time + interval '\(round % 2 == 0 ? 20 : -20) minutes' where code = 'gfz:1'"
                     )
-                    // The kill comes at any point of the pass that this change causes.
+                    // The process is killed at some point of the pass that this change causes.
                     try await Task.sleep(for: .milliseconds(round * 3))
                     kill(process, SIGKILL)
                 }
@@ -88,7 +88,9 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("A person's decision is kept with its reason, shown in the groups, and can be withdrawn")
+    @Test(
+        "A person's decision about two events is stored with its reason, affects the groups, and can be withdrawn"
+    )
     func word() async throws {
         try await withRows { database, quakes, _ in
             let different = try await quakes.run(
@@ -144,7 +146,7 @@ struct AssociateCommandTests {
             .decode("earthquake")
     }
 
-    @Test("The parameters that --fit prints can be used, and `shipped` restores the original ones")
+    @Test("--parameters accepts the output of --fit, and `shipped` restores the original parameters")
     func parameters() async throws {
         try await withRows { database, quakes, folder in
             _ = try await quakes.run("associate")
@@ -188,7 +190,7 @@ struct AssociateCommandTests {
                 to: feed, atomically: true, encoding: .utf8)
             let status = try await quakes.run(["import", feed.path, "--every", "0.1s"]) { process in
                 try await waitUntil { try await database.query("select from quake").count == 1 }
-                // The daemon notices the rows of another program with the next new event.
+                // The daemon notices rows that another program wrote when it imports the next new event itself.
                 try await database.execute(Self.rows)
                 try SmallFeed.document(["a", "b"].map { SmallFeed.feature($0) })
                     .write(to: feed, atomically: true, encoding: .utf8)

@@ -35,15 +35,15 @@ struct BackfillCommandTests {
         }
     }
 
-    /// The first five runs are killed: while the service holds back one of a run's first three answers, or while the import waits
-    /// for the table `quake`, which another session has locked. The sixth run completes.
+    /// The first five runs are killed. Each is killed either while the service holds back one of the run's first three answers,
+    /// or while the import waits for the table `quake`, which another session has locked. The sixth run completes.
     @Test(
-        "A backfill that is killed five times still completes, with only a few more requests than windows",
+        "A backfill that is killed five times still completes, and repeats only a few requests",
         arguments: [[], ["--newest-first"]])
     func killed(_ order: [String]) async throws {
         var random = seededRandom()
         let service = TestEventService(count: Self.events, limit: Self.events / 15)
-        // The answer to a request with this number or a higher one is held until this value is raised above the request's number.
+        // Requests are numbered. The service holds back its answers to requests from this number on, until the number is raised.
         let firstHeld = Mutex(Int.max)
         let received = Mutex(0)
         try await TestServer.shared.withDatabase { database in
@@ -75,7 +75,7 @@ struct BackfillCommandTests {
                         #expect(status == 128 + SIGKILL)
                         if !isFetching { try await other.execute(script: "rollback", to: "unlock it") }
                     }
-                    // The backend of a killed worker holds the lock until it notices.
+                    // The backend holds the lock until it notices that its client was killed.
                     try await waitUntil { try await database.advisoryLocks() == 0 }
                 }
                 firstHeld.withLock { $0 = .max }
@@ -87,8 +87,9 @@ struct BackfillCommandTests {
                     "select count(*) as count, count(distinct code) as codes from quake")[0]
                 #expect(try row.decode("count") == Self.events)
                 #expect(try row.decode("codes") == Self.events)
-                // Each window takes a count and a query. There are 15 windows if all are full, up to 5 more because they are
-                // planned to be 90 % full, and 5 that the kills repeat. Each of the six runs may also count the whole stretch.
+                // Each window takes two requests: one for the count and one for the events. If all windows were full, there would
+                // be 15. There may be 5 more, because windows are planned to be 90 % full, and 5 repetitions after the kills.
+                // Each of the six runs may also request the count of the whole stretch.
                 let most = 2 * (15 + 5 + 5) + 6
                 #expect(
                     server.requests.count <= most,
@@ -102,8 +103,8 @@ struct BackfillCommandTests {
         try await TestServer.shared.withDatabase { database in
             var service = TestEventService(count: 576, limit: 20_000)
             service.most = 40
-            // Rows for 44 of the events. The first answer has only 40 events. If it counted as complete, the other 4 rows would
-            // be deleted, because the brake stops only larger deletions.
+            // The table has rows for 44 of the events, but the first answer has only 40 events. If that answer counted as
+            // complete, the other 4 rows would be deleted, because the brake stops only larger deletions.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
@@ -264,7 +265,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "A service with only FDSN text and no counts is read in shrinking windows; events it no longer has are deleted"
+        "A service with only FDSN text and no counts is read in shrinking windows; missing events are deleted"
     )
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -287,7 +288,7 @@ struct BackfillCommandTests {
         }
     }
 
-    /// An unfit answer to a count and to a query, and the reason that the error gives.
+    /// Unfit answers to the request for a count and to the query, and the reason that the error gives.
     private static let unfit: [(count: TestFeedServer.Answer, query: TestFeedServer.Answer, reason: String)] =
         [
             (
@@ -309,7 +310,7 @@ struct BackfillCommandTests {
         Array("<?xml version=\"1.0\"?><q:quakeml xmlns:q=\"http://quakeml.org/xmlns/quakeml/1.2\"/>".utf8))
 
     @Test(
-        "A service without a readable format, or with a malformed count, ends with 65, and the error says what it lacks"
+        "If a service has no readable format, or a malformed count, the exit code is 65 and the error gives the reason"
     )
     func unfitService() async throws {
         for service in Self.unfit {

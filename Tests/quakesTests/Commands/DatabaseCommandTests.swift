@@ -37,7 +37,7 @@ struct DatabaseCommandTests {
     }
 
     @Test(
-        "A service in the service file may name several hosts, and a silent host does not hide the next one")
+        "If a service in the service file names several hosts, a silent host does not block the next one")
     func service() async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in

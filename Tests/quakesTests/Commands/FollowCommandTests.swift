@@ -10,9 +10,7 @@ struct FollowCommandTests {
 
     // MARK: An altered table
 
-    @Test(
-        "A stream that reads while the table is being rewritten writes the row of each change, and loses none"
-    )
+    @Test("A stream that reads while the table is being rewritten writes every change with its row")
     func rewritten() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -76,7 +74,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("It follows until SIGTERM, then exits with 0; changes committed before the signal arrive")
+    @Test("The command follows until SIGTERM, then exits with 0; changes committed before the signal arrive")
     func follows() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -99,7 +97,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("SIGTERM ends it with 0 even if it has only just started")
+    @Test("SIGTERM ends the command with 0 even if it has only just started")
     func endsAtOnce() async throws {
         try await withDatabase { database, folder in
             // The server never answers the first connection.
@@ -195,7 +193,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("If the disk is full, it ends with 74, reports that, and leaves the view unchanged")
+    @Test("If the disk is full, the command ends with 74, says so, and leaves the view unchanged")
     func noRoom() async throws {
         try await withDatabase { database, folder in
             let view = folder.appending(path: "view.sqlite").path
@@ -206,7 +204,7 @@ struct FollowCommandTests {
             try await database.importSample(3000)
 
             var confined = quakes
-            // The limit is 768,000 bytes: ThreadSanitizer starts by writing a file of 512 KiB, and fails without it.
+            // The limit is 768,000 bytes, because ThreadSanitizer fails if it cannot write a file of 512 KiB at the start.
             confined.launcher = ["sh", "-c", "ulimit -f 1500; trap '' XFSZ; exec \"$0\" \"$@\""]
             let outcome = try await confined.run("follow", "--once", "--view", view)
 
@@ -241,7 +239,7 @@ struct FollowCommandTests {
                 second[0].hasPrefix("{\"token\":2,") && second[0].contains("\"before\":{\"magnitude\": 1.5}"))
             #expect(third == [])
             let kept = try String(contentsOfFile: token, encoding: .utf8)
-            // The file has the same position, and the shape of the table.
+            // The file has the same position as the stream's last line, and also the shape of the table.
             #expect(kept.hasPrefix(second[1].dropLast() + ",\"shape\":\"") && kept.hasSuffix("\"}\n"))
         }
     }
@@ -336,7 +334,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("It ends with 141 when its consumer closes the pipe, and with 74 when the disk is full")
+    @Test("The command ends with 141 when its consumer closes the pipe, and with 74 when the disk is full")
     func consumerGone() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -358,7 +356,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("SIGTERM ends it with 0 even if its consumer has stopped reading")
+    @Test("SIGTERM ends the command with 0 even if its consumer has stopped reading")
     func consumerStuck() async throws {
         try await withDatabase { database, folder in
             try await database.importSample(3000)
@@ -448,7 +446,7 @@ struct FollowCommandTests {
 extension QuakesCommand.Outcome {
     var lines: [String] { output.split(separator: "\n").map(String.init) }
 
-    /// The last line on standard error; a log line without its time.
+    /// The last line on standard error. If it is a log line, its time is removed.
     var lastError: String {
         let line = errors.split(separator: "\n").last ?? ""
         let time = #/^\d{4}-\S+ /#

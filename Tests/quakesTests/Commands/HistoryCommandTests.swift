@@ -57,7 +57,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("An abandoned reader does not affect a monitor that names another one, and can be removed")
+    @Test("An abandoned reader does not affect a monitor that names another reader, and can be removed")
     func abandonedReader() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -182,7 +182,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("changes says where a pruned history begins, and refuses a token before that")
+    @Test("`quakes changes` says where a pruned history begins, and refuses an earlier token")
     func prunedChanges() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -207,9 +207,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test(
-        "A login from which a policy hides rows is refused all reading of the history until it can see every row"
-    )
+    @Test("A login from which a policy hides rows cannot read the history until it can see every row")
     func rowSecurity() async throws {
         try await server.withRoles { roles in
             let owner = roles.database

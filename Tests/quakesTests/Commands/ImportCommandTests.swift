@@ -7,7 +7,7 @@ import Testing
 struct ImportCommandTests {
     let server = TestServer.shared
 
-    @Test("A missing file is not a source, unless it was imported before: then a failed run is recorded")
+    @Test("For a missing file, a failed run is recorded only if the file was imported before")
     func missingFile() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -244,7 +244,7 @@ struct ImportCommandTests {
     func behind() async throws {
         try await server.withEmptyDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
-            // The input is larger than a pipe, because the command ends without reading it.
+            // The input is larger than a pipe's buffer, and the command ends without reading it.
             let unread = SmallFeed.feature("a", place: String(repeating: "x", count: 1 << 20))
             let before = try await quakes.run("import", "-", input: SmallFeed.document([unread]))
             #expect(before.status == 69)
@@ -257,7 +257,7 @@ struct ImportCommandTests {
     }
 
     @Test(
-        "SIGTERM ends it with 143, and SIGINT with 130; the run is recorded as cancelled",
+        "SIGTERM ends the command with 143, and SIGINT with 130; the run is recorded as cancelled",
         arguments: [(SIGTERM, 143), (SIGINT, 130)] as [(Int32, Int32)])
     func signals(signal: Int32, status: Int32) async throws {
         try await server.withDatabase { database in
@@ -274,14 +274,14 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("--timeout ends a run that hangs, with 69, and records it as failed")
+    @Test("--timeout ends a run that hangs; the exit code is 69 and the run is recorded as failed")
     func timeout() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             let nowhere = try #require(FileHandle(forWritingAtPath: "/dev/null"))
             var runs: [Row] = []
 
-            // On a busy machine, the time may run out before the run has begun.
+            // On a busy machine, the time limit may expire before the run is recorded. The command is then repeated.
             while runs.isEmpty {
                 let outcome = try await quakes.run(
                     ["import", "-", "--timeout", "2s"], writingTo: nowhere
@@ -298,11 +298,11 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("If there is no room for temporary files, it ends with 74, and the error names their folder")
+    @Test("If there is no room for temporary files, the exit code is 74 and the error names their folder")
     func noRoom() async throws {
         try await server.withDatabase { database in
             var quakes = QuakesCommand(["DATABASE_URL": database.url, "TMPDIR": "/tmp"])
-            // The limit is 768,000 bytes: ThreadSanitizer starts by writing a file of 512 KiB, and fails without it.
+            // The limit is 768,000 bytes, because ThreadSanitizer fails if it cannot write a file of 512 KiB at the start.
             quakes.launcher = ["sh", "-c", "ulimit -f 1500; trap '' XFSZ; exec \"$0\" \"$@\""]
             let sample = try await QuakesCommand().run("sample", "--count", "6000")
 

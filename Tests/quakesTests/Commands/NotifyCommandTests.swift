@@ -26,7 +26,8 @@ struct NotifyCommandTests {
         return path.path
     }
 
-    /// Writes a rules file with a receiver that appends each message to a file, and returns both.
+    /// Writes a rules file with a receiver that appends each message to another file. Returns the path of the rules file, and a
+    /// closure that reads the ids of the messages.
     private func rules(
         _ magnitude: String, in folder: URL
     ) throws -> (rules: String, told: @Sendable () throws -> [String]) {
@@ -104,7 +105,7 @@ struct NotifyCommandTests {
             let lines = outcome.output.split(separator: "\n").map {
                 $0.split(separator: " ").map(String.init)
             }
-            // Columns: rule, messages, new, risen, corrected, no longer matching, withdrawn, matching events.
+            // The columns are: rule, messages, new, risen, corrected, no longer matching, withdrawn, matching events.
             #expect(lines.contains(["all", "4", "2", "1", "0", "0", "1", "3"]), "\(outcome.output)")
             #expect(lines.contains(["large", "1", "1", "0", "0", "0", "0", "2"]), "\(outcome.output)")
             #expect(outcome.output.contains("M 4.2 earthquake"))
@@ -118,7 +119,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("--test sends a message to each receiver, and names the ones that were not reached")
+    @Test("--test sends a message to each receiver, and names the receivers that were not reached")
     func test() async throws {
         try await PythonReceiver.run("webhook.py", ["200"]) { receiver in
             try await withFolder { folder in
@@ -260,9 +261,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test(
-        "Follows, reloads changed rules and on SIGHUP, keeps the last valid rules, and ends with 0"
-    )
+    @Test("The command reloads its rules when they change and on SIGHUP, and keeps the last valid rules")
     func reload() async throws {
         try await withDatabase { database, quakes, folder in
             let (path, told) = try rules("4", in: folder)
@@ -314,7 +313,7 @@ struct NotifyCommandTests {
 }
 
 extension TestDatabase {
-    /// Writes an earthquake near Tokyo that happened this many minutes ago.
+    /// Inserts an earthquake near Tokyo that happened `minutes` minutes ago.
     func shake(_ code: String, _ magnitude: Double, minutes: Int = 1) async throws {
         try await query(
             """

@@ -92,10 +92,10 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("With --mechanisms a map has beachballs where a mechanism is known, and says how many")
+    @Test("With --mechanisms, a map draws each known mechanism as a beachball, and says how many there are")
     func mechanisms() async throws {
         try await TestServer.shared.withDatabase { database in
-            // Of the last two, nothing can be drawn.
+            // The last two mechanisms cannot be drawn.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, extra)
@@ -116,7 +116,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("The aftershocks are those of the report, and an unknown mainshock ends with 66")
+    @Test("The plot has the same aftershocks as the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in
             // Some rows are too far away, some have another type, and some have no magnitude.

@@ -7,7 +7,7 @@ import Testing
 struct ReportCommandTests {
     let server = TestServer.shared
 
-    @Test("Without a name it lists every report")
+    @Test("Without a name, the command lists every report")
     func list() async throws {
         try await server.withDatabase { database in
             let outcome = try await quakes(["report"], database)
@@ -25,7 +25,9 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("At a terminal of 80 columns, the list says what each report reports, on as many lines as it takes")
+    @Test(
+        "At a terminal of 80 columns, the list has the whole description of each report, on several lines if necessary"
+    )
     func listAtTerminal() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1"])
@@ -40,7 +42,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("At a terminal of 80 columns, titles are broken and no report of events goes without its place")
+    @Test("At a terminal of 80 columns, column titles wrap, and every report of events shows the place")
     func placesAtTerminal() async throws {
         try await server.withDatabase { database in
             try await database.importSample(300)
@@ -55,7 +57,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("At a terminal of 80 columns, a comparison keeps its differences, and sources can be told apart")
+    @Test("At a terminal of 80 columns, a comparison shows its differences, and sources are distinguishable")
     func whatTablesAreFor() async throws {
         try await server.withDatabase { database in
             try await database.query(
@@ -93,7 +95,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("An agency without events is refused, and an empty table says that it is one")
+    @Test("An agency without events is refused, and an empty table is announced on standard error")
     func nothing() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -120,7 +122,7 @@ struct ReportCommandTests {
     }
 
     @Test(
-        "A report over several agencies says that it counts an earthquake more than once, and how to count it once"
+        "A report over several agencies warns that it counts earthquakes more than once, and suggests --merge"
     )
     func severalAgencies() async throws {
         try await server.withDatabase { database in
@@ -139,7 +141,7 @@ struct ReportCommandTests {
     }
 
     @Test(
-        "--merge and --agency are arguments of what counts; an agency that the catalogue has not is an error")
+        "--merge and --agency change which events are counted; an agency without events is an error")
     func mergedReports() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -169,10 +171,10 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A poor fit is said to be one, and what to give instead")
+    @Test("A poor fit is reported, with a better value for completeness")
     func poorFit() async throws {
         try await server.withDatabase { database in
-            // A network that is complete from 1 on, and another one from 4 on.
+            // As if the catalogue mixed two networks: 2000 events from magnitude 1 on, and 1000 events from magnitude 4 on.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
@@ -190,7 +192,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A view that the owner added needs no comment, and a function without columns is not a report")
+    @Test("A view that the owner added is a report even without a comment; a function without columns is not")
     func added() async throws {
         try await server.withDatabase { database in
             try await database.query("create view report.\"My events\" as select code, magnitude from quake")
@@ -255,7 +257,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A report that does not exist is wrong usage, and the error says which ones do")
+    @Test("Unknown reports and wrong arguments are wrong usage, and the error says what is allowed")
     func wrong() async throws {
         try await server.withDatabase { database in
             for (arguments, message) in [
@@ -274,7 +276,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("Half of what a report needs is wrong usage, and the error says which half is missing")
+    @Test("Incomplete or contradictory arguments of a report are wrong usage, and the error gives the reason")
     func half() async throws {
         try await server.withDatabase { database in
             try await database.query(
@@ -382,7 +384,7 @@ struct ReportCommandTests {
         }
     }
 
-    /// For a login and a command, the role that the login lacks.
+    /// Commands that are refused: the purpose of the login's role, the command's arguments, and the role that the login lacks.
     private static let refused: [(Roles.Purpose, [String], String)] = [
         (.report, ["list"], "reader"), (.report, ["status"], "reader"),
         (.report, ["follow", "--format", "ndjson", "--once"], "reader"),

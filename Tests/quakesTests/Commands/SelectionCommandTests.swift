@@ -47,7 +47,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("Of several towns with the same name, --near means the one that is much larger")
+    @Test("If several towns have the same name, --near means the town that is much larger than the others")
     func town() async throws {
         try await withQuakes { quakes in
             let map = try await quakes.run("map", "--near", "los angeles", "--within", "50")

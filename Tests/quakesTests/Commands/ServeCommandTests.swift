@@ -73,7 +73,7 @@ struct ServeCommandTests {
         }
     }
 
-    /// test       SIGTERM            sees the server drain      sends another signal
+    /// test       sends SIGTERM      sees the server drain      sends another signal
     /// server                drains, for up to an hour                             ends
     @Test("A second signal ends it immediately", arguments: [SIGINT, SIGTERM])
     func secondSignal(signal: Int32) async throws {
@@ -92,7 +92,7 @@ struct ServeCommandTests {
                         } ?? 0
                     }
                     try await waitUntil { LoopbackSocket.health(at: port()).contains("\"status\":\"ok\"") }
-                    // timeout(1) sends the signal twice within a moment, which counts as once.
+                    // Two signals in quick succession count as one, because timeout(1) sends its signal twice.
                     kill(process, SIGTERM)
                     kill(process, SIGTERM)
                     try await waitUntil { LoopbackSocket.health(at: port()).contains("503") }
@@ -107,9 +107,9 @@ struct ServeCommandTests {
     }
 
     /// client       connects, asks                                                             asks, gets its answer
-    /// others                        connect, more than the server may open files
-    /// database                                                             ends all sessions
-    @Test("With a low limit on open files, it accepts few clients, and can still reach its database")
+    /// others                        connect; they are more than the files that the server may open
+    /// database                                                                     ends all sessions
+    @Test("With a low limit on open files, the server accepts few clients, and can still reach its database")
     func fewFiles() async throws {
         try await TestServer.shared.withDatabase { database in
             let files = 100 + 3 * ProcessInfo.processInfo.activeProcessorCount
@@ -130,7 +130,7 @@ struct ServeCommandTests {
     /// disk                            blocks all writes                                  continues
     /// another                                         asks for the health, gets it
     @Test(
-        "While the disk of its temporary files is blocked, it continues to do everything else",
+        "While the disk of its temporary files is blocked, the server continues to do everything else",
         .enabled(if: SlowDisk.canBeBuilt, "clang is not there"),
         arguments: [
             (events: 12_000, path: "/fdsnws/event/1/query?format=geojson", size: 5_000_000),
@@ -140,7 +140,7 @@ struct ServeCommandTests {
         try await withFolder { folder in
             let disk = try await SlowDisk(in: folder)
             try await TestServer.shared.withDatabase { database in
-                // These are more answers than the server has threads for, unless the machine is large.
+                // There are more clients than the server has threads, unless the machine is large.
                 let count = min(ProcessInfo.processInfo.activeProcessorCount, 8) + 1
                 let arguments = ["--listen", "127.0.0.1:0", "--sessions", "\(2 * count + 3)"]
                 try await serve(database, arguments, launcher: disk.launcher + QuakesCommand.intoFile) {
@@ -229,13 +229,13 @@ struct ServeCommandTests {
 }
 
 extension LoopbackSocket {
-    /// Asks for the head of a count of events, and returns the bytes that arrive.
+    /// Sends a HEAD request for the count of events, and returns the bytes that arrive.
     fileprivate func askedForCount() -> String {
         send("HEAD /fdsnws/event/1/count HTTP/1.1\r\nHost: x\r\n\r\n")
         return received()
     }
 
-    /// The answer of the server at a port to a request for its health; empty without an answer.
+    /// The whole response of the server at `port` to `GET /health`; empty if it does not respond.
     static func health(at port: Int) -> String {
         let socket = LoopbackSocket()
         defer { socket.close() }

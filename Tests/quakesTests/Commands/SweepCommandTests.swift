@@ -55,9 +55,7 @@ struct SweepCommandTests {
         }
     }
 
-    @Test(
-        "A daemon sweeps a service at most every five minutes, unless told otherwise, and imports its feeds as usual"
-    )
+    @Test("By default, a daemon sweeps a service at most every five minutes, and imports its feeds as usual")
     func daemon() async throws {
         let catalogue = TestCatalogue(now: Self.now)
         catalogue.change { $0.add(.init("us1", time: Self.now - 40 * Self.day, updated: Self.now)) }
@@ -115,8 +113,8 @@ struct SweepCommandTests {
         #expect(outcome.errors.contains("--since is for event services"))
     }
 
-    /// Each life ends while the sweep waits for an answer, or for a table that another session has locked.
-    @Test("A sweep that is killed at any point loses nothing: the next one imports everything")
+    /// Each process is killed while its sweep waits for an answer, or for the table `quake`, which another session has locked.
+    @Test("A sweep that is killed at any point loses nothing: the next sweep imports everything")
     func killed() async throws {
         var random = seededRandom()
         let catalogue = TestCatalogue(now: Self.now)

@@ -50,7 +50,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("A service with text and without counts can be compared")
+    @Test("The catalogue can be compared with a service that has only text and no counts")
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in
             var service = TestEventService(count: 50, limit: 20_000)

@@ -85,7 +85,7 @@ struct DeploymentTests {
     func health() async throws {
         let compose = try Self.text("docker-compose.yml").matches(of: /test: \["CMD", "quakes", (.*)\]/)
             .map { try Self.words($0.output.1) }
-        // A reader's probe names it, so a late or removed reader does not make it fail.
+        // The probe of a reader names that reader, so that another reader, late or removed, does not make the probe fail.
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
         let sources = ["all_hour", "all_day", "usgs"]
         let age = ["--max-age", "15m"]
@@ -168,13 +168,13 @@ struct DeploymentTests {
         for variable in others { #expect(header.contains(variable), "\(variable)") }
     }
 
-    @Test("Compose builds one image, once, and publishes ports only on this machine")
+    @Test("Compose builds a single image, and publishes ports only on this machine")
     func composeImage() throws {
         let compose = try Self.text("docker-compose.yml")
         #expect(compose.matches(of: /(?m)^ +build:/).count == 1)
         let ports = compose.matches(of: /(?m)^ +- "(\S+:\d+)"$/).map(\.output.1)
         #expect(ports.count >= 5 && ports.allSatisfy { $0.hasPrefix("127.0.0.1:") })
-        // Requests come through the network's gateway, so that is the proxy to trust.
+        // Requests from outside reach the server through the gateway of Compose's network, so that network is the trusted proxy.
         let subnet = try #require(compose.firstMatch(of: /subnet: (\S+)/)).output.1
         #expect(compose.contains("\"--trusted-proxy\", \"\(subnet)\""))
     }
@@ -299,7 +299,7 @@ struct DeploymentTests {
     private static func commands(in name: String) throws -> [[String]] {
         var text = try text(name)
         if name.hasSuffix(".service") {
-            // An unset variable is not an argument.
+            // systemd drops the words of unset variables, such as `$SERVE_OPTIONS`, so they are not arguments.
             return text.matches(of: /(?m)^ExecStart=\/usr\/local\/bin\/quakes (.*)$/).map {
                 $0.output.1.split(separator: " ").filter { !$0.hasPrefix("$") }.map(String.init)
             }

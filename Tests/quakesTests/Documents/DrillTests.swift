@@ -132,7 +132,7 @@ struct DrillTests {
         }
     }
 
-    /// The block of commands whose first line begins like this.
+    /// The block of commands whose first line begins with `first`.
     private static func commands(beginning first: String) throws -> String {
         let lines = try String(contentsOf: projectFile("docs/operating.md"), encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: false)
@@ -144,7 +144,7 @@ struct DrillTests {
 /// Runs commands as an operator would type them.
 private struct Shell {
     let folder: URL
-    /// The path of one of PostgreSQL's programs; the others are in the same folder.
+    /// The path of any of PostgreSQL's programs; its folder has the others.
     let programs: String
     let variables: [String: String]
 

@@ -55,7 +55,7 @@ struct ExampleTests {
             let result = try await follow(database) { execution in
                 var lines = execution.standardOutput.strings().makeAsyncIterator()
                 #expect(try await lines.next()?.hasPrefix("1 earthquakes at token 1") == true)
-                // The notification makes the program read the table.
+                // The notification makes the program read, while the table is locked.
                 try await database.withConnection { connection in
                     try await connection.execute(
                         script: "begin; \(Alteration.rewriting.statement)", to: "alter the table")
@@ -79,7 +79,8 @@ struct ExampleTests {
             try await database.insert("q0a")
             let result = try await follow(database) { execution in
                 var lines = execution.standardOutput.strings().makeAsyncIterator()
-                // After a while without changes, the program reads again and prints the same line.
+                // The program also reads after a while without changes, and then prints the same line again. Such lines are
+                // skipped.
                 func next(_ line: String) async throws -> String? {
                     var before = line
                     while let next = try await lines.next() {
@@ -122,7 +123,7 @@ struct ExampleTests {
                 while let line = try await lines.next(), !line.hasPrefix(all) {}
             }
             try execution.send(signal: .interrupt)
-            // The program may print one more line with the same count, and no other line.
+            // The program may print more lines with the same count, but no others.
             while let line = try await lines.next() { #expect(line.hasPrefix("3 earthquakes at ")) }
         }
         #expect(result.status == .exited(0))
@@ -246,7 +247,7 @@ struct ExampleTests {
     }
 }
 
-/// A program whose lines the test waits for.
+/// Runs a program, and lets the test wait for lines of its output.
 private final class LineReader: Sendable {
     private let process = Mutex<pid_t>(0)
     private let (lines, teller) = AsyncStream.makeStream(of: String.self)
@@ -267,7 +268,7 @@ private final class LineReader: Sendable {
         return (result.terminationStatus, result.standardError)
     }
 
-    /// Waits for this line. Returns false if the output ends without it.
+    /// Waits until the program prints `line`. Returns false if the output ends without that line.
     func hears(_ line: String) async -> Bool {
         for await next in lines where next == line { return true }
         return false

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The instructions for newcomers work.
+/// Checks that the instructions for newcomers work.
 @Suite("Newcomers")
 struct NewcomerTests {
     let server = TestServer.shared

@@ -1,8 +1,7 @@
 import TestSupport
 import Testing
 
-/// A number that is too large, or not a number, is refused or accepted; it never makes a command crash with a trap, exit code
-/// 132.
+/// A command may accept or refuse NaN and numbers that are too large. It must not crash, which would give the exit code 132.
 @Suite("Numbers of any size")
 struct ExtremeNumberTests {
     /// N stands for the number.

@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Secrets in a URL reach the server in that URL, and appear nowhere else.
+/// The secrets in a URL are sent only to the server that the URL names, and appear nowhere else.
 @Suite("Secrets")
 struct SecretsTests {
     let server = TestServer.shared
@@ -108,7 +108,7 @@ struct SecretsTests {
             try await TestFeedServer.run(answering: Self.answer) { http in
                 let quakes = QuakesCommand(["DATABASE_URL": database.url])
                 let urls = ["APIKEY", "OTHERKEY"].map { http.url("/feed?apikey=\($0)") }
-                // The server's tag for one URL is not kept, because it may not be valid for the other.
+                // The ETag of a response is not stored, because it may not be valid for the other URL.
                 for url in urls + urls {
                     #expect(try await quakes.run("import", url).output.contains("2 seen"))
                 }

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Helpful errors name the value, the option and what is allowed, or the probable intention.
+/// Errors name the value, the option and the allowed values, or suggest what was probably meant.
 @Suite("Wrong usage")
 struct WrongUsageTests {
     let server = TestServer.shared
@@ -125,7 +125,7 @@ struct WrongUsageTests {
         #expect(!outcome.errors.contains("hunter2"))
     }
 
-    @Test("A usage error that a command finds only at run time comes with the usage of that command")
+    @Test("A usage error that a command finds only at run time is printed with the usage of that command")
     func usageOfTheCommand() async throws {
         try await server.withDatabase { database in
             let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("report", "aftershocks")

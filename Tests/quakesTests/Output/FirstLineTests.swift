@@ -35,7 +35,7 @@ struct FirstLineTests {
         }
     }
 
-    @Test("If its reader stops reading, the command ends, and so does its statement", arguments: listings)
+    @Test("If the reader of the output leaves, the command and its SQL statement end", arguments: listings)
     func head(arguments: [String]) async throws {
         try await server.withDatabase { database in
             try await database.importSample(5000)

@@ -45,7 +45,7 @@ struct LogLinesTests {
         #expect(String(decoding: rest(reader), as: UTF8.self) == "\nnext\n")
     }
 
-    /// Everything that is in the pipe now.
+    /// The bytes that are in the pipe now.
     private func rest(_ reader: FileHandle) -> [UInt8] {
         var rest: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)

@@ -23,7 +23,8 @@ struct ProgressTests {
         #expect(progress.text(after: .seconds(100)) == "all_month: 5000 events, 3.6 MB, 50/s")
     }
 
-    @Test("A follower's first pass shows how many of about how many rows have arrived")
+    @Test(
+        "The progress of a follower's first pass has the number of rows so far, and an estimate of the total")
     func pass() {
         let snapshot = PassProgress(isSnapshot: true, expected: 4000, rows: 1000)
         #expect(

@@ -9,13 +9,13 @@ import Testing
 @Suite("The table of quakes list")
 struct QuakeTableTests {
     @Test(
-        "At 60, 80, 120 and 200 columns it shows the most important columns, and more if there is room",
+        "At 60, 80, 120 and 200 columns, the table has the most important columns, and more if there is room",
         arguments: [60, 80, 120, 200])
     func golden(width: Int) throws {
         #expect(text(try Self.quakes(), at: Terminal(width: width)) == Self.golden[width])
     }
 
-    @Test("With --near, it shows the distance from that place")
+    @Test("With --near, the table shows the distance from that place")
     func distance() throws {
         let near = QuakeSelection.Circle(latitude: 1, longitude: 0, kilometres: 200)
         let lines = text(try Self.quakes(), at: Terminal(width: 80), near: near).split(separator: "\n")

@@ -12,7 +12,7 @@ struct TerminalTests {
         }
     }
 
-    @Test("Terminals that would print parts of links get none")
+    @Test("Terminals that would print parts of links get no links")
     func links() {
         #expect(terminal(["TERM": "xterm-256color"]) == Terminal(width: 100, hasStyles: true, hasLinks: true))
         for variables in [

@@ -5,10 +5,11 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// Real hours of the USGS, imported by a daemon, and three made-up agencies beside it. THOROUGH=1 plays all 120 hours.
+/// A daemon imports real hours of the USGS's feed, while the test inserts events of three made-up agencies. THOROUGH=1 plays 119
+/// hours.
 @Suite("A daemon that associates and is killed", .needsRealFeeds)
 struct AssociatingDaemonTests {
-    @Test("It ends at what a rebuild gives")
+    @Test("After all kills, the earthquakes equal those of a rebuild")
     func replay() async throws {
         let hours = rounds(8, of: 119)
         try await withFolder { folder in
@@ -32,7 +33,7 @@ struct AssociatingDaemonTests {
                 let done: Query = "select from import.run where outcome = 'done'"
                 let runs = try await database.query(done).count
                 let status = try await quakes.run(daemon) { process in
-                    // On a slow machine, none of the others may have come this far.
+                    // Wait for a completed run: on a slow machine, the killed daemons may not have completed any.
                     try await waitUntil {
                         try await database.query(done).count > runs
                     }

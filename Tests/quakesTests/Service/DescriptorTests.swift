@@ -10,7 +10,7 @@ struct DescriptorTests {
     let server = TestServer.shared
 
     @Test(
-        "Without a standard descriptor, a command ends with 66 or 74 if it needs it, and damages nothing",
+        "A command that needs a closed standard descriptor ends with 66 or 74, and damages nothing",
         arguments: [0, 1, 2])
     func everyCommand(_ descriptor: Int) async throws {
         try await withSetting { setting in
@@ -30,7 +30,7 @@ struct DescriptorTests {
                 #expect(outcome.output.isEmpty == isSilent, "\(command.arguments): \(outcome.output)")
             }
             #expect(try await setting.list() == setting.listed)
-            // A stream's position is kept only if its lines were written.
+            // The token file of a stream exists only if the lines of the stream were written.
             #expect(FileManager.default.fileExists(atPath: setting.token) == (descriptor != 1))
             if descriptor != 1 { #expect(try Data(contentsOf: URL(filePath: setting.token)).count < 200) }
         }

@@ -35,9 +35,7 @@ struct FollowKillTests {
         }
     }
 
-    @Test(
-        "A stream killed at any moment brings each change at least once, in order; its replay gives the table"
-    )
+    @Test("A stream killed at any moment has each change at least once, in order; its replay gives the table")
     func stream() async throws {
         let seed = printedSeed()
         try await withFolder { folder in
@@ -70,7 +68,8 @@ struct FollowKillTests {
     }
 }
 
-/// The lives of one follower. SIGKILL ends each life, in half of them during a write. The next life continues from there.
+/// Runs one follower again and again. SIGKILL ends each life, half of them during a write, and the next life continues from
+/// there.
 private final class Lives {
     private let quakes: QuakesCommand
     private let arguments: [String]

@@ -6,21 +6,22 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Real hours, told by a notifier that is killed. THOROUGH=1 plays all 120 and kills 200 times.
+/// Plays real hours of the USGS's feed to a notifier that is killed. THOROUGH=1 plays all 120 hours and kills 200 times.
 @Suite("A notifier that is killed", .needsRealFeeds)
 struct NotifyReplayTests {
     private let server = TestServer.shared
 
     enum Course: CaseIterable, Sendable {
         case inOrder
-        /// The hours come in a random order.
+        /// The hours are imported in a random order.
         case shuffled
-        /// After two thirds of the hours, the database is lost and its backup plays on, from some hours before.
+        /// A backup is made after half of the hours. After two thirds, the database is replaced by this backup, which then gets
+        /// the second half of the hours.
         case restored
     }
 
     @Test(
-        "It tells what an oracle tells, each message under one id, whenever it is killed and whatever it has lost",
+        "After kills and losses, the reports are those of an oracle, and each message keeps its id",
         arguments: Course.allCases)
     func replay(_ course: Course) async throws {
         var random = seededRandom()
@@ -74,13 +75,14 @@ struct NotifyReplayTests {
         }
     }
 
-    /// Plays hours, and kills the notifier in each of them.
+    /// Imports hours one after the other, lets the notifier report them, and kills the notifier again and again.
     private struct Replay {
         var database: TestDatabase
         let rules: String
         let hours: [Hour]
         var random: SplitMix64
-        /// What the clock shows, in milliseconds since 1970; nil for when the hour's document was made.
+        /// The notifier's time when the replay begins, in milliseconds since 1970. If it is nil, the notifier's time is the time
+        /// at which each hour's document was generated.
         var now: Int?
         private(set) var oracle = Oracle()
 
@@ -95,7 +97,7 @@ struct NotifyReplayTests {
             #expect(outcome.status == 0, "\(outcome.errors)")
         }
 
-        /// What is there at the first start is not told.
+        /// Starts the notifier for the first time. Earthquakes that the table already has are not reported.
         func begin() async throws {
             try await database.setNow((now ?? hours[0].generated) - 3_600_000)
             try await notify()
@@ -108,11 +110,11 @@ struct NotifyReplayTests {
                 let token = try await database.token()
                 try await database.setNow(now)
                 try await database.importDocument(hours[number].document)
-                // As if it had been committed then.
+                // Change the times of the commits to the notifier's time.
                 try await database.query(
                     "update history.transaction set committed_at = notify.now() where token > \(token)")
                 try await oracle.take(database, after: token)
-                // Once, its position is lost.
+                // In the middle of the replay, make the notifier's position invalid.
                 if number == hours.count / 2 {
                     try await database.query("update notify.state set nonce = '00000000'")
                 }
@@ -124,16 +126,16 @@ struct NotifyReplayTests {
                     }
                 }
                 try await notify()
-                // Digests are due.
+                // Ten minutes later, digests are due.
                 try await database.setNow(now + 600_000)
                 try await notify()
             }
         }
     }
 
-    /// What the receiver got, if it keeps the ids that it has seen.
+    /// The messages that the receiver got. A message whose id it has already seen is not counted again.
     private struct Told {
-        /// `kind code`, each report once.
+        /// The reports in these messages, as `kind code`.
         private(set) var reports: [String] = []
         private(set) var ids = 0
 
@@ -161,7 +163,7 @@ struct NotifyReplayTests {
         }
     }
 
-    /// What has to be told, from the states of the table: what is compared is what was told last.
+    /// Computes the expected reports from successive states of the table, by comparing each row with its last report.
     private struct Oracle {
         private struct Row: Equatable {
             let magnitude: Double?
@@ -208,7 +210,7 @@ struct NotifyReplayTests {
                     (try $0.decode("key", as: String.self), try $0.decode("other", as: String.self))
                 },
                 uniquingKeysWith: { $1 })
-            // The largest first: the order in which names are handed on.
+            // The largest magnitude first, because the notifier also renames earthquakes in this order.
             let changed = Set(before.keys).union(rows.keys).filter { before[$0] != rows[$0] }.sorted {
                 let (one, two) = ((rows[$0] ?? before[$0])?.magnitude, (rows[$1] ?? before[$1])?.magnitude)
                 return (-(one ?? -.infinity), $0) < (-(two ?? -.infinity), $1)
@@ -252,10 +254,10 @@ struct NotifyReplayTests {
         }
     }
 
-    /// A snapshot of the day's feed, moved so that the last hour is the present one.
+    /// A snapshot of the day feed. All times are shifted so that the last snapshot was generated a minute ago.
     private struct Hour {
         let document: String
-        /// Milliseconds since 1970.
+        /// The time at which the document was generated, in milliseconds since 1970.
         let generated: Int
 
         static func all(_ count: Int) async throws -> [Hour] {
@@ -298,7 +300,7 @@ struct NotifyReplayTests {
 }
 
 extension TestDatabase {
-    /// From now on, what is told is decided at this moment, in milliseconds since 1970.
+    /// Stops the notifier's clock at `milliseconds` since 1970.
     fileprivate func setNow(_ milliseconds: Int) async throws {
         try await query(
             """

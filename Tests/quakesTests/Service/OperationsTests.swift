@@ -64,7 +64,7 @@ struct OperationsTests {
     }
 
     @Test(
-        "The age of its document reveals a feed that responds but stands still, and --quiet prints only that"
+        "A feed that responds but no longer changes is found by its document's age; --quiet prints only that feed"
     )
     func documentAge() async throws {
         try await server.withDatabase { database in

@@ -56,6 +56,6 @@ struct SlowDisk {
     func stop() { _ = FileManager.default.createFile(atPath: path("stopped"), contents: nil) }
     func goOn() { try? FileManager.default.removeItem(atPath: path("stopped")) }
 
-    /// How many writes have been blocked.
+    /// The number of writes that have been blocked.
     var waiting: Int { (try? Data(contentsOf: URL(filePath: path("waiting"))).count) ?? 0 }
 }

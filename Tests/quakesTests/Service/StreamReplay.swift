@@ -6,10 +6,10 @@ struct StreamReplay {
     private(set) var rows: [String: NSDictionary] = [:]
     /// `token.ordinal` of each change that arrived.
     private(set) var changes: Set<String> = []
-    /// How many lines a killed process left unfinished.
+    /// The number of lines that killed processes left unfinished.
     private(set) var tornLines = 0
     private(set) var lineCount = 0
-    /// The first line whose token is lower than an earlier one of the same life.
+    /// The first line that is out of order: within a life of the follower, its change comes before that of an earlier line.
     private(set) var disorder: String?
 
     /// - Parameter lives: The length of the stream at the beginning of each life of the follower.
@@ -55,7 +55,7 @@ struct StreamReplay {
         }
     }
 
-    /// The rows with which a replay should end.
+    /// The rows of the table, which a complete replay must equal.
     static func table(of database: TestDatabase) async throws -> [String: NSDictionary] {
         let rows = try await database.with("-cTimeZone=UTC").query(
             "select code, to_jsonb(quake)::text as row from quake")

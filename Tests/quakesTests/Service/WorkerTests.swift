@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The executable as a service: as a daemon, in competition with another worker, and killed.
+/// Runs the executable as a daemon, at the same time as another worker, and kills it.
 ///
 /// `QUAKES_STRESS_KILLS=100 swift test --filter WorkerTests` kills more often.
 @Suite("The worker as a service")
@@ -60,7 +60,7 @@ struct WorkerTests {
                 try await waitUntil { path.connectionCount > 0 }
                 try await server.cluster.start()
                 let attempts = path.connectionCount
-                // The second of these attempts began after the server had started.
+                // At least the second of two more attempts begins after the server has started.
                 try await waitUntil { path.connectionCount > attempts + 1 }
                 try await database.withConnection { _ = try await Migrator($0).migrate() }
                 try await waitUntil { try await database.quakes() == 1 }
@@ -247,8 +247,8 @@ struct WorkerTests {
         }
     }
 
-    /// Each life ends while the worker waits for the feed, or for the key of an event in a random batch, which another session
-    /// holds.
+    /// Each worker is killed or stopped while it waits for the feed, or for another session that has inserted one of its events.
+    /// That event is in a random batch.
     @Test(
         "A worker that is killed or stopped at random loses no record, and leaves no lock and no unfinished run"
     )
@@ -265,7 +265,7 @@ struct WorkerTests {
                 for life in 0..<Self.kills {
                     let signal = life.isMultiple(of: 2) ? SIGKILL : SIGTERM
                     let code = feed.grow(at: random.below(3000))
-                    // The first two lives wait for the key.
+                    // The first two workers wait for the other session.
                     let isFetching = life > 1 && random.below(4) == 0
                     isHeld.withLock { $0 = isFetching }
                     let requests = http.requests.count
@@ -288,9 +288,9 @@ struct WorkerTests {
                         #expect(status == 128 + signal)
                         try await holder.execute(script: "rollback", to: "let go")
                     }
-                    // The backend of a killed worker ends when it notices.
+                    // The backend of a killed worker ends when it notices that its client is gone.
                     try await waitUntil { try await database.advisoryLocks() == 0 }
-                    // The next worker has closed the run of a killed one.
+                    // This worker has closed the run that a killed worker left.
                     outcomes = outcomes.map { $0 == "running" ? "failed" : $0 }
                     outcomes.append(signal == SIGTERM ? "cancelled" : "running")
                     #expect(try await database.outcomes() == outcomes)
@@ -313,7 +313,7 @@ private final class GrowingFeed: Sendable {
 
     init(_ count: Int = 1) { codes = Mutex((0..<count).map { "\($0)" }) }
 
-    /// Adds another event at this place, and returns its code.
+    /// Inserts a new event at the index `place`, and returns its code.
     @discardableResult
     func grow(at place: Int = 0) -> String {
         codes.withLock { codes in

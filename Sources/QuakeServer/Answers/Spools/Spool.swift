@@ -13,13 +13,13 @@ import Synchronization
 /// answers.
 final class Spool: Sendable {
     private let quota: SpoolQuota
-    /// Whether readers can join at any time and read from the beginning. Otherwise there is one reader, and bytes that it has
-    /// read are dropped.
+    /// Whether readers can join at any time and read from the beginning. If not, the spool has one reader, and drops the bytes
+    /// that this reader has read.
     private let isShared: Bool
     private let state = Mutex(State())
 
     private struct State {
-        /// Contains the bytes from `fileStart` to `lastStart`; nil if there are none.
+        /// Contains the bytes from `fileStart` to `lastStart`; nil if there are no such bytes.
         var file: TemporaryFile?
         var fileStart = 0
         var lastStart = 0

@@ -21,7 +21,7 @@ final class SpoolQuota: Sendable {
 
     /// Counts bytes that a spool is going to write to its file.
     ///
-    /// - Throws: `Refusal` 503 if there is no room for them, and no client can be dropped.
+    /// - Throws: `Refusal` 503 if there is no room for the bytes, and no client can be disconnected.
     func take(_ count: Int, for spool: Spool) throws {
         guard count > 0 else { return }
         while true {

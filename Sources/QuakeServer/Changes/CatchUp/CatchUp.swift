@@ -16,7 +16,7 @@ final class CatchUp: ReaderView {
     private let state = Mutex(State())
 
     private struct State {
-        /// The position after which the pass begins; nil if the pass has all rows.
+        /// The position after which the pass begins; nil for the starts `snapshot` and `now`.
         var position: Position?
         var reached: (position: Position, signature: String)?
         var reading: Task<Void, Never>?
@@ -41,7 +41,7 @@ final class CatchUp: ReaderView {
     /// Adds a reader that starts at the beginning.
     ///
     /// - Parameters:
-    ///   - ring: the live passes, in which the reader continues afterwards.
+    ///   - ring: the live passes, in which the reader continues after this pass.
     ///   - closing: closes the client's connection; called if the client is too slow.
     /// - Returns: nil if the live passes do not continue from the end of this pass, or if the catch-up has failed or has been
     ///   left by all its readers.
@@ -63,7 +63,7 @@ final class CatchUp: ReaderView {
 
     /// Reads the pass, unless it has more changes than `limit`.
     ///
-    /// - Returns: false if the pass has more changes. Then nothing was read.
+    /// - Returns: false if nothing was read, because the pass has more than `limit` changes.
     /// - Throws: `StandbyBehind` if `patience` is nil and the database is a hot standby that is behind the client's position.
     func read(
         over connection: Connection, upTo limit: Int?, patience: Duration?, logger: Logger
@@ -78,7 +78,8 @@ final class CatchUp: ReaderView {
             return false
         }
         state.withLock { $0.position = position }
-        // Writing may wait for the quota or for the disk, so this runs on the connection's thread, where it blocks nothing else.
+        // Writing to the spool may wait for the quota or for the disk. So the pass is read on the connection's thread, where such
+        // a wait blocks no other work.
         _ = try await connection.run { connection in
             try await applyPass(over: connection, patience: patience, logger: logger)
         }

@@ -26,14 +26,14 @@ final class CatchUps: Sendable {
     ) {
         (self.live, self.quota, self.sessions) = (live, quota, sessions)
         self.settings = settings
-        // Messages below the level of a warning concern a single client, so they are not logged.
+        // Messages below the level `warning` concern a single client, so they are not logged.
         var quiet = logger
         quiet.logLevel = max(quiet.logLevel, .warning)
         self.logger = quiet
     }
 
-    /// Adds a client that reads a pass from this start. The client joins a pass that was begun for other clients, if it can
-    /// continue in the live passes after the end of that pass.
+    /// Adds a client that reads the pass from `start`. If the same pass was already begun for other clients, the client joins it,
+    /// unless the live passes no longer continue from the end of that pass.
     ///
     /// - Parameters:
     ///   - rateLimitKey: the address whose limits the pass counts against.
@@ -65,14 +65,14 @@ final class CatchUps: Sendable {
 
     private func read(_ catchUp: CatchUp, for rateLimitKey: ClientAddress?) async {
         do {
-            // A client that has followed another server may be ahead of this hot standby. While it waits for the standby, it
-            // holds no session.
+            // A client that has followed another server may be ahead of the hot standby that this server reads. While the client
+            // waits for the standby, it holds no session.
             let end = ContinuousClock.now + settings.behindTime
             while true {
                 let isEarly = ContinuousClock.now < end
                 do {
-                    // A snapshot always uses the costly lane. For any other start, the short lane first asks the database how
-                    // many changes have to be read, and reads them if they are few.
+                    // A snapshot always uses the costly lane. For any other start, a session of the short lane first finds out
+                    // whether the changes to read are few, and if so, reads them.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
                         isRead = try await read(catchUp, .short, patience: nil, for: rateLimitKey)
@@ -95,7 +95,8 @@ final class CatchUps: Sendable {
     }
 
     /// - Returns: false if the pass is too long for the short lane, and was not read.
-    /// - Throws: `StandbyBehind` if `patience` is nil and a hot standby is behind; `Refusal` 503 when the lane's time is up.
+    /// - Throws: `StandbyBehind` if `patience` is nil and the database is a hot standby that is behind the client's position;
+    ///   `Refusal` 503 when the lane's time is up.
     private func read(
         _ catchUp: CatchUp, _ lane: Lane, patience: Duration?, for rateLimitKey: ClientAddress?
     ) async throws -> Bool {

@@ -1,7 +1,7 @@
 import Feed
 import QuakeStore
 
-/// The events that a pass changes, each as it was before the pass and as it is afterwards. Filters are applied to both.
+/// The events that a pass changes, each as it was before the pass and as it is afterwards. Filters are applied to both versions.
 struct ChangedQuakes: Sendable {
     private var images: [(first: Quake?, last: Quake?)] = []
     /// For each change, the index of its event in `images`.
@@ -91,6 +91,6 @@ struct SelectedChanges: Sendable {
         return 64 * word + bits.trailingZeroBitCount
     }
 
-    /// Whether the filter selects the change's event as it is after the pass.
+    /// Whether the filter selects the event of the change at `index`, as the event is after the pass.
     func isSelected(_ index: Int) -> Bool { now[index / 64] & 1 << (index % 64) != 0 }
 }

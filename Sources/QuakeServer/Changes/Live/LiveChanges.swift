@@ -11,7 +11,9 @@ import Synchronization
 ///   bytes in total. A client has a place in the passes. If a client is so slow that the pass at its place is no longer kept, the
 ///   client is disconnected. It can reconnect and continue from its last position.
 /// - **A filter** is applied to a pass once, on a separate queue in which client addresses take turns. The pass contains the
-///   values that filters need, and keeps the result as two bits for each change. Clients without a filter do not wait for this.
+///   values that filters need, and keeps the result of each filter as two bits for each change. Clients without a filter do not
+///   wait while filters are applied.
+/// - **A piece** is a part of a pass in one form, about 32 KiB, that is written at once. It is made when the first client needs
 ///   it, and shared by all clients at the same place. A client holds one piece at a time, so that memory does not grow with the
 ///   number of filters.
 /// - **Changes that are not kept here** are read from the database by `CatchUps`.
@@ -124,9 +126,9 @@ final class LiveChanges: ReaderView, Sendable {
 
     // MARK: Filters
 
-    /// The changes of a pass that a filter selects. If they are not known yet, the filter is applied in the background, and then
-    /// the clients with this filter are woken. For each pass, the limit for filters of one address is the same as the limit for
-    /// its streams.
+    /// The changes of a pass that a filter selects. If these changes are not known yet, the filter is applied in the background,
+    /// and then the clients with this filter are woken. For each pass, an address may request as many filters as it may have
+    /// streams.
     func selected(
         by filter: ChangeFilter, of pass: LivePass, for rateLimitKey: ClientAddress?
     ) -> LivePass.Selected {
@@ -220,7 +222,7 @@ final class LiveChanges: ReaderView, Sendable {
         wake { $0.goOn($1) }
     }
 
-    /// Continues at another position without the changes in between. Clients read the skipped changes from the history.
+    /// Sets the follower's position to `position`, and drops the kept passes. Clients read the skipped changes from the history.
     private func skip(to position: Position, _ signature: String) {
         let hasClients = state.withLock { state in
             state.ring.clear()

@@ -3,8 +3,8 @@ import QuakeStore
 
 /// A live client. Passes are written to its connection as chunks of the response body, without passing through the HTTP handlers.
 ///
-/// The client holds one piece of a pass at a time. When that piece is written, the client waits for its turn to get the next one.
-/// Use this object on its event loop only.
+/// The client holds one piece of a pass at a time. When that piece is written, the client waits for its turn to get the next
+/// piece. Use this object on its event loop only.
 final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -47,11 +47,11 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Sends the passes after a position. When the sending ends, `end` is resumed with the reason.
+    /// Sends the passes after `position`. When the sending ends, `end` is resumed with the reason.
     ///
     /// - Parameters:
     ///   - signature: the table's signature when the client got its rows.
-    ///   - epoch: the epoch in which the position was read from the database; nil if the client named the position.
+    ///   - epoch: if `position` is the end of a catch-up, the epoch of the live passes when the catch-up began; otherwise nil.
     func follow(
         after position: Position, of signature: String?, epoch: Int?,
         _ end: CheckedContinuation<LiveEnd, Never>
@@ -101,7 +101,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         if ring.isEnding, piece == nil, following.place.line == nil { finish(.ended) }
     }
 
-    /// The next piece; nil if there is none yet.
+    /// The next piece; nil if there is nothing to send at the moment.
     private func takeNext(_ ring: LiveRing) -> LivePiece? {
         while let place = following?.place, place.next >= ring.first, place.next < ring.next,
             !ring.isEnding || place.line != nil
@@ -133,9 +133,9 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         return nil
     }
 
-    /// Handles a gap between the passes so far and the next ones. The client has to read the missing changes from the history,
-    /// unless it has already reached the position where the next passes begin and the table is still the same. A client that got
-    /// only a part of a pass is dropped, and can reconnect.
+    /// Handles a gap between the last pass and the next one. If the client has already reached the position after the gap, and
+    /// the table is still the same, the client continues there. Otherwise the client has to read the missing changes from the
+    /// history. A client that got only a part of a pass is dropped, and can reconnect.
     func restart(_ ring: LiveRing) {
         guard let following else { return }
         guard following.place.line == nil else { return drop() }
@@ -152,8 +152,8 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         if now - lastWrite >= heartbeatTime { writeBetweenPasses(heartbeat, now) }
     }
 
-    /// Sends the client the message that the database is unreachable. A client in the middle of a pass gets no message: it still
-    /// receives data, and checks the server's health itself.
+    /// Sends the client the message that the database is unreachable. A client in the middle of a pass gets no message, because
+    /// it still receives data. Such a client can check the server's health itself.
     func tellOfOutage() { writeBetweenPasses(outage, .now()) }
 
     private func writeBetweenPasses(_ bytes: ByteBuffer, _ now: NIODeadline) {

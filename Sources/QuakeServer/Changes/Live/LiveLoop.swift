@@ -41,7 +41,8 @@ final class LiveLoop: Sendable {
     /// than an address with one stream.
     func giveTurn(to client: LiveClient) { turns.append(client, of: client.rateLimitKey) }
 
-    /// Calls `body` with the current passes for each client, or only for each client with one of these filters.
+    /// Calls `body` for each client, with the current passes. If `filters` is not nil, clients without one of these filters are
+    /// left out.
     func forEach(having filters: Set<ChangeFilter>?, _ body: (LiveClient, LiveRing) -> Void) {
         let ring = changes.ring
         for client in members.value.clients.values {

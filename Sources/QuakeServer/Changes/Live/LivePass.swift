@@ -16,12 +16,12 @@ final class LivePass: Sendable {
     private struct State {
         /// The changes that each filter selects, by the filter's key.
         var selected: [ExactText: Selected] = [:]
-        /// For each address, the number of filters that it was the first to request.
+        /// For each address, the number of filters that this address was the first to request.
         var counts: [ClientAddress: Int] = [:]
         var size = 0
     }
 
-    /// The approximate size of an entry in `selected` without its key and its bits, in bytes.
+    /// The approximate size of an entry in `selected`, in bytes. The entry's key and its bits are not included.
     private static let entrySize = 128
 
     enum Selected: Sendable {

@@ -8,7 +8,7 @@ struct LivePiece: Sendable {
     let next: Int?
 }
 
-/// A cache of the newest pieces. Most clients are at the same place, and share the pieces.
+/// A cache of the newest pieces. Most clients are at the same place in the passes, and share the pieces.
 final class LivePieces: Sendable {
     private static let limit = 16 << 20
     private let kept = Mutex(Kept())

@@ -8,8 +8,8 @@ struct LiveRing {
     var position: Position?
     /// The signature of the table in these passes; nil before the first pass.
     var signature: String?
-    /// Increases when changes are skipped while clients are connected, so that the next pass does not continue where the last one
-    /// ended.
+    /// How many times changes were skipped while clients were connected. After a skip, the next pass does not begin where the
+    /// last pass ended.
     var epoch = 0
     var isEnding = false
 
@@ -20,7 +20,8 @@ struct LiveRing {
         passes.indices.contains(number - first) ? passes[number - first] : nil
     }
 
-    /// The position from which a client with this start can continue in the live passes; nil if it cannot.
+    /// The position after which a client with this start continues in the live passes; nil if the client has to read from the
+    /// database first.
     func position(of start: ChangesRequest.Start) -> Position? {
         switch start {
         case .now: position
@@ -31,11 +32,12 @@ struct LiveRing {
         }
     }
 
-    /// The place in the passes where a client at this position continues; nil if the client has to read from the history first.
+    /// The place in the passes where a client that has everything up to `position` continues; nil if the client has to read from
+    /// the history first.
     ///
     /// - Parameters:
     ///   - signature: the table's signature when the client got its rows.
-    ///   - epoch: the epoch in which the position was read from the database; nil if the client named the position.
+    ///   - epoch: if `position` is the end of a catch-up, the epoch of the live passes when the catch-up began; otherwise nil.
     func place(after position: Position, of signature: String?, epoch: Int?) -> LivePlace? {
         if let epoch {
             guard epoch == self.epoch else { return nil }
@@ -55,8 +57,8 @@ struct LiveRing {
 
     mutating func clear() { (first, passes) = (next, []) }
 
-    /// Drops passes that are older than `time`, and the oldest ones if there are more than 1000 or if they take more than `limit`
-    /// bytes. The newest pass is always kept.
+    /// Drops the oldest passes as long as more than 1000 are kept, the oldest is older than `time`, or all passes together take
+    /// more than `limit` bytes. The newest pass is always kept.
     mutating func trim(to limit: Int, after time: Duration) {
         var size = passes.reduce(0) { $0 + $1.size }
         let now = ContinuousClock.now

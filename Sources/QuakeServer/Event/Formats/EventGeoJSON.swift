@@ -32,8 +32,8 @@ struct EventGeoJSON: EventEncoder {
     /// How many events the request skips; nil for a feed, which never skips events.
     var offset: Int?
     /// Whether this is the detail document of one requested event. A feature then has a list of products, which clients expect
-    /// from the USGS's detail documents; it is empty, because the table has no products. If there is one event, the document is
-    /// that feature alone, as at the USGS.
+    /// from the USGS's detail documents; the list is empty, because the table has no products. If there is one event, the
+    /// document is that feature alone, as at the USGS.
     var isDetail = false
     /// The JavaScript function that is called with the document; nil for the plain document.
     var callback: String?
@@ -81,7 +81,7 @@ struct EventGeoJSON: EventEncoder {
         bytes.append(UInt8(ascii: "}"))
         guard needsGroup else { return }
         let group = try EarthquakeGroup(&row)
-        // The group's columns are the last ones in the row, but its text belongs to the properties.
+        // The group's columns are the last ones in the row, but the property `earthquake` belongs to the other properties.
         if group.members.count > 1 {
             bytes.insert(contentsOf: ",\"earthquake\":\(group.json.jsonText)".utf8, at: start)
         }

@@ -4,8 +4,8 @@ import QuakeStore
 
 /// Events in the text format of the FDSN standard: 14 columns separated by vertical bars.
 ///
-/// The table has one network for each event, the preferred one. It is the author, the catalogue and the contributor in this
-/// format. The author of the magnitude may be another network if the earthquake is merged.
+/// The table names only the preferred network of each event. In this format, the preferred network is the author, the catalogue
+/// and the contributor. If the earthquake is merged, the author of the magnitude may be another network.
 struct EventText: EventEncoder {
     var needsGroup = false
 

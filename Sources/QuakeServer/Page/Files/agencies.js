@@ -12,7 +12,7 @@ const labels = new Map();
 /** @type {Map<string, string>} The labels of the agencies, by the hosts of their services. */
 const services = new Map();
 
-/** Reads the server's list of agencies. If several agencies have the same network, the first one counts. */
+/** Reads the server's list of agencies. If several agencies have the same network, the network belongs to the first of them. */
 export async function load() {
   learn(JSON.parse(await file("agencies.json")));
 }

@@ -31,7 +31,7 @@ function parsed(text) {
   }
 }
 
-/** The codes of the events with alerts, and the times of the alerts in milliseconds. Entries older than a week are dropped. */
+/** Reads the stored codes of the events that had alerts, and the alerts' times in ms. Entries older than a week are dropped. */
 export function readTold(text, now) {
   const kept = Object.entries(parsed(text)).filter(([, time]) => typeof time === "number" && now - time < remembered);
   return new Map(/** @type {[string, number][]} */ (kept));
@@ -65,8 +65,8 @@ const isExercise = ({ type, types, status, place }) =>
 
 /**
  * The events of a pass that cause an alert, the largest first. They match the wish now and did not match it before the pass, and
- * there was no alert for any of their codes. If an event is deleted and does not continue under another code, its alert is
- * forgotten: if the event appears again, it causes another alert.
+ * there was no alert for any of their codes. If an event is deleted and does not continue under another code, its codes are
+ * removed from `told`. If the event appears again, it therefore causes another alert.
  *
  * @param {Map<string, number>} told the codes of the events with alerts; the codes of deleted events are removed
  */
@@ -89,7 +89,7 @@ export function crossing(changes, wish, told, now) {
   return found.sort(byMagnitude);
 }
 
-/** The events of a snapshot that cause an alert. It does not show changes, so events updated after `heard` count as changed. */
+/** The events of a snapshot that cause an alert. A snapshot has no changes, so events updated after `heard` count as changed. */
 export const since = (quakes, heard, wish, told, now) =>
   quakes.filter((quake) => quake.updated > heard && matches(quake, wish, now) && !isAmong(quake, told)).sort(byMagnitude);
 

@@ -26,8 +26,9 @@ const applied = (moment, v) => [dot(moment[0], v), dot(moment[1], v), dot(moment
 export const amplitude = (moment, direction) => dot(direction, applied(moment, direction));
 
 /**
- * The moment of a mechanism from `extra`. If all elements of the tensor are known, the moment is the whole tensor, with isotropic
- * part and CLVD; or else the double couple of one of the planes. It is null if neither is known.
+ * The moment of a mechanism from `extra`. If all elements of the tensor are known and one is not 0, the moment is the whole
+ * tensor, with its isotropic part and CLVD. Otherwise, it is the double couple of the first plane that is known. The result is
+ * null if no plane is known either.
  *
  * @returns {Moment | null}
  */
@@ -54,7 +55,7 @@ function scaled(rows) {
   return rows.map((row) => row.map((each) => each / largest));
 }
 
-/** A plane of a mechanism: 1 or 2. @returns {Plane | null} */
+/** The first or second plane of a mechanism (`number` is 1 or 2); null if an angle is unknown. @returns {Plane | null} */
 export function planeOf(mechanism, number) {
   const [strike, dip, rake] = ["strike", "dip", "rake"].map((name) => mechanism[`${name}${number}`]);
   return [strike, dip, rake].every(Number.isFinite) ? { strike, dip, rake } : null;
@@ -129,7 +130,8 @@ export function axesOf(moment) {
  * The kind of faulting, from the plunges of the principal axes (Frohlich and Apperson 1992, https://doi.org/10.1029/91TC02888).
  *
  * @param {Moment} moment
- * @returns {"normal" | "reverse" | "strike-slip" | "oblique" | "explosion" | "implosion"} the last two if there is no shear
+ * @returns {"normal" | "reverse" | "strike-slip" | "oblique" | "explosion" | "implosion"} "explosion" if no
+ *   principal moment is negative, "implosion" if none is positive
  */
 export function faulting(moment) {
   const [t, b, p] = axesOf(moment);
@@ -203,7 +205,10 @@ function rimBetween(a, b) {
   return [north / length, east / length, 0];
 }
 
-/** Points on the rim between two others, along the shorter arc; between opposite points, along the arc on the axis's side. */
+/**
+ * Points on the rim from `a` to `b`, along the shorter arc. If that arc is longer than 90° and its middle is not on the axis's
+ * side, the points are along the other arc.
+ */
 function alongRim(a, b, axis) {
   const start = Math.atan2(a[1], a[0]);
   let turn = Math.atan2(b[1], b[0]) - start;

@@ -58,7 +58,7 @@ export class Catalogue {
     return this.#mark(quake.code, "revised", changes, null, mark?.first ?? known);
   }
 
-  /** Marks an event as withdrawn, or as left if a revision, `quake`, took the event out of the selection. */
+  /** Marks an event as `withdrawn`, or as `left` if its revision `quake` no longer belongs to the selection. */
   remove(code, kind, reason, quake = null) {
     const known = this.quakes.get(code);
     if (!known || this.marks.get(code)?.kind === kind) return;
@@ -79,13 +79,13 @@ export class Catalogue {
     this.marks.clear();
   }
 
-  /** Whether an event is in the catalogue, and was neither withdrawn nor has left the selection. */
+  /** Whether the catalogue has an event that was not withdrawn and has not left the selection. */
   has(code) {
     const kind = this.marks.get(code)?.kind;
     return this.quakes.has(code) && kind !== "withdrawn" && kind !== "left";
   }
 
-  /** Removes the events before a moment. Returns whether there were any. */
+  /** Removes the events with origin times before `start`. Returns whether any were removed. */
   age(start) {
     const before = this.quakes.size;
     for (const [code, quake] of this.quakes) {

@@ -1,5 +1,5 @@
-// Tells for which of the selected periods, magnitudes and regions the catalogue is complete. Elsewhere, an empty list does not
-// mean that there were no earthquakes.
+// Tells for which of the selected periods, magnitudes and regions the catalogue is complete. Where it is incomplete, an empty
+// list does not mean that there were no earthquakes.
 
 import * as format from "./format.js";
 
@@ -8,7 +8,7 @@ import * as format from "./format.js";
  * @property {string} [service] the host of the service that published the events
  * @property {number} from milliseconds, like `until`
  * @property {number} until
- * @property {number | null} magnitude the magnitude from which on the catalogue is complete; null for all
+ * @property {number | null} magnitude the smallest magnitude for which the catalogue is complete; null for all magnitudes
  * @property {[number, number, number, number] | null} box south, west, north, east; null for the whole earth
  */
 
@@ -72,14 +72,14 @@ const most = 2;
 const unknown = { nameOf: (service) => service, listed: [], areOthers: false };
 
 /**
- * A gap that reaches up to `now` and is not longer than `tail` is ignored, because the next document will fill it.
+ * A gap that reaches up to `now` and is not longer than `tail` is ignored, because the feed's next document will fill the gap.
  *
  * @typedef {{ now: number, tail: number, minmag: number | null, zone: string }} More
  */
 
 /**
- * How much of a selection the catalogue certainly has: all of it (perhaps only from a magnitude on), a part, or nothing. `words`
- * is the end of the sentence that says so. Null if the period is empty.
+ * How much of a selection the catalogue certainly has: all events (perhaps only from a magnitude on), a part of them, or nothing.
+ * `words` is the end of the sentence about this. The result is null if the period is empty.
  *
  * @param {Held[]} held
  * @param {[number | null, number | null]} window from, until; open where they are null
@@ -112,7 +112,8 @@ function extent(held, [from, until], { now, tail, minmag, zone }, region) {
 }
 
 /**
- * The sentences that say how much of a selection the catalogue has; empty if unknown. Several agencies are named.
+ * The sentences that say how much of a selection the catalogue has; empty if unknown. If there are several agencies, the
+ * sentences name them.
  *
  * @param {Held[] | null} held null until it is known
  * @param {[number | null, number | null]} window from, until; open where they are null

@@ -69,7 +69,7 @@ export class Detail {
     if (quake?.earthquake) this.#compare(quake, settings, asof, others);
   }
 
-  /** Shows each agency's values for the earthquake, and how they differ from the shown ones. */
+  /** Shows each agency's values for the earthquake, and how these differ from the values of the shown event. */
   async #compare(quake, { units }, asof, box) {
     const { signal } = this.#loading;
     const { length } = agenciesOf(quake);

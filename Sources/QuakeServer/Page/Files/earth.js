@@ -43,7 +43,7 @@ function places(text) {
 }
 
 /**
- * Paints the earth. If the earth is narrower than the canvas, it is painted only once.
+ * Paints the earth, with repetitions to the east and west unless the earth is narrower than the canvas.
  *
  * view: { x, y, scale, width, height, ratio }, its centre and size; colors: the result of palette()
  */
@@ -57,7 +57,7 @@ export function paintEarth(context, base, view, colors) {
   context.fillStyle = colors.sea;
   context.fill();
   paintGrid(context, view, top, colors);
-  // Rings continue beyond the date line, so one more copy is painted on either side.
+  // Rings continue beyond the date line, so one more copy of the earth is painted on either side.
   const first = Math.floor(x - width / scale / 2) - 1;
   const last = Math.floor(x + width / scale / 2) + 1;
   const paint = (path, stroke, pixels, fill = null) => {

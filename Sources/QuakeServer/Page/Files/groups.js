@@ -12,7 +12,7 @@ import { agencyOf, agencyOfNetwork } from "./agencies.js";
 export const agenciesOf = (quake) =>
   (quake.earthquake ? [...new Set(quake.earthquake.networks.map(agencyOfNetwork))].sort() : [agencyOf(quake)]);
 
-/** The events to show, one for each earthquake, and their marks, both by code. The arguments are members of the catalogue. */
+/** The events to show, one for each earthquake, and their marks, both by code. The arguments are the catalogue's properties. */
 export function shown(quakes, marks) {
   /** @type {Map<string, any>} */
   const found = new Map();
@@ -28,8 +28,8 @@ export function shown(quakes, marks) {
 }
 
 /**
- * The code of the event that is shown for the earthquake of this event. It is null if the event that supplies the earthquake's
- * magnitude is not in the catalogue: then the filters do not select the earthquake.
+ * The code of the event that represents this event's earthquake on the page. It is null if the event that supplies the
+ * earthquake's magnitude is not in the catalogue. In that case, the filters do not select the earthquake.
  */
 export function shownCode({ code, earthquake }, quakes) {
   if (!earthquake) return code;
@@ -47,7 +47,7 @@ function chosen({ preferred, magnitude_from: from, members }) {
   return [shown, members.includes(from) ? from : shown];
 }
 
-/** The results of `merged`, kept so that it returns the same object as long as nothing changes. */
+/** The results of `merged`, kept so that `merged` returns the same object as long as the events do not change. */
 const made = new WeakMap();
 
 /** An event with the magnitude of its earthquake. */
@@ -62,6 +62,6 @@ function merged(quake, quakes) {
   return whole;
 }
 
-/** Whether the catalogue already had another event of the same earthquake. */
+/** Whether the catalogue has another event of the same earthquake that is not marked as new. */
 const wasKnown = ({ code, earthquake }, quakes, marks) =>
   earthquake?.members.some((other) => other !== code && quakes.has(other) && marks.get(other)?.kind !== "new") ?? false;

@@ -29,7 +29,7 @@ export class QuakeList {
   /** The top of each row, and the bottom of the last one, in pixels. */
   #tops = [0];
 
-  /** - handlers.chosen(code): a row was clicked, or Enter pressed on it */
+  /** - handlers.chosen(code): the user has clicked a row, or pressed Enter or Space on it */
   constructor(box, handlers) {
     this.#box = box;
     this.#handlers = handlers;
@@ -88,7 +88,7 @@ export class QuakeList {
 
   get #firstVisible() { return Math.max(0, this.#at(this.#box.scrollTop)); }
 
-  /** The index of the row at a height, or of the last row if the list ends above. */
+  /** The index of the row that is `height` pixels below the top of the list; beyond the end, the index of the last row. */
   #at(height) {
     let [low, high] = [0, this.#quakes.length];
     while (low + 1 < high) {
@@ -131,7 +131,10 @@ export class QuakeList {
     return row;
   }
 
-  /** Updates a row. Unchanged parts keep their elements, because the user may be selecting or clicking them. */
+  /**
+   * Updates a row. If at most the age has changed, the row keeps its elements, because the user may be selecting or clicking
+   * them, and only the text of the age is replaced.
+   */
   #fill(row, index) {
     const quake = this.#quakes[index];
     const { marks, zone, units, now, today, colouring, areMany, selected } = this.#context;

@@ -146,7 +146,7 @@ const handlers = {
     if (state.play) stay(state, act);
     const refusal = { 400: "refused", 410: "pruned" }[status];
     state.trouble = refusal ? { kind: refusal, text: message } : { kind: "unreachable", text: status ? message : null };
-    // The shown events belong to another selection, and users must not mistake them for this one.
+    // Removes the shown events if users could mistake them for events of the current selection.
     if (refusal || state.shown !== selected(state.settings)) empty(state, act);
     if (refusal) return;
     wait(act, "retry", retryTime + chance * retryTime);

@@ -10,7 +10,11 @@ const kinds = {
 };
 const elements = ["Mrr", "Mtt", "Mpp", "Mrt", "Mrp", "Mtp"];
 
-/** The elements that show a mechanism from `extra`; none if neither a tensor nor a plane is known. @returns {HTMLElement[]} */
+/**
+ * The elements that show a mechanism from an event's `extra`; none if neither a tensor nor a plane is known.
+ *
+ * @returns {HTMLElement[]}
+ */
 export function shown(mechanism) {
   const moment = momentOf(mechanism);
   if (!moment) return [];

@@ -1,5 +1,5 @@
-// Alerts about new earthquakes, if the user turns them on. They do not depend on the page's filters. The browser stores the wish,
-// which is the settings of the alerts, so a link never turns them on.
+// Alerts about new earthquakes, if the user turns alerts on. Alerts do not depend on the page's filters. Their settings, called
+// the wish, are stored in the browser and are not in the URL, so a link never turns alerts on.
 
 import * as alerts from "./alerts.js";
 import { offerTowns } from "./controls.js";
@@ -14,7 +14,7 @@ import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
 const toldKey = "quakes.told";
-/** The maximum number of single events with a notification at once. One more notification gives the number of the others. */
+/** The maximum number of events with separate notifications at once. One more notification gives the number of the others. */
 const most = 3;
 
 export class Alerts {
@@ -103,7 +103,7 @@ export class Alerts {
     });
   }
 
-  /** Shows alerts for the events that `choose` returns. Its argument has the codes of the events with alerts, in any tab. */
+  /** Shows alerts for the events that `choose` returns. `choose` gets the codes of the events that had alerts, in any tab. */
   #tell(choose) {
     const now = Date.now();
     const told = alerts.readTold(stored(toldKey), now);

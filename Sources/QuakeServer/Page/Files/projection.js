@@ -1,5 +1,5 @@
 // The Mercator projection. The world is 1 wide: x grows eastwards from 180° W and may continue beyond the date line, y grows
-// southwards from some 85° N.
+// southwards from about 85° N.
 
 const radians = Math.PI / 180;
 

@@ -62,7 +62,7 @@ export function placeFilter(search) {
   };
 }
 
-/** Whether one of an event's codes is among these. An event has several codes if its code has changed. */
+/** Whether `codes` contains one of an event's codes. An event has several codes if its code has changed. */
 export const isAmong = (quake, codes) => [quake.code, ...(quake.ids ?? [])].some((code) => codes.has(code));
 
 const agency = "https://earthquake.usgs.gov/earthquakes/eventpage/";

@@ -3,7 +3,7 @@
 import { shown } from "./groups.js";
 import { fromFeature, fromRow } from "./quake.js";
 
-/** The folder of the page's files, which has their version: `/page/VERSION/`. */
+/** The path of the folder with the page's files. It contains their version: `/page/VERSION/`. */
 const files = new URL(".", import.meta.url).pathname;
 /** The beginning of all paths of the service. It ends with a slash. */
 export const root = new URL("../..", import.meta.url).pathname;
@@ -52,7 +52,7 @@ export async function file(name) {
 /** How often the loading of a module has failed. @type {Record<string, number>} */
 const failures = {};
 
-/** Loads a module that the page does not need at the start. After a failure the URL is another: browsers may remember the failure. */
+/** Loads a module that the page does not need at the start. Each retry has a new URL, because browsers may remember failures. */
 export async function module(name) {
   try {
     return await import(`./${name}${failures[name] ? `?${failures[name]}` : ""}`);
@@ -136,7 +136,8 @@ export async function story(code, signal) {
 }
 
 /**
- * The state of a story's event at a moment. If the moment is null, it is the current state, or the last one before the deletion.
+ * The state of a story's event at `moment`. If `moment` is null, the result has the current state, or the last state before the
+ * deletion.
  *
  * Returns { is: "present" | "absent" | "unknown", quake, reason }. An event is absent before its first import and after its
  * deletion, and unknown if the history of that time is no longer kept. `begin` is when the history begins. If the event is

@@ -26,7 +26,9 @@ export const periods = { hour: "hour", day: "day", week: "week", month: "30 days
 
 const spans = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 };
 
-/** The settings without a query. As on the USGS's map, the many small earthquakes, which few regions report, are left out. */
+/**
+ * The settings if the URL has no query. As on the USGS's map, the many small earthquakes, which few regions report, are left out.
+ */
 const standard = {
   period: "day", from: null, to: null, minmag: 2.5, maxmag: null, search: null, agency: null, sort: "newest", inview: false, color: "depth",
   zone: "utc", units: format.unitsOf(globalThis.navigator?.language), asof: null, event: null, map: null,

@@ -171,7 +171,7 @@ function paintTile(kind, context, { y, scale, height, ratio }, colors, place, ti
   });
 }
 
-/** Calls `paint`, which can only paint inside a path. The path is in pixels. */
+/** Calls `paint` while the canvas is clipped to a path, so that nothing outside is painted. The path is in pixels. */
 function within(context, path, paint) {
   context.save();
   context.resetTransform();
@@ -195,7 +195,7 @@ function stroke(context, path, color, width) {
 const most = 1000 * size;
 
 /**
- * Returns the function that converts a point of a tile into its position in the path. The tile is in this row of tiles.
+ * Returns the function that converts a point of a tile into its position in the path. `row` is the tile's row.
  *
  * @returns {(point: number[]) => [number, number]}
  */

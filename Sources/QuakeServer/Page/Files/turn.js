@@ -14,7 +14,7 @@ export class Turn {
   }
 
   /**
-   * Calls `begin` when it is this tab's turn, or at once if it already is. If the tab is already waiting, this does nothing.
+   * Calls `begin` when this tab gets its turn, or at once if the tab already has it. Does nothing if the tab is already waiting.
    *
    * @param {() => void} begin
    */

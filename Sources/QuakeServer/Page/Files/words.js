@@ -150,7 +150,8 @@ function span({ period, from, to, zone }) {
 const citation = "To cite this state of the catalogue, give this page’s address. It works until the history of that time is pruned; “quakes cite” keeps that history longer.";
 
 /**
- * The text that says how complete the selected events are; empty if unknown. For a past, it says how to cite the past instead.
+ * The text that says how complete the selected events are; empty if unknown. If a past state of the catalogue is shown, the text
+ * says how to cite this state instead.
  *
  * @param {State} state
  * @param {string[]} agencies the names of the agencies with selected events

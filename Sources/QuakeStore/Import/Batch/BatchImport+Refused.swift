@@ -2,9 +2,9 @@ import Feed
 import PostgreSQL
 
 extension BatchImport {
-    /// Finds each feature that the server refuses, and commits nothing. This takes one transaction for any number of refused
-    /// features, unless the server can't even read some of them. In that case the records are halved until each such feature is
-    /// tried alone.
+    /// Finds each feature that the server refuses, and commits nothing. One transaction is enough for any number of refused
+    /// features, unless the server can't even read some of the copied rows. In that case each half of the records is tried
+    /// separately, and halved again until each unreadable row is tried alone.
     func findRefused(_ records: [Int], _ batch: FeatureBatch, _ refused: inout Refused) async throws {
         do {
             for (index, error) in try await refusals(of: records, batch) {
@@ -23,7 +23,7 @@ extension BatchImport {
 
     /// Tries to merge each record, and rolls everything back. A dry run only copies the records.
     ///
-    /// - Returns: the errors of the refused records, by the records' indices.
+    /// - Returns: the errors of the refused records, keyed by the records' indices.
     private func refusals(of records: [Int], _ batch: FeatureBatch) async throws -> [Int: PostgresError] {
         do {
             return try await connection.write(to: "look for refused features") { () -> [Int: PostgresError] in

@@ -9,7 +9,7 @@ struct BatchImport {
     let run: Int?
     let runningCounts: RunningCounts
 
-    /// The rejections of features that the server refuses, by the features' ordinals.
+    /// The rejections of features that the server refuses, keyed by the features' ordinals.
     typealias Refused = [Int: Rejection]
 
     /// Imports a batch and adds its counts.
@@ -78,10 +78,11 @@ struct BatchImport {
         }
     }
 
-    /// Streams records into `incoming` and merges them. Counts the records that were inserted, updated or older than the row.
+    /// Streams records into `incoming` and merges them into `quake`. Returns how many records were inserted, updated, or older
+    /// than the table's row.
     ///
-    /// - Parameter expectsNew: whether to stream the records directly into `quake`, which fails if the table already has one of
-    ///   them.
+    /// - Parameter expectsNew: whether to stream the records directly into `quake`, unless a newer document is known. The COPY
+    ///   fails if the table already has one of the records.
     private func take(
         _ records: [Int], of batch: FeatureBatch, _ settling: Settling, expectsNew: Bool
     ) async throws -> ImportCounts {
@@ -110,7 +111,8 @@ struct BatchImport {
         return counts
     }
 
-    /// Replaces versions in the table that are later than those of the service, unless there are so many that the brake applies.
+    /// Replaces the versions in the table that are later than the service's versions, unless there are so many that the brake
+    /// applies.
     private func takeBack(
         _ counts: inout ImportCounts, of batch: FeatureBatch, _ settling: Settling, _ corrector: String
     ) async throws {

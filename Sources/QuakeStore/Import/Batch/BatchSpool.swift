@@ -1,7 +1,7 @@
 /// Bytes that are written once and read back. Only the last few MiB stay in memory; older bytes are in a temporary file
 /// without a name, which disappears with the process. A small spool never touches the disk.
 ///
-/// Bytes that were appended in one piece can be read back in one piece.
+/// The bytes of one `append` can be read back in one call.
 final class BatchSpool {
     private let memoryLimit: Int
 
@@ -27,7 +27,7 @@ final class BatchSpool {
         return start..<start + bytes.count
     }
 
-    /// Calls `body` with bytes that were appended in one piece: with the whole piece, or with a part of it.
+    /// Calls `body` with the bytes in `range`, which must lie within the bytes of one `append`.
     ///
     /// - Throws: `TemporaryFileError` when the temporary file can't be read.
     func withBytes<Result>(

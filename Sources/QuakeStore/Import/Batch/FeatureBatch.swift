@@ -5,8 +5,8 @@ import PostgreSQL
 /// Features that wait for their transaction. Each feature is kept as a row for COPY, as the fingerprint of that row, or with the
 /// reason for its rejection.
 ///
-/// The features are also kept as the feed wrote them, in case the server needs the row after all, or refuses it. All bytes are in
-/// spools, so that a batch of large features needs little more memory than a batch of small ones.
+/// The batch also keeps the bytes of each feature as in the feed, in case the server needs a row that was not kept, or refuses a
+/// row. All bytes are in spools, so that a batch of large features needs little more memory than a batch of small ones.
 ///
 /// One task fills a batch and another imports it. A task that has handed a batch over must not use it until it gets the batch
 /// back.
@@ -19,7 +19,8 @@ final class FeatureBatch: @unchecked Sendable {
         /// The feature's line number; nil if the document's format is not made of lines.
         let line: Int?
         fileprivate let keptCount: Int32
-        /// The range of the original text; nil for GeoJSON. The text is stored behind the feature that was made from it.
+        /// The range of the event's original text in `raw`; nil if the document is GeoJSON. The GeoJSON feature that was made
+        /// from the text is stored before the text.
         fileprivate let source: (start: Int, count: Int32)?
         var isDeletion = false
         fileprivate var kept: Range<Int> { start..<start + Int(keptCount) }
@@ -117,7 +118,7 @@ final class FeatureBatch: @unchecked Sendable {
         try rows.readAhead(atMost: limit, into: &room)
     }
 
-    /// Calls `body` with the feature, or with the first 64 KiB of an oversized feature.
+    /// Calls `body` with the feature's bytes, or with the first 64 KiB of an oversized feature.
     func withBytes<Result>(
         of feature: Feature, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
@@ -132,7 +133,7 @@ final class FeatureBatch: @unchecked Sendable {
         return try raw.withBytes(source.start..<source.start + Int(source.count), body)
     }
 
-    /// Appends a record's row, which is made from the feature again if it was not kept.
+    /// Appends a record's row. If the row was not kept, it is made again from the feature's bytes.
     func append(_ record: Record, to rows: inout BinaryRows) throws {
         if let row = record.row { return try self.rows.withBytes(row) { rows.append(rows: $0) } }
         try withBytes(of: record.feature) { rows.append(try decoder.decode($0), from: $0) }
@@ -162,8 +163,8 @@ final class FeatureBatch: @unchecked Sendable {
     /// together.
     ///
     /// - Parameter refused: ordinals of records to leave out.
-    /// - Returns: the indices of the newest records, and how many of the other records are older than the newest one with their
-    ///   code.
+    /// - Returns: the indices of the newest records, and how many of the other records are older than the newest record with the
+    ///   same code.
     func newest(without refused: Set<Int>) -> (indices: [Int], olderCount: Int) {
         var newest: [Int] = []
         newest.reserveCapacity(records.count)

@@ -14,7 +14,7 @@ struct Intake {
     var keeping = FeatureBatch.Keeping.rowAndNumber
     /// The deletions that the document states.
     private(set) var deletions: [StatedDeletion] = []
-    /// The limit of `deletions`, which are kept until the document's end.
+    /// The greatest number of `deletions`. They stay in memory until the document's end.
     private static let deletionLimit = 100_000
 
     init(batchSize: Int) {
@@ -22,11 +22,12 @@ struct Intake {
         batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
-    /// Continues with one empty batch for each lane. Together with the batches that are being imported, they hold no more
-    /// features than the single batch before.
+    /// Continues with one empty batch for each lane. If there are several lanes, the batches that are being filled and the
+    /// batches that are being imported hold no more features together than the single batch before.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
-        // Fewer bytes have to stay in memory here, because a lane reads the other rows of its batch back from the file at once.
+        // From here on, fewer bytes have to stay in memory, because a lane reads the other rows of its batch back from the file
+        // at once.
         memoryLimit = min(120 << 10, (5 << 20) / (2 * lanes))
         batches = (0..<lanes).map { _ in emptyBatch() }
     }
@@ -40,7 +41,7 @@ struct Intake {
         return size
     }
 
-    /// Decodes a feature and adds it to a batch. Returns the batch's lane if the batch is now full.
+    /// Decodes a feature and adds it to a batch, or to `deletions`. Returns the batch's lane if the batch is now full.
     mutating func add(_ feature: RawFeature) throws -> Int? {
         var lane = 0
         do {

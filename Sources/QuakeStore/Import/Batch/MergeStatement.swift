@@ -13,7 +13,7 @@ enum MergeStatement {
     ///   the lock on the source.
     /// - A session drops its temporary tables when it ends. With synchronous replication, the session would then wait for a
     ///   standby, and forever if the primary has lost its standbys. So commits do not wait for standbys here, unless a
-    ///   transaction asks for it (`waitingForStandbys`).
+    ///   transaction requests it with `waitingForStandbys`.
     /// - Locks already keep workers apart, so READ COMMITTED is enough. If SERIALIZABLE is the default of the database or the
     ///   login, it would only make transactions fail.
     private static let session = """
@@ -33,9 +33,9 @@ enum MergeStatement {
         select set_config('temp_buffers', '32MB', false) where current_setting('temp_buffers') <> '32MB'
         """
 
-    /// The temporary table for the features of a batch that `quake` lacks or has with other values. It is emptied at the end of
-    /// each transaction, which does not make a new file, as TRUNCATE would. Creating the table takes a few milliseconds, so a
-    /// document without changes does not create it.
+    /// The temporary table for the features of a batch that `quake` lacks or has with other values. The server empties the table
+    /// at the end of each transaction. Emptying it in this way does not make a new file, as TRUNCATE would. Creating the table
+    /// takes a few milliseconds, so a document without changes does not create it.
     static let incomingTable = quietly(
         """
         create temporary table if not exists incoming on commit delete rows as
@@ -72,7 +72,8 @@ enum MergeStatement {
     /// are noted as present if the document may settle.
     ///
     /// The lock that `Settling.age` takes prevents settling between this statement and the merge. If another transaction changes
-    /// an equal row in between, the change counts as made after this document, as it would after the merge.
+    /// a row before the merge, and that row was equal to the batch's row in this statement, the change counts as later than this
+    /// document. A change after the merge would count as later, too.
     static func needed(
         _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
     ) -> Query {
@@ -100,8 +101,8 @@ enum MergeStatement {
     /// features as present in the document if it may settle.
     ///
     /// A feature counts as older if the row was revised later, except if neither of the two has a time of revision
-    /// (`areUndated`). Features that newer documents contradict were removed before. The result leaves out most columns, so that
-    /// the values of unchanged features are not copied.
+    /// (`areUndated`). `Settling.sift` has already removed the features that newer documents contradict. The result leaves out
+    /// most columns, so that the values of unchanged features are not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
@@ -116,14 +117,14 @@ enum MergeStatement {
     }
 
     /// The condition that neither the row nor the feature has a time of revision. In that case `updated` is the origin time,
-    /// which a revision may move either way, so the later statement wins. A version without a time of revision counts as older
-    /// than a version with one.
+    /// which a revision may move either way, so the version that is merged last wins. A version without a time of revision counts
+    /// as older than a version with one.
     private static func areUndated(_ feature: String) -> String {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
-    /// Notes the features as present. If the document lists an event in an earlier revision, the row's times are noted instead,
-    /// because settling checks whether the document covers the row.
+    /// Notes the features as present. If the document lists an event in an earlier revision than the table, the times of the
+    /// table's row are noted instead, because settling checks whether the document covers the row.
     private static let presence = """
         ,
         noted as (
@@ -211,10 +212,10 @@ enum MergeStatement {
     }
 
     /// Creates a function that merges the rows of `incoming`: a hundred at a time, and one by one where the server refuses a
-    /// value. It returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedValue`).
+    /// value. The function returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedValue`).
     ///
-    /// Without `enable_material = off`, if `quake` was empty before, the planner would materialize it, and search the whole copy
-    /// for each row.
+    /// If `quake` was empty before the import, the planner would materialize the table, and search the whole copy for each row.
+    /// The setting `enable_material = off` prevents that.
     static let refusals = """
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql
@@ -271,9 +272,9 @@ enum MergeStatement {
         """
     }
 
-    /// Adds a batch's counts to its run, and notes the id of its transaction in the history if the batch changed anything. If it
-    /// changed no row, the commit need not wait for the disk: a crash can lose only the counts of a run that the crash itself
-    /// ended.
+    /// Adds a batch's counts to its run, and notes the id of its transaction in the history if the batch changed anything. If the
+    /// batch changed nothing, its commit need not wait for the disk: a crash can then lose only counts, and only those of a run
+    /// that the crash itself ended.
     static func add(_ counts: inout ImportCounts, to run: Int, on connection: Connection) async throws {
         let sums = ImportCounts.named.map { name, count -> Query in
             "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"

@@ -30,7 +30,7 @@ package struct RowFingerprint: Equatable {
         "hash_record_extended(row(\(unescaped: columns)), \(seed))"
     }
 
-    /// Times are hashed by their bytes, because the hash of a time itself has only 32 bits.
+    /// Times are hashed by their bytes, because the server's hash function for times first reduces a time to 32 bits.
     private static let columns = Property.allCases.map {
         $0.kind == .time ? "timestamptz_send(quake.\($0.column))" : "quake.\($0.column)"
     }.joined(separator: ", ")

@@ -1,5 +1,5 @@
-/// A source would delete or revert so many events that it is more likely to be broken. None of these changes was made; the
-/// source's other events were imported.
+/// A source would delete or revert so many events that the source itself is probably broken. No event was deleted or reverted;
+/// the source's other events were imported.
 public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     /// The name of the feed, such as `all_day`.
     public let feed: String
@@ -9,7 +9,7 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
     public var renamed = 0
     /// How many events the source has in an earlier version than the table.
     public var reverted = 0
-    /// The number of events with which these counts are compared; 0 if the source lists only some events.
+    /// The number of events with which `missing`, `renamed` and `reverted` are compared; 0 if the source lists only some events.
     public let total: Int
     public var place = "in its window"
 

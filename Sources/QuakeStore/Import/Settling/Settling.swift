@@ -1,14 +1,14 @@
 import Feed
 import PostgreSQL
 
-/// One document's statement about existing and deleted events, and the changes that follow from it for the table. The rules and
-/// the tables for them are described at the beginning of `migrations/0004_settling.sql`.
+/// What one document says about existing and deleted events, and the statements that apply this to the table. The rules and the
+/// tables for them are described at the beginning of `migrations/0004_settling.sql`.
 ///
 /// In each of the document's transactions, `age` is called before features are merged. If a newer document is already known,
 /// `sift` removes the features that newer documents contradict. The merge notes the features in `pg_temp.present`. In the last
 /// transaction, `settle` deletes the events that no longer exist according to the document.
 struct Settling {
-    /// When the document was made; nil while that is unknown.
+    /// When the document was made; nil while the time is unknown.
     let made: Instant?
     /// The name of the feed, such as `all_day`; empty if the document does not say.
     let feed: String
@@ -19,7 +19,7 @@ struct Settling {
     /// Whether the document is a sweep. An event that a sweep lacks counts as deleted only if the sweep has a window (see
     /// `Sweep`).
     let isSweep: Bool
-    /// The service whose earlier versions replace the table's later ones; nil unless this is a repair.
+    /// The service whose earlier versions replace the table's later ones; nil unless the import is a repair.
     var corrector: String?
     /// The feed and the window of the document; nil before the last batch, and if the document can't be settled.
     var identity: FeedIdentity?
@@ -55,11 +55,12 @@ struct Settling {
         """
 
     /// Keeps settling and merging apart until the transaction ends, and looks for newer documents. If a batch of an older
-    /// document were merged while another document settles, the merge would not see the deletions, and would bring the events
-    /// back. Any number of workers may merge in parallel. The lock is on a table, because anyone who may connect can take an
-    /// advisory lock.
+    /// document were merged while another document settles, the merge would not see the deletions, and would bring the deleted
+    /// events back. Any number of workers may merge in parallel. The lock is on a table, because anyone who may connect can take
+    /// an advisory lock.
     ///
-    /// This takes two statements, so that the second sees everything that was committed while the first waited.
+    /// The lock and the query are separate statements, so that the query sees everything that was committed while the first
+    /// statement waited for the lock.
     ///
     /// - Returns: `isLate`: whether a document made at the same time or later is known, so that even a feature that is not in the
     ///   table may be stale; `isAhead`: whether the document is dated too far in the future.
@@ -82,7 +83,7 @@ struct Settling {
         return (try row.decode("is_late"), try row.decode("is_ahead"))
     }
 
-    /// Removes the features that newer documents contradict from `pg_temp.incoming`, and counts them.
+    /// Removes from `pg_temp.incoming` the features that newer documents contradict, and counts the removed features.
     func sift(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
         let row = try await connection.query(
             "select stale, retracted from import.sift(\(made), \(feed), \(notesPresence), \(isDryRun))",
@@ -92,9 +93,10 @@ struct Settling {
     }
 
     /// Deletes the events that no longer exist according to the document. It deletes nothing if too many features were rejected,
-    /// or if the id of a rejected feature can't be read, because that feature could be any event. With an unreadable id, a sweep
-    /// still deletes the events that the service states as deleted, but none as renamed or missing: otherwise its cursor could
-    /// never move past the feature. The same is true for a document that is not a feed and only states deletions.
+    /// or if the id of a rejected feature can't be read, because that feature could be any event. A sweep that lists a feature
+    /// with an unreadable id is an exception: the sweep still deletes the events that the service states as deleted, but does not
+    /// treat any event as renamed or missing. Otherwise the sweep's cursor could never move past the unreadable feature. The
+    /// exception also applies to a document that is not a feed and only states deletions.
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {
@@ -117,7 +119,7 @@ struct Settling {
         let window = document.unreadable > 0 ? nil : identity?.window
         let moment = identity?.generated ?? made ?? .now
         let name = identity?.name ?? "the document"
-        // This is a copy, so that the deletions are stored again if the transaction is retried.
+        // `deletions` is a copy, because a retry of the transaction has to store the deletions again.
         var deletions = deletions
         if !deletions.inMemory.isEmpty {
             try await deletions.store(of: identity?.service ?? "", at: moment, on: connection)

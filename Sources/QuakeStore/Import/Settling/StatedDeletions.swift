@@ -1,11 +1,12 @@
 import Feed
 import PostgreSQL
 
-/// The deletions that a document or a sweep states, kept until it is settled. The first sweep of a service may have a million
-/// deletions: only the last few thousand are in memory, and the others are in the temporary table `pg_temp.stated`.
+/// The deletions that a document or a sweep states, kept until the document or sweep is settled. Because the first sweep of a
+/// service may have a million deletions, only the last few thousand are in memory, and the others are in the temporary table
+/// `pg_temp.stated`.
 struct StatedDeletions {
-    /// From this number of deletions in memory on, `isFull` is true and the caller should store them. One `append` can exceed
-    /// the limit.
+    /// When at least this many deletions are in memory, `isFull` is true, and the caller should call `store`. One `append` can
+    /// exceed the limit.
     static let limitInMemory = 5_000
 
     private(set) var inMemory: [StatedDeletion] = []
@@ -18,8 +19,8 @@ struct StatedDeletions {
         inMemory.append(contentsOf: deletions)
     }
 
-    /// Moves the deletions from memory to the table, which is emptied at the first call. A deletion that does not name its
-    /// service or its time gets the given ones.
+    /// Moves the deletions from memory to the table. The first call creates the table, or empties it. A deletion without a
+    /// service gets `service`, and a deletion without a time gets `moment`.
     mutating func store(of service: String, at moment: Instant, on connection: Connection) async throws {
         if stored == 0 {
             try await connection.execute(

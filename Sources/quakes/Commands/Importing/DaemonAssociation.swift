@@ -5,9 +5,9 @@ import QuakeStore
 
 /// The association of events in a daemon. It begins once the table has rows of a second agency. No import waits for it.
 ///
-/// Until then, it looks for a second agency at the start and after runs that inserted events. Each check reads the table, and the
-/// next one follows after at least a hundred times as long. So a daemon with a catalogue of one agency spends at most a hundredth
-/// of the time on these checks.
+/// Until then, it looks for a second agency at the start and after runs that inserted events. Each check reads the table. The
+/// wait before the next check is at least a hundred times as long as the check took, so a daemon with a catalogue of one agency
+/// spends at most a hundredth of the time on these checks.
 struct DaemonAssociation {
     private let database: Database
     /// Has an element if events were inserted since the last check for a second agency.

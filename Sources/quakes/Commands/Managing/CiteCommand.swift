@@ -7,8 +7,8 @@ struct CiteCommand: AsyncParsableCommand {
         commandName: "cite",
         abstract: "Keep the history since a moment that you cite, or list the citations.",
         discussion: """
-            quakes prune never removes the history since the oldest cited moment. The command prints a position to cite: as the \
-            parameter asof, it gives the same events for as long as the citation is kept.
+            quakes prune never removes the history since the oldest cited moment. The command prints a position to cite. A query \
+            with asof=POSITION returns the same events as long as the citation is kept.
 
                 quakes cite ridgecrest-2026 --as-of 2026-11-21T09:00Z --reason "Figure 3 of Doe et al."
                 quakes cite

@@ -65,7 +65,7 @@ extension PlotCommand {
         try await picture.write(Plot.aftershocks(rate, caption: caption))
     }
 
-    /// The time at which the catalogue's first gap at the place of an earthquake begins, after the earthquake; nil if unknown.
+    /// The time of the catalogue's first gap after the mainshock at the mainshock's place; nil if unknown.
     private func heldUntil(_ mainshock: Quake) async throws -> Instant? {
         guard selection.view == nil, selection.asOf == nil else { return nil }
         let held = try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }

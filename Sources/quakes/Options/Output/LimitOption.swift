@@ -17,7 +17,7 @@ struct LimitOption: ParsableArguments {
     }
 }
 
-/// How many rows are shown, and whether the user asked for that.
+/// How many rows are shown, and whether this limit is the default.
 struct RowLimit: Sendable {
     /// nil if all rows are shown.
     var rows: Int?

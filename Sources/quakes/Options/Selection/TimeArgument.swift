@@ -26,7 +26,7 @@ extension PastMoment: ExpressibleByArgument {
 struct TimeArgument: ExpressibleByArgument {
     /// The moment, or the beginning of the day, month or year.
     let instant: Instant
-    /// The moment, or the end of the day, month or year: the first moment after it.
+    /// For a moment, the same as `instant`; otherwise the first moment after the day, month or year.
     let end: Instant
 
     init?(argument: String) {

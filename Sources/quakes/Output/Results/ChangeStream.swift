@@ -12,8 +12,8 @@ import Synchronization
 final class ChangeStream: ReaderView {
     /// nil if no position is kept. Each start then begins with a snapshot.
     private let tokenFile: TokenFile?
-    /// The current position, and the shape that the table had there, if it is known. Without a file, the position is kept only
-    /// here.
+    /// The current position, and the shape of the table at that position, if it is known. Without a file, the position is kept
+    /// only here.
     private let reached: Mutex<(position: Position?, shape: String?)>
     private let output = Mutex(LineBuffer())
 

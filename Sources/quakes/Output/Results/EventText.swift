@@ -16,7 +16,7 @@ struct ShownEvent: Sendable {
 
     private var mechanism: FocalMechanism? { quake.flatMap(FocalMechanism.init) }
 
-    /// The event's present code, if the event got another one.
+    /// The event's present code, if the event got a new code.
     private var newCode: String? {
         guard quake == nil, let reason = changes.last?.reason, reason.hasPrefix("superseded by ") else {
             return nil

@@ -59,7 +59,7 @@ struct FocalMechanism {
         return lines.map { strippingControlCharacters($0) + "\n" }.joined()
     }
 
-    /// The other members of `extra`; nil if there are none.
+    /// The JSON of `extra` without the focal mechanism; nil if the mechanism is its only member.
     static func removed(from json: String) -> String? {
         guard var all = object(json), all.removeValue(forKey: key) != nil else { return json }
         return all.isEmpty ? nil : text(all)

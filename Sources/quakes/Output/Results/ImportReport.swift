@@ -42,7 +42,7 @@ struct ImportReport {
     /// Whether all lines were written.
     static var isComplete: Bool { !lines.hasLost }
 
-    /// Reports sources that were not imported. Programs expect one object for each source; people read the error once.
+    /// Reports sources that were not imported. Programs get one object for each source; people see the error only once.
     func add(unreached sources: some Sequence<FeedSource>, because error: any Error) {
         for source in sources { add(ImportSummary(source: source, failure: error), isSaid: true) }
     }
