@@ -79,7 +79,8 @@ struct Sweep: Sendable {
 
     var isByWindow: Bool { !service.abilities.contains(.updates) }
 
-    var isLong: Bool { lastLong.map { $0 + Self.day <= started } ?? true }
+    /// Whether the sweep asks for the longer period. A sweep that asks for revisions does not.
+    var isLong: Bool { isByWindow && (lastLong.map { $0 + Self.day <= started } ?? true) }
 
     var earliest: Instant {
         guard isByWindow else { return EventService.Question.beginning }

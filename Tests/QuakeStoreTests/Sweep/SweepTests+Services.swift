@@ -116,6 +116,27 @@ extension SweepTests {
         }
     }
 
+    @Test("A service that stops selecting by revision time is at once asked for the longer period")
+    func lostRevisions() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let before = TestCatalogue(now: now)
+        let after = TestCatalogue(now: now + 5 * Self.minute, knows: [.count, .geojson])
+        let time = now - 10 * Self.day
+        before.change { $0.add(.init("us1", time: time, updated: time)) }
+        after.change { $0.add(.init("us1", time: time, updated: now + Self.minute)) }
+        let hasChanged = Atomic(false)
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(
+                answering: { (hasChanged.load(ordering: .relaxed) ? after : before).answer($0) }
+            ) { server in
+                #expect(try await database.sweep(through: server).counts.inserted == 1)
+                hasChanged.store(true, ordering: .relaxed)
+                let second = try await database.sweep(through: server)
+                #expect(second.failure == nil && second.counts.updated == 1)
+            }
+        }
+    }
+
     @Test(
         "A service without GeoJSON is read as text: changed rows are revisions, and missing events are deleted"
     )
