@@ -87,7 +87,7 @@ create table notify.seen (
     url text
 );
 comment on table notify.seen is
-    'The earthquakes of the last 60 days as they were when quakes notify last decided which messages to send. It finds changes by comparing these rows with the present ones, so it misses nothing if the history was pruned.';
+    'The earthquakes of the last 60 days as they were when quakes notify last decided which messages to send. It finds changes by comparing these rows with the present ones, so it misses nothing even if the history was pruned.';
 do $$
 declare
     shared record;
@@ -181,7 +181,7 @@ comment on column notify.receiver.waiting is 'Number of messages that wait to be
 comment on column notify.receiver.held is 'Number of earthquakes whose report waits for the end of quiet hours or for a digest.';
 comment on column notify.receiver.oldest_at is 'When the oldest waiting message was created.';
 comment on column notify.receiver.failing_since is 'When a delivery of one of the waiting messages first failed; null if none has failed.';
-comment on column notify.receiver.reason is 'Why the newest of the undelivered messages that have failed did so.';
+comment on column notify.receiver.reason is 'The reason of the newest message that has a reason and is not delivered.';
 comment on column notify.receiver.given_up is 'Number of messages of the last 30 days that were given up.';
 comment on column notify.receiver.delivered_at is 'When the receiver last accepted a message.';
 
