@@ -124,7 +124,8 @@ struct RewriteTests {
     // MARK: The shape
 
     @Test(
-        "Alterations that may change rows without a recorded change also change the table's shape; others do not")
+        "Alterations that may change rows without a recorded change also change the table's shape; others do not"
+    )
     func shape() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
