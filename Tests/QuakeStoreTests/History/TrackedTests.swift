@@ -66,7 +66,8 @@ struct TrackedTests {
     }
 
     @Test(
-        "A table of another owner can't be tracked, and a tracked table that gets another owner is no longer tracked")
+        "A table of another owner can't be tracked, and a tracked table that gets another owner is no longer tracked"
+    )
     func owner() async throws {
         try await server.withRole { role, database in
             try await database.execute(

@@ -424,7 +424,8 @@ struct RolesTests {
     }
 
     @Test(
-        "Objects that a member of the owner role creates later belong to that role, and PUBLIC may not run them")
+        "Objects that a member of the owner role creates later belong to that role, and PUBLIC may not run them"
+    )
     func laterMigration() async throws {
         try await server.withRoles { roles in
             let owner = roles.login(.owner)

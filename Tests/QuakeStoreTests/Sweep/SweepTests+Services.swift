@@ -181,7 +181,8 @@ extension SweepTests {
     }
 
     @Test(
-        "A text answer that may have been cut off does not show that an event was deleted", arguments: [0, 1, 40])
+        "A text answer that may have been cut off does not show that an event was deleted",
+        arguments: [0, 1, 40])
     func openEnded(missing: Int) async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let catalogue = TestCatalogue(now: now, knows: [.text])
