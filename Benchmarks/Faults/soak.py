@@ -98,7 +98,8 @@ class Soak:
         for errand in list(self.errands):
             if errand.poll() is not None:
                 self.errands.remove(errand)
-                # The exit codes 1 to 3 of psql and 69 of quakes mean that the server did not run or refused the statement.
+                # The exit codes 1 to 3 of psql and 69 of quakes mean that the server did not run or refused the statement. -9 is
+                # that of a prune that was killed on purpose.
                 if errand.returncode not in (0, 1, 2, 3, 69, -9):
                     fail(f"{errand.args} ended with {errand.returncode}")
 
@@ -139,14 +140,15 @@ class Soak:
         self.proxy.cut()
 
     def fill_disk(self):
-        """Limits the file size of one view's program to half of the current size of its `-wal`, as if the disk were full."""
+        """As if the disk were full: no file that one view's program writes may grow beyond half of the current size of the
+        view's `-wal`."""
         number = self.chance.randrange(1, 5)
         program = next(follower for follower in self.followers if follower.name == f"view-{number}")
         try:
             limit = os.path.getsize(self.views[number] + "-wal") // 2
             resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
         except OSError:
-            pass  # the program has just ended
+            pass  # the program has just ended, or the view has no `-wal`
 
     def prune(self):
         self.errand(QUAKES, "prune", "--keep", "5s", "--keep-at-most", "15s", "--database", self.cluster.url)

@@ -16,7 +16,8 @@ for the server process with the most private memory. The shared buffers are not 
 size of SQLite's log while the view was written.
 
 The second part updates events, 20,000 in a transaction, and shows how much space each change takes in the tables and indexes of
-the history. Then it prunes the older half, vacuums twice, and makes as many new changes, which should use the freed space.
+the history. Then it prunes the older half, vacuums twice, and makes as many new changes as were pruned. They should use the
+freed space.
 
 Other work on the machine changes the wall times; the CPU times are then more reliable. The database is a private cluster that
 exists only during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off; the table is
@@ -145,8 +146,8 @@ def first_lines(cluster, listing):
 
 
 def copy_rows(cluster, step, size):
-    """Measures \\copy, with which all steps are compared. A copy of few rows may happen to wait for the disk, so few
-    rows are copied three times, and the medians count."""
+    """Measures \\copy, with which all steps are compared. A short copy may happen to wait for the disk, so up to
+    1,000,000 rows are copied three times, and the medians count."""
     rows = f"'{cluster.home}/rows' csv"
     subprocess.run(["psql", cluster.url, "-qXc", f"\\copy quake to {rows}"], env=cluster.env, check=True)
     rounds = []
@@ -366,7 +367,7 @@ def print_history(history):
                 ("WAL MB per million", prune["wal"] / millions), ("memory of the server's process, MB", prune["server memory"]),
                 ("vacuum, s per million", history["vacuum"] / millions))
     print()
-    print_table(("MB", "before pruning", "after pruning and vacuum", "with as many changes again"),
+    print_table(("MB", "before pruning", "after pruning and vacuum", "after as many new changes as were pruned"),
                 *((name, *(history[when][name] / 1e6 for when in ("made", "pruned", "filled"))) for name in RELATIONS))
 
 

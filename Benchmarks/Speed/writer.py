@@ -38,7 +38,7 @@ class Writer:
         return value.decode()
 
     def write(self, codes, options, count, rate):
-        """Writes transactions at the given rate. Returns when each token was committed, in nanoseconds of CLOCK_MONOTONIC.
+        """Writes transactions at the given rate. Returns the commit time of each token, in nanoseconds of CLOCK_MONOTONIC.
 
         Afterwards, `durations` has the time of each commit in milliseconds.
         """

@@ -82,7 +82,8 @@ struct StandbyAndPoolerTests {
             }
             try await database.query("update quake set magnitude = 7 where code = 'usc3'")
             try await TestSite.run(of: copy) { there in
-                // The server sends the head with the first heartbeat, while the client waits.
+                // The server sends the response's head with the first heartbeat, so the body below runs while the standby is
+                // still behind.
                 try await StreamClient.with(there, lastID: id) { client in
                     try await copy.query("select pg_wal_replay_resume()")
                     var replica = StreamReplica()

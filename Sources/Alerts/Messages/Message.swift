@@ -9,8 +9,8 @@ public struct Message: Sendable, Equatable, Codable {
     public let id: String
     /// The receiver's name.
     public let receiver: String
-    /// `earthquake.new`, `earthquake.risen`, `earthquake.corrected`, `earthquake.no_longer`, `earthquake.withdrawn`, or
-    /// `earthquakes.digest`.
+    /// `earthquake.new`, `earthquake.risen`, `earthquake.corrected`, `earthquake.no_longer`, `earthquake.withdrawn`,
+    /// `earthquakes.digest`, or `test`.
     public let type: String
     public let at: Instant
     public let title: String
@@ -72,7 +72,8 @@ public struct Message: Sendable, Equatable, Codable {
 
 /// One earthquake within a message.
 public struct Report: Sendable, Equatable, Codable {
-    /// The id stays the same in all attempts, so a receiver can recognise a report that it gets both alone and in a digest.
+    /// The id is the same in all attempts, and whether the report comes alone or in a digest. So a receiver can recognise a
+    /// report that it gets twice.
     public let id: String
     public let kind: Kind
     /// The number of reports that the receiver has got about the earthquake, including this one.
@@ -153,7 +154,7 @@ public struct Report: Sendable, Equatable, Codable {
         }
         near = Self.near(event, verdict.rules.flatMap(\.places))
         rules = verdict.rules.map(\.name)
-        // If the earthquake no longer matches, the reasons come from its earlier values, which led to the first message.
+        // If the earthquake no longer matches, the reasons come from the values in the receiver's previous message.
         let decisive = verdict.kind == .noLonger ? verdict.earlier ?? event : event
         why = verdict.rules.compactMap { $0.reason(decisive) }
     }

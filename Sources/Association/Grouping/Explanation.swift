@@ -32,8 +32,8 @@ public struct Explanation: Sendable, Equatable {
 extension Association {
     /// - Parameters:
     ///   - code: the row to explain.
-    ///   - component: all rows of its component. To find these rows, create a `Neighbourhood` with a single change that has the
-    ///     row to explain both as `before` and as `after`. Its `rows` are the component.
+    ///   - component: all rows of its component. To find these rows, create a `Neighbourhood` with a single change whose
+    ///     `before` and `after` are both this row. Its `rows` are the component.
     /// - Returns: nil if the row is not in the component.
     public func explain(_ code: String, in component: [Solution]) -> Explanation? {
         let rows = ComponentRows(component, parameters)

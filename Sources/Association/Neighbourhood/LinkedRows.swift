@@ -1,7 +1,7 @@
 /// Groups rows, which arrive in time order, into components of linked rows.
 ///
 /// Past versions of rows can be added, too. Past versions link other rows as they did when they were current, but they are not
-/// among the `rows` of a component. So the component to which a changed row belonged before is found, too.
+/// among the `rows` of a component. This also finds the component that a row belonged to before it changed.
 struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []
@@ -162,12 +162,12 @@ struct LinkedRows {
         if other >= 0 { later[other - firstNumber] = latest }
     }
 
-    /// Removes and returns the components whose latest row is before `time`.
+    /// Removes and returns the components whose latest row is before `time`. Components that still wait for a row are kept.
     mutating func closed(before time: Int64) -> [Component] {
         var closed: [Component] = []
         while oldest < nodes.count, nodes[oldest].located.time < time {
             let number = firstNumber + oldest
-            // A component is complete when its latest node is closed.
+            // When its latest node is closed, a component is complete, unless it still waits for a row.
             if later[oldest] == number, let component = components.removeValue(forKey: number) {
                 if component.waits.isEmpty { closed.append(component) } else { hold(component) }
             }

@@ -6,7 +6,8 @@ import Glibc
 /// Vorobieva et al. (2022, doi:10.3389/feart.2022.820277) also divide the distances between catalogues by the networks' errors.
 struct Comparison: Sendable {
     private let parameters: Parameters
-    /// The largest allowed differences, in the units of the inner loop, with a tolerance of 1e-9.
+    /// The largest allowed differences and the largest cost, each with a tolerance of 1e-9. The distance is kept as the square of
+    /// a chord, which is how `cost` compares it.
     private let seconds: Double
     private let chord2: Double
     private let magnitudes: Double

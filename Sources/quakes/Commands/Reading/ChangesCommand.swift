@@ -11,10 +11,11 @@ struct ChangesCommand: AsyncParsableCommand {
 
                 quakes changes --code us7000abcd
 
-            --limit shows the newest changes. With --after, it shows the first changes after that token, and completes the \
-            transaction in which the limit is reached. To see more, continue with --after and the last token that was shown. \
-            If there are fewer changes than the limit, no more exist. If history after the given token was pruned, the command \
-            ends with exit code 66.
+            --limit shows the newest changes. With --after, it shows the first changes after that token. If \
+            the limit is reached within a transaction, the rest of that transaction is shown as well. To see \
+            more, continue with --after and the last token that was shown. If there are fewer changes than \
+            the limit, no more exist. If history after the given token was pruned, the command ends with \
+            exit code 66.
             """)
 
     @Option(
