@@ -10,17 +10,14 @@ actor QuerySession {
     private var isBusy = false
     private var closing: CheckedContinuation<Void, Never>?
 
-    func query(_ query: Query, on options: ConnectionOptions) async throws -> [Row] {
-        let operation = "run a test's query"
-        guard !isBusy else {
-            return try await Connection.with(options, logger: .quiet) {
-                try await $0.query(query, to: operation)
-            }
-        }
+    /// Runs `body` in the session; returns nil if the session is busy.
+    func use<Result: Sendable>(
+        _ options: ConnectionOptions, _ body: @Sendable (Connection) async throws -> Result
+    ) async throws -> Result? {
+        guard !isBusy else { return nil }
         isBusy = true
         defer { isBusy = false }
-        let connection = try await connected(options)
-        return try await connection.query(query, to: operation)
+        return try await body(connected(options))
     }
 
     /// Returns the session. Opens a new session if the test has terminated the old one or stopped its server.

@@ -52,8 +52,11 @@ public struct TestDatabase: Sendable {
     /// lock, because the next statement may run in the same session or in another one.
     @discardableResult
     public func query(_ query: Query) async throws -> [Row] {
-        if let querySession { return try await querySession.query(query, on: try options()) }
-        return try await withConnection { try await $0.query(query, to: "run a test's query") }
+        let run = { @Sendable (connection: Connection) in
+            try await connection.query(query, to: "run a test's query")
+        }
+        if let rows = try await querySession?.use(options(), run) { return rows }
+        return try await withConnection(run)
     }
 }
 
