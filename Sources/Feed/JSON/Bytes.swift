@@ -13,7 +13,7 @@ extension UnsafeBufferPointer<UInt8> {
         return extracting(first..<last + 1)
     }
 
-    /// The UTF-16 unit of a `\uXXXX` at `index`; nil when there is none.
+    /// The UTF-16 unit of an escape, `\u` and four hexadecimal digits, at `index`; nil if there is none.
     func utf16Unit(at index: Int) -> UInt16? {
         guard index + 6 <= count, self[index] == UInt8(ascii: "\\"), self[index + 1] == UInt8(ascii: "u")
         else {
