@@ -1,6 +1,7 @@
 """Checks of the live page for problems that users have reported. Tests/page.py runs them."""
 
 import urllib.parse
+import urllib.request
 
 from page_support import CuttableProxy, allow_connections, drop, expect, just_now, put, sql
 
@@ -114,6 +115,31 @@ def dead_stream(page):
     page.browser.wait("the event", noticed)
     drop("q9deaf")
     page.wait_for_row("q9deaf", "Withdrawn")
+
+
+def left_page(page):
+    """A page that the user has left has no stream, even if the browser keeps the page. When the user comes back, the page shows
+    what has changed."""
+    def wait_for_streams(number):
+        def found():
+            with urllib.request.urlopen(f"http://127.0.0.1:{page.server.port}/metrics") as answer:
+                return f"\nquakes_live_clients {number}\n" in answer.read().decode()
+        page.browser.wait(f"{number} streams", found)
+
+    page.open()
+    wait_for_streams(1)
+    page.browser.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    wait_for_streams(0)
+    put("q9left", 4.8, minutes=0)
+    page.browser.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    page.wait_for_row("q9left")
+
+    page.open("?minmag=1")
+    wait_for_streams(1)
+    put("q9left", 4.9, minutes=0)
+    page.browser.run("history.back()")
+    page.wait_for_row("q9left", "4.9")
+    drop("q9left")
 
 
 def back_after_play(page):
@@ -495,6 +521,6 @@ def alerts(page):
     drop("q9small", "q9away", "q9old", "q9wanted", "q9past")
 
 
-CHECKS = [empty_selection, states_after_failures, database_unavailable, unavailable_pasts, dead_stream, back_after_play,
-          time_zone, quarry_blast, canvas_at_rest, unchanged_rows, stored_by_another_version, nothing_over_the_map,
+CHECKS = [empty_selection, states_after_failures, database_unavailable, unavailable_pasts, dead_stream, left_page,
+          back_after_play, time_zone, quarry_blast, canvas_at_rest, unchanged_rows, stored_by_another_version, nothing_over_the_map,
           chosen_on_the_map, tooltip, emphasis, complete_rows, on_a_phone, plain_words, search, default_settings, alerts]

@@ -19,16 +19,22 @@ export class Live {
   #handlers;
   #source = null;
   #retry = null;
+  #closed = new AbortController();
 
   constructor(position, selection, handlers) {
     this.#position = position;
     this.#selection = selection;
     this.#handlers = handlers;
     this.#open();
+    // A browser keeps a page that the user has left, for the "back" button. For some time, that page's stream would still use one
+    // of the few connections that the browser has to this server.
+    const { signal } = this.#closed;
+    addEventListener("pagehide", () => this.#end(), { signal });
+    addEventListener("pageshow", ({ persisted }) => persisted && this.#open(), { signal });
   }
 
   #open() {
-    this.close();
+    this.#end();
     const query = new URLSearchParams(this.#selection);
     query.set("after", this.#position);
     const source = new EventSource(`${root}changes?${query}`);
@@ -65,6 +71,11 @@ export class Live {
   }
 
   close() {
+    this.#closed.abort();
+    this.#end();
+  }
+
+  #end() {
     clearTimeout(this.#retry);
     this.#source?.close();
     this.#source = null;
