@@ -238,7 +238,8 @@ for target in package.targets where target.type != .system && target.name != "CE
 
 // Targets with long computations are optimised in debug builds, too, because the tests read millions of records.
 let computing: Set = [
-    "Alerts", "Association", "Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed", "XML",
+    "Alerts", "Association", "Charts", "Curl", "Feed", "Migrations", "PostgreSQL", "QuakeML", "SampleFeed",
+    "XML",
 ]
 for target in package.targets where computing.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))

@@ -17,6 +17,7 @@ import urllib.request
 
 QUAKES, AXE = sys.argv[1:3]
 DATABASE = os.environ["DATABASE_URL"]
+PSQL = os.environ.get("PSQL", "psql")
 
 
 class Server:
@@ -145,7 +146,7 @@ def site(text):
 def sql(statement, **values):
     variables = [f"--set={name}={value}" for name, value in values.items()]
     result = subprocess.run(
-        ["psql", "--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", *variables, DATABASE], input=statement, text=True,
+        [PSQL, "--no-psqlrc", "-qAt", "--set=ON_ERROR_STOP=1", *variables, DATABASE], input=statement, text=True,
         capture_output=True, check=False)
     if result.returncode != 0:
         raise RuntimeError(result.stderr)
@@ -160,7 +161,7 @@ def allow_connections(are_allowed):
     if not are_allowed:
         statements.append(f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'")
     for statement in statements:
-        subprocess.run(["psql", "--no-psqlrc", "-qAtc", statement, elsewhere], check=True, capture_output=True)
+        subprocess.run([PSQL, "--no-psqlrc", "-qAtc", statement, elsewhere], check=True, capture_output=True)
 
 
 def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20, **more):

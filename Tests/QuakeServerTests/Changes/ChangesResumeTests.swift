@@ -66,7 +66,7 @@ struct ChangesResumeTests {
             let id = replica.id ?? start
             let index = events.firstIndex { $0.id == id } ?? -1
             try replica.apply(Array(events[(index + 1)...]))
-            #expect(replica.rows.filter { rows[$0.key] != $0.value }.isEmpty)
+            #expect(try replica.rows.filter { rows[$0.key] != $0.value }.isEmpty)
         }
     }
 

@@ -28,11 +28,16 @@ final class StreamClient: Sendable {
         var members: [String: Any] {
             (try? JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any]) ?? [:]
         }
-        var isPosition: Bool { members["store"] != nil }
+        /// A position is the only message whose first member is `store`.
+        var isPosition: Bool { data.hasPrefix(#"{"store":"#) }
         var isChange: Bool { members["operation"] != nil }
         var isSnapshot: Bool { members["snapshot"] != nil }
         /// The place of a change in the history: `token.ordinal`.
-        var place: String { "\(members["token"] ?? "").\(members["ordinal"] ?? "")" }
+        var place: String { Self.place(members) }
+
+        static func place(_ members: [String: Any]) -> String {
+            "\(members["token"] ?? "").\(members["ordinal"] ?? "")"
+        }
     }
 
     private let isEvents: Bool
@@ -168,14 +173,23 @@ final class StreamClient: Sendable {
 }
 
 /// The copy that a client builds from a stream by the rules in docs/following.md.
-struct StreamReplica: Sendable, Equatable {
-    /// The rows as JSON, by code.
-    var rows: [String: String] = [:]
+struct StreamReplica: Sendable {
+    /// The JSON that had each row, by the row's code.
+    private var documents: [String: String] = [:]
     var token = 0
     var id: String?
     /// The places of the changes, in the order of their arrival.
     var changes: [String] = []
     var snapshots: [String] = []
+
+    var codes: Set<String> { Set(documents.keys) }
+
+    /// The rows as JSON with sorted members, by code.
+    var rows: [String: String] {
+        get throws {
+            try documents.mapValues { try Self.text(StreamClient.Event(data: $0).members["row"]) }
+        }
+    }
 
     mutating func apply(_ events: [StreamClient.Event]) throws {
         for event in events { try apply(event) }
@@ -184,30 +198,31 @@ struct StreamReplica: Sendable, Equatable {
     mutating func apply(_ event: StreamClient.Event) throws {
         if event.name == "away" { return }
         let members = event.members
+        let row = members["row"] as? [String: Any]
         if let reason = members["snapshot"] as? String {
             snapshots.append(reason)
-            rows = [:]
+            documents = [:]
         } else if event.isPosition {
             token = try (members["token"] as? Int).unwrapped
             id = event.id
-        } else if event.isChange {
+        } else if let operation = members["operation"] as? String {
             let key = try (members["key"] as? String).unwrapped
-            changes.append(event.place)
+            changes.append(StreamClient.Event.place(members))
             if members["selected"] as? Bool == false {
-                rows[key] = nil
-            } else if let row = members["row"] as? [String: Any] {
-                rows[key] = try Self.text(row)
-            } else if members["operation"] as? String == "delete" {
-                rows[key] = nil
+                documents[key] = nil
+            } else if row != nil {
+                documents[key] = event.data
+            } else if operation == "delete" {
+                documents[key] = nil
             }
         } else {
-            let row = try (members["row"] as? [String: Any]).unwrapped
-            rows[try (row["code"] as? String).unwrapped] = try Self.text(row)
+            documents[try (row?["code"] as? String).unwrapped] = event.data
         }
     }
 
-    private static func text(_ row: [String: Any]) throws -> String {
-        String(
+    private static func text(_ row: Any?) throws -> String {
+        let row = try (row as? [String: Any]).unwrapped
+        return String(
             decoding: try JSONSerialization.data(withJSONObject: row, options: .sortedKeys), as: UTF8.self)
     }
 
@@ -222,7 +237,7 @@ struct StreamReplica: Sendable, Equatable {
             uniqueKeysWithValues: rows.map { row in
                 let json = try JSONSerialization.jsonObject(
                     with: Data(row.decode("row", as: String.self).utf8))
-                return (try row.decode("code"), try text(try (json as? [String: Any]).unwrapped))
+                return (try row.decode("code"), try text(json))
             })
     }
 }

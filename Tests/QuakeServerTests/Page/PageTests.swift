@@ -22,9 +22,11 @@ struct PageTests {
         let axe = try #require(Chromium.axe)
         try await TestServer.shared.withDatabase { database in
             let script = projectFile("Tests/page.py").path
+            // The server's own psql, because Debian's psql is a script that takes longer than a short query.
+            let psql = try await TestServer.shared.cluster().program("psql")
             let result = try await Subprocess.run(
                 .name("python3"), arguments: .init([script, try QuakesCommand.path, axe, "\(part)/4"]),
-                environment: .inherit.updating(["DATABASE_URL": database.url]),
+                environment: .inherit.updating(["DATABASE_URL": database.url, "PSQL": psql]),
                 output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
             let words = result.standardOutput
             #expect(result.terminationStatus.isSuccess, "\(words)\(result.standardError.suffix(2000))")

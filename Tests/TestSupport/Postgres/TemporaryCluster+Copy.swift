@@ -15,6 +15,15 @@ extension TemporaryCluster {
         try await copy(of: primary, settings: settings).prepared { try await $0.start() }
     }
 
+    /// Starts a cluster with the files of this cluster, which is not running. It has this cluster's configuration, followed by
+    /// `settings`. A copy takes a fraction of the time of a new cluster.
+    package func startCopy(settings: [String: String] = [:]) async throws -> TemporaryCluster {
+        try await Self.guarded(in: Self.makeFolder()).prepared {
+            try await $0.copyFiles(of: cluster, settings: settings)
+            try await $0.start()
+        }
+    }
+
     /// Takes a base backup of `primary`, which must be running. Once the returned cluster is started, it follows the primary.
     package static func copy(
         of primary: LocalCluster, settings: [String: String] = [:]
@@ -39,20 +48,30 @@ extension LocalCluster {
     /// Fills `data` with a base backup of `primary`. Once this cluster is started, it follows `primary`. A failure leaves a
     /// partial copy.
     fileprivate func copy(_ primary: LocalCluster, settings: [String: String]) async throws {
+        try await fill(
+            with: "pg_basebackup", at: try await primary.program("pg_basebackup"),
+            [
+                "--pgdata", data, "--host", primary.socketDirectory, "--port", "\(ServerSocket.port)",
+                "--username", Self.role, "--no-password", "--write-recovery-conf", "--wal-method", "stream",
+                "--checkpoint", "fast", "--no-sync",
+            ], settings: settings)
+    }
+
+    /// Fills `data` with the files of another cluster, which is not running. A failure leaves a partial copy.
+    fileprivate func copyFiles(of stopped: LocalCluster, settings: [String: String]) async throws {
+        try await fill(with: "cp", at: "/bin/cp", ["-a", "\(stopped.data)/.", data], settings: settings)
+    }
+
+    private func fill(
+        with name: String, at path: String, _ arguments: [String], settings: [String: String]
+    ) async throws {
         let account = try ServerAccount.current()
-        let arguments = [
-            "--pgdata", data, "--host", primary.socketDirectory, "--port", "\(ServerSocket.port)",
-            "--username", Self.role, "--no-password", "--write-recovery-conf", "--wal-method", "stream",
-            "--checkpoint", "fast", "--no-sync",
-        ]
-        let backup = try await ServerProgram(primary.program("pg_basebackup"), arguments, as: account)
         // The watchdog waits for this lock, so it never removes a folder that is still being written.
         try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit) { lock in
             try FileSystem.createPrivateDirectory(data, for: account)
-            let outcome = try await backup.run(holding: lock)
+            let outcome = try await ServerProgram(path, arguments, as: account).run(holding: lock)
             guard outcome.succeeded else {
-                throw LocalPostgresError.creationFailed(
-                    home: home, program: "pg_basebackup", output: outcome.output)
+                throw LocalPostgresError.creationFailed(home: home, program: name, output: outcome.output)
             }
             // If a setting occurs twice, the last one counts.
             try FileSystem.append(

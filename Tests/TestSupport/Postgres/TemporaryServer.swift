@@ -9,6 +9,13 @@ public struct TemporaryServer: Sendable {
 
     /// Starts the server. It is removed when the last reference is dropped.
     public static func start(settings: [String: String] = [:]) async throws -> TemporaryServer {
-        TemporaryServer(temporary: try await TemporaryCluster.start(settings: settings))
+        TemporaryServer(temporary: try await unused.value.startCopy(settings: settings))
+    }
+
+    /// A stopped cluster whose files every temporary server starts with.
+    private static let unused = Task {
+        let temporary = try await TemporaryCluster.start()
+        try await temporary.cluster.stop()
+        return temporary
     }
 }

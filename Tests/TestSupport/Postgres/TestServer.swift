@@ -88,7 +88,8 @@ public actor TestServer {
         let name = Self.databaseName()
         let session = QuerySession()
         do {
-            try await administer("create database \(name) template \(template)")
+            // PostgreSQL's other strategy copies the database through the log, which takes twice the time.
+            try await administer("create database \(name) template \(template) strategy file_copy")
             let url = try await cluster().url(database: name)
             let result = try await body(TestDatabase(url: url, querySession: session))
             await session.close()
@@ -160,11 +161,12 @@ public actor TestServer {
     }
 
     nonisolated private func administer(_ statement: String) async throws {
-        let maintenance = TestDatabase(
-            url: try await cluster().url(database: "postgres"), querySession: administration)
+        let options = try ConnectionOptions(try await cluster().url(database: "postgres"))
         try await waitUntil {
             do {
-                try await maintenance.query("\(unescaped: statement)")
+                try await administration.useInTurn(options) {
+                    try await $0.execute(script: statement, to: "run a test's statement")
+                }
                 return true
             } catch let error as PostgresError where error.sqlState == "55006" {
                 // The database is still in use: PostgreSQL waits only 5 s for its sessions to end. Try again.
