@@ -327,7 +327,8 @@ extension TestDatabase {
     fileprivate func mirror(
         _ site: TestSite, _ change: (inout Importer.Options) -> Void = { _ in }
     ) async throws -> ImportSummary {
-        try await mirror(site.url("/changes"), change)
+        try await site.reachNewestChange()
+        return try await mirror(site.url("/changes"), change)
     }
 
     @discardableResult

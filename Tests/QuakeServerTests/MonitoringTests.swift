@@ -173,7 +173,7 @@ struct MonitoringTests {
             try await TestSite.run(of: database, metricsApart: true) { site in
                 try await waitUntil { try await site.get("/health").status == 200 }
                 #expect(try await site.get("/metrics").status == 404)
-                let monitoring = TestSite(port: try #require(site.metricsPort))
+                let monitoring = TestSite(database: database, port: try #require(site.metricsPort))
                 let metrics = try await monitoring.get("/metrics")
                 #expect(metrics.status == 200 && metrics.text.contains("quakes_sessions_open"))
                 #expect(try await monitoring.get("/health").status == 200)

@@ -215,7 +215,7 @@ struct ProxyTests {
             settings.baseURL = "https://example.org/quakes"
             try await TestSite.run(of: database, settings) { site in
                 let proxy = try await ReverseProxy(program, before: site.port)
-                let proxied = TestSite(port: proxy.port)
+                let proxied = TestSite(database: database, port: proxy.port)
                 try await waitUntil { (try? await proxied.get("/health").status) == 200 }
                 try await body(proxy, database, site, proxied)
                 withExtendedLifetime(proxy) {}

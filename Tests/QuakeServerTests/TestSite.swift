@@ -8,6 +8,7 @@ import TestSupport
 
 /// A server for a test's database on a free port of this machine.
 struct TestSite: Sendable {
+    let database: TestDatabase
     let port: Int
     /// The port of the metrics, if they have their own address.
     var metricsPort: Int?
@@ -32,7 +33,9 @@ struct TestSite: Sendable {
                 try await server.run(on: address, metricsOn: metricsApart ? local : nil) {
                     address, metrics in
                     teller.yield(
-                        TestSite(port: address.port ?? 0, metricsPort: metrics?.port, address: "\(address)"))
+                        TestSite(
+                            database: database, port: address.port ?? 0, metricsPort: metrics?.port,
+                            address: "\(address)"))
                 }
                 return nil
             }
@@ -45,6 +48,17 @@ struct TestSite: Sendable {
             group.cancelAll()
             try await group.waitForAll()
             return try result.unwrapped
+        }
+    }
+
+    /// Waits until the live passes have the newest change of the database. A poll that does not wait may miss a change that was
+    /// committed just before.
+    func reachNewestChange() async throws {
+        let row = try await database.query("select token from history.position()")[0]
+        let token: Int = try row.decode("token")
+        try await waitUntil {
+            let word = try await get("/changes?after=now&wait=0s").headers["quakes-position"]
+            return (word.flatMap(Position.init(word:))?.token ?? -1) >= token
         }
     }
 
