@@ -57,8 +57,8 @@ struct TestSite: Sendable {
         let row = try await database.query("select token from history.position()")[0]
         let token: Int = try row.decode("token")
         try await waitUntil {
-            let word = try await get("/changes?after=now&wait=0s").headers["quakes-position"]
-            return (word.flatMap(Position.init(word:))?.token ?? -1) >= token
+            let reached = try await get("/changes?after=now&wait=0").events.last?.position
+            return (reached?.token ?? -1) >= token
         }
     }
 

@@ -8,26 +8,15 @@ import PostgreSQL
 actor QuerySession {
     private var connection: Connection?
     private var isBusy = false
-    private var waiting: [CheckedContinuation<Void, Never>] = []
     private var closing: CheckedContinuation<Void, Never>?
 
     /// Runs `body` in the session; returns nil if the session is busy.
     func use<Result: Sendable>(
         _ options: ConnectionOptions, _ body: @Sendable (Connection) async throws -> Result
     ) async throws -> Result? {
-        isBusy ? nil : try await useInTurn(options, body)
-    }
-
-    /// Runs `body` in the session, after the callers that came earlier.
-    func useInTurn<Result: Sendable>(
-        _ options: ConnectionOptions, _ body: @Sendable (Connection) async throws -> Result
-    ) async throws -> Result {
-        if isBusy { await withCheckedContinuation { waiting.append($0) } }
+        guard !isBusy else { return nil }
         isBusy = true
-        defer {
-            isBusy = !waiting.isEmpty
-            if isBusy { waiting.removeFirst().resume() }
-        }
+        defer { isBusy = false }
         return try await body(connected(options))
     }
 

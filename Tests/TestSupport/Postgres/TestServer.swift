@@ -66,17 +66,12 @@ public actor TestServer {
     ) async throws -> Result {
         // A test that holds a turn must not wait for a second turn, because two such tests could deadlock.
         if Self.hasTurn { return try await withNewDatabase(template: template, body) }
-        await takeTurn()
-        let start = ContinuousClock.now
-        do {
-            let result = try await Self.$hasTurn.withValue(true) {
+        return try await turns.run {
+            let start = ContinuousClock.now
+            defer { record(since: start) }
+            return try await Self.$hasTurn.withValue(true) {
                 try await withNewDatabase(template: template, body)
             }
-            await endTurn(since: start)
-            return result
-        } catch {
-            await endTurn(since: start)
-            throw error
         }
     }
 
@@ -103,31 +98,16 @@ public actor TestServer {
     }
 
     /// Swift Testing starts all tests at once. More than a few concurrent tests only slow each other down.
-    private var freeTurns = 8
-    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private let turns = Turns(8)
     /// The file for the time that each test took, without its wait for a turn. (Swift Testing's times include that wait.)
     private let times = ProcessInfo.processInfo.environment["TEST_TIMES"].flatMap(
         FileHandle.init(forWritingAtPath:))
 
-    private func takeTurn() async {
-        if freeTurns > 0 {
-            freeTurns -= 1
-        } else {
-            await withCheckedContinuation { waiting.append($0) }
-        }
-    }
-
-    private func endTurn(since start: ContinuousClock.Instant) {
-        if let times {
-            let line =
-                "\((.now - start) / .seconds(1)) \(Test.current?.displayName ?? Test.current?.name ?? "?")\n"
-            try? times.write(contentsOf: Data(line.utf8))
-        }
-        if waiting.isEmpty {
-            freeTurns += 1
-        } else {
-            waiting.removeFirst().resume()
-        }
+    nonisolated private func record(since start: ContinuousClock.Instant) {
+        guard let times else { return }
+        let line =
+            "\((.now - start) / .seconds(1)) \(Test.current?.displayName ?? Test.current?.name ?? "?")\n"
+        try? times.write(contentsOf: Data(line.utf8))
     }
 
     private static let counter = Atomic(0)
@@ -161,11 +141,12 @@ public actor TestServer {
     }
 
     nonisolated private func administer(_ statement: String) async throws {
-        let options = try ConnectionOptions(try await cluster().url(database: "postgres"))
+        let maintenance = TestDatabase(
+            url: try await cluster().url(database: "postgres"), querySession: administration)
         try await waitUntil {
             do {
-                try await administration.useInTurn(options) {
-                    try await $0.execute(script: statement, to: "run a test's statement")
+                _ = try await administrationTurn.run {
+                    try await maintenance.query("\(unescaped: statement)")
                 }
                 return true
             } catch let error as PostgresError where error.sqlState == "55006" {
@@ -176,4 +157,5 @@ public actor TestServer {
     }
 
     private let administration = QuerySession()
+    private let administrationTurn = Turns(1)
 }
