@@ -58,6 +58,7 @@ struct ChangesDelivery: Sendable {
             client.isStream = true
             return try await output.send(HTTPResponse(form, settings))
         }
+        let told = ToldOutage()
         let ring = live.ring
         var epoch: Int?
         var position: Position
@@ -66,9 +67,10 @@ struct ChangesDelivery: Sendable {
             position = known
             try await write(form.line(of: known), to: &output, client)
         } else {
-            (position, signature, epoch) = try await catchUp(request.start, &output, client, channel)
+            (position, signature, epoch) = try await catchUp(
+                request.start, &output, client, channel, told)
         }
-        let handler = try await liveHandler(on: channel)
+        let handler = try await liveHandler(on: channel, told)
         while true {
             let (reached, table, since) = (position, signature, epoch)
             let end = await withCheckedContinuation { continuation in
@@ -82,18 +84,20 @@ struct ChangesDelivery: Sendable {
             case .ended: return try await output.finish()
             case .restart(let reached):
                 (position, signature, epoch) = try await catchUp(
-                    .position(reached, of: signature), &output, client, channel)
+                    .position(reached, of: signature), &output, client, channel, told)
             }
         }
     }
 
-    private func liveHandler(on channel: any Channel) async throws -> NIOLoopBound<LiveClient> {
+    private func liveHandler(
+        on channel: any Channel, _ told: ToldOutage
+    ) async throws -> NIOLoopBound<LiveClient> {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
             // The client may have left just now, which is not an error.
             guard channel.isActive else { throw CancellationError() }
-            let client = LiveClient(request.form, for: rateLimitKey, live, loop, settings)
+            let client = LiveClient(request.form, for: rateLimitKey, live, loop, told, settings)
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(client, position: .after(pipeline.handler(type: ClientLimits.self)))
             return NIOLoopBound(client, eventLoop: channel.eventLoop)
@@ -106,11 +110,11 @@ struct ChangesDelivery: Sendable {
     /// pass was written, the reading is repeated, and the client gets heartbeats meanwhile.
     @concurrent
     private func catchUp(
-        _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel
+        _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel,
+        _ told: ToldOutage
     ) async throws -> (Position, String?, epoch: Int?) {
         var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
         let known = start.position.map(form.line)
-        var isTold = false
         while true {
             let (catchUp, reader) = try responder.catchUps.reader(start, form, for: rateLimitKey) {
                 channel.close(promise: nil)
@@ -143,8 +147,7 @@ struct ChangesDelivery: Sendable {
             } catch  where output.hasBegun && !hasWritten && responder.refusal(for: error).status == 503 {
                 guard !client.isGone, !live.ring.isEnding else { throw error }
             }
-            if live.isAway, !isTold {
-                isTold = true
+            if let outage = live.outage, told.take(outage) {
                 try await write(ByteBuffer(bytes: form.outage), to: &output, client)
             }
             try await beat(&output, client)

@@ -36,6 +36,8 @@ final class LiveChanges: ReaderView, Sendable {
         /// Long polls that wait for a pass, or for their filter to be applied.
         var waiting: [Int: (news: Signal, filter: ChangeFilter?)] = [:]
         var newestID = 0
+        /// The number of times that the database became unreachable.
+        var outages = 0
         var isAway = false
     }
 
@@ -236,8 +238,8 @@ final class LiveChanges: ReaderView, Sendable {
         if hasClients { wake { $0.restart($1) } }
     }
 
-    /// Whether the clients have been sent the message that the database is unreachable.
-    var isAway: Bool { state.withLock { $0.isAway } }
+    /// The number of the present outage of the database; nil while the database answers.
+    var outage: Int? { state.withLock { $0.isAway ? $0.outages : nil } }
 
     /// Notes that the database has answered, and drops old passes.
     func trim() {
@@ -249,11 +251,13 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// Sends the clients the message that the database is unreachable, once for each outage.
     func tellOfOutage() {
-        let isFirst = state.withLock { state in
-            defer { state.isAway = true }
-            return !state.isAway
+        let new = state.withLock { state -> Int? in
+            guard !state.isAway else { return nil }
+            state.isAway = true
+            state.outages += 1
+            return state.outages
         }
-        if isFirst { wake { client, _ in client.tellOfOutage() } }
+        if let new { wake { client, _ in client.tell(of: new) } }
     }
 
     private func trim(_ ring: inout LiveRing) { ring.trim(to: settings.passSize, after: settings.passTime) }

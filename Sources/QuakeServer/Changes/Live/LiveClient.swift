@@ -1,5 +1,6 @@
 import NIOCore
 import QuakeStore
+import Synchronization
 
 /// A live client. Passes are written to its connection as chunks of the response body, without passing through the HTTP handlers.
 ///
@@ -17,6 +18,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private let heartbeatTime: TimeAmount
     private let heartbeat: ByteBuffer
     private let outage: ByteBuffer
+    private let told: ToldOutage
     private var context: ChannelHandlerContext?
     private var following: (place: LivePlace, end: CheckedContinuation<LiveEnd, Never>)?
     private var piece: LivePiece?
@@ -26,10 +28,10 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     init(
         _ form: StreamForm, for rateLimitKey: ClientAddress?, _ changes: LiveChanges, _ loop: LiveLoop,
-        _ settings: ServerSettings
+        _ told: ToldOutage, _ settings: ServerSettings
     ) {
         self.rateLimitKey = rateLimitKey
-        (self.form, self.changes, self.loop) = (form, changes, loop)
+        (self.form, self.changes, self.loop, self.told) = (form, changes, loop, told)
         heartbeatTime = TimeAmount(settings.heartbeat)
         heartbeat = form.framed(form.heartbeat)
         outage = form.framed(form.outage)
@@ -65,7 +67,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         lastWrite = .now()
         loop.insert(self)
         goOn(ring)
-        if changes.isAway { tellOfOutage() }
+        if let outage = changes.outage { tell(of: outage) }
     }
 
     func hasFilter(of filters: Set<ChangeFilter>) -> Bool { form.filter.map(filters.contains) ?? false }
@@ -149,15 +151,19 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Sends a heartbeat if nothing was written for the heartbeat time.
     func beat(_ now: NIODeadline) {
-        if now - lastWrite >= heartbeatTime { writeBetweenPasses(heartbeat, now) }
+        if now - lastWrite >= heartbeatTime, isBetweenPasses { write(heartbeat, now) }
     }
 
     /// Sends the client the message that the database is unreachable. A client in the middle of a pass gets no message, because
     /// it still receives data. Such a client can check the server's health itself.
-    func tellOfOutage() { writeBetweenPasses(outage, .now()) }
+    func tell(of outage: Int) {
+        if isBetweenPasses, told.take(outage) { write(self.outage, .now()) }
+    }
 
-    private func writeBetweenPasses(_ bytes: ByteBuffer, _ now: NIODeadline) {
-        guard let context, let following, following.place.line == nil, piece == nil else { return }
+    private var isBetweenPasses: Bool { following.map { $0.place.line == nil } ?? false && piece == nil }
+
+    private func write(_ bytes: ByteBuffer, _ now: NIODeadline) {
+        guard let context else { return }
         lastWrite = now
         context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
@@ -178,6 +184,14 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
         loop.remove(self)
         following.end.resume(returning: end)
     }
+}
+
+/// The outage of the database that a client was told of last.
+final class ToldOutage: Sendable {
+    private let number = Atomic(0)
+
+    /// Whether the client has still to be told of this outage. Returns true once for each outage.
+    func take(_ outage: Int) -> Bool { number.exchange(outage, ordering: .relaxed) != outage }
 }
 
 enum LiveEnd: Sendable {
