@@ -8,13 +8,17 @@ import Testing
 struct FairnessTests {
     private let server = TestServer.shared
 
-    /// Makes queries by distance wait until the lock 7 is free.
-    private static let slowDistance = """
+    /// Makes queries by distance wait until a lock is free.
+    ///
+    /// - Parameter lock: an SQL expression.
+    private static func slowDistance(untilFree lock: String = "7") -> String {
+        """
         create or replace function report.distance_km(
             latitude_1 double precision, longitude_1 double precision,
             latitude_2 double precision, longitude_2 double precision) returns double precision
-        language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(7); return 0; end $$
+        language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(\(lock)); return 0; end $$
         """
+    }
 
     /// test          holds a lock                                                              releases it
     /// four clients                ask for snapshots that wait for it                                   get them
@@ -24,7 +28,7 @@ struct FairnessTests {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await database.query("update quake set magnitude = 9 where code = 'usc1'")
-            try await database.execute(Self.slowDistance)
+            try await database.execute(Self.slowDistance())
             var settings = ServerSettings.patient
             settings.sessions = 2
             settings.heartbeat = .milliseconds(60)
@@ -58,9 +62,9 @@ struct FairnessTests {
         }
     }
 
-    /// clients    of one address ask for pasts that wait for a lock                              get their answers
-    /// another                                                       asks for a past, too        gets its answer second
-    /// others                                                        ask short questions, and get their answers
+    /// clients    of one address ask for pasts, each of which waits for its own lock         two get their answers
+    /// another                                                            asks for a past, too             is next
+    /// others                                                             ask short questions, and get their answers
     @Test(
         "Short, cached and monitoring requests never wait behind costly ones, which take turns by address"
     )
@@ -68,35 +72,29 @@ struct FairnessTests {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await database.query("update quake set magnitude = 9 where code = 'usc1'")
-            try await database.execute(Self.slowDistance)
+            try await database.execute(Self.slowDistance(untilFree: "latitude_1::bigint"))
             var settings = ServerSettings.patient
             (settings.sessions, settings.costlyPerAddress) = (2, 5)
             settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
             try await TestSite.run(of: database, settings) { site in
                 let kept = "/fdsnws/event/1/query?format=csv&minmagnitude=1"
                 let first = try await site.get(kept)
-                try await withThrowingTaskGroup(of: String.self) { group in
+                try await withThrowingTaskGroup(of: TestAnswer.self) { group in
                     try await database.withConnection { connection in
-                        try await connection.query("select pg_advisory_lock(7)", to: "lock")
+                        try await connection.query(
+                            "select pg_advisory_lock(lock) from generate_series(1, 7) as lock", to: "lock")
+                        /// Asks for a past, which waits for the lock `number`.
                         @Sendable func ask(_ number: Int, _ address: String) async throws -> TestAnswer {
-                            let circle = "latitude=0&longitude=0&maxradius=\(180 - number)"
-                            return try await site.get(
-                                "/fdsnws/event/1/count?asof=1&\(circle)", ["X-Forwarded-For": address])
+                            let circle = "latitude=\(number)&longitude=0&maxradius=170"
+                            let past = "/fdsnws/event/1/count?asof=1&\(circle)"
+                            return try await site.get(past, ["X-Forwarded-For": address])
                         }
-                        for number in 1...5 {
-                            group.addTask {
-                                _ = try await ask(number, "192.0.2.1").status
-                                return "many"
-                            }
-                        }
+                        for number in 1...5 { group.addTask { try await ask(number, "192.0.2.1") } }
                         try await waitUntil {
                             try await site.get("/metrics").text.contains("quakes_requests_waiting 4\n")
                         }
                         #expect(try await ask(6, "192.0.2.1").status == 429)
-                        group.addTask {
-                            _ = try await ask(7, "192.0.2.2").status
-                            return "one"
-                        }
+                        group.addTask { try await ask(7, "192.0.2.2") }
                         try await waitUntil {
                             try await site.get("/metrics").text.contains("quakes_requests_waiting 5\n")
                         }
@@ -104,22 +102,43 @@ struct FairnessTests {
                             #expect(try await site.get(path).status == 200, "\(path)")
                         }
                         #expect(try await site.get(kept).body == first.body)
-                        try await connection.query("select pg_advisory_unlock(7)", to: "unlock")
+
+                        var order: [Int] = []
+                        for _ in 1...3 {
+                            let lock = try await awaitedLock(of: database, otherThan: order)
+                            order.append(lock)
+                            try await connection.query("select pg_advisory_unlock(\(lock))", to: "unlock")
+                        }
+                        #expect(order.last == 7, "\(order)")
+                        try await connection.query("select pg_advisory_unlock_all()", to: "unlock")
                     }
-                    var order: [String] = []
-                    for try await who in group { order.append(who) }
-                    let place = try #require(order.firstIndex(of: "one"))
-                    #expect(place < 4, "\(order)")
+                    for try await answer in group { #expect(answer.status == 200) }
                 }
             }
         }
+    }
+
+    /// Waits until a query waits for another lock than these, and returns that lock.
+    private func awaitedLock(of database: TestDatabase, otherThan known: [Int]) async throws -> Int {
+        var new: Int?
+        try await waitUntil {
+            new = try await database.query(
+                """
+                select objid::bigint from pg_locks
+                where locktype = 'advisory' and not granted
+                    and database = (select oid from pg_database where datname = current_database())
+                """
+            ).map { try $0.decode("objid") }.first { !known.contains($0) }
+            return new != nil
+        }
+        return try new.unwrapped
     }
 
     @Test("A query that takes the database too long is cancelled, and frees its session")
     func limit() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            try await database.execute(Self.slowDistance)
+            try await database.execute(Self.slowDistance())
             var settings = ServerSettings.patient
             settings.costlyTime = .milliseconds(300)
             settings.heartbeat = .seconds(3600)

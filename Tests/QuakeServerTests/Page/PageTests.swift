@@ -28,9 +28,10 @@ struct PageTests {
                 .name("python3"), arguments: .init([script, try QuakesCommand.path, axe, "\(part)/4"]),
                 environment: .inherit.updating(["DATABASE_URL": database.url, "PSQL": psql]),
                 output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
-            let words = result.standardOutput
-            #expect(result.terminationStatus.isSuccess, "\(words)\(result.standardError.suffix(2000))")
-            if let weight = words.split(separator: "\n").first(where: { $0.hasPrefix("the first load") }) {
+            let lines = result.standardOutput.split(separator: "\n")
+            let failures = lines.filter { !$0.hasPrefix("passed: ") }.joined(separator: "\n")
+            #expect(result.terminationStatus.isSuccess, "\(failures)\n\(result.standardError.suffix(2000))")
+            if let weight = lines.first(where: { $0.hasPrefix("the first load") }) {
                 say("The live page: \(weight)")
             }
         }
