@@ -2,7 +2,7 @@ import Feed
 import Logging
 
 struct LineLog: LogHandler {
-    let format: LogOptions.Format
+    let format: TextFormat
     var logLevel = Logger.Level.notice
     var metadata: Logger.Metadata = [:]
 

@@ -51,6 +51,10 @@ enum ListingForm<Row>: Sendable {
     }
 }
 
+enum TextFormat: String, ExpressibleByArgument, CaseIterable {
+    case text, json
+}
+
 enum LineFormat: String, ExpressibleByArgument, CaseIterable {
     case table, ndjson
 

@@ -91,7 +91,7 @@ struct ImportCommand: AsyncParsableCommand {
     var timeout: DurationArgument?
 
     @Option(help: "Print the summary as text, or as one JSON object per source.")
-    var format = LogOptions.Format.text
+    var format = TextFormat.text
 
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
@@ -136,7 +136,7 @@ struct ImportCommand: AsyncParsableCommand {
     }
 
     private var report: ImportReport {
-        ImportReport(format: format, log: database.log, isDaemon: every != nil)
+        ImportReport(format: format, options: database, isDaemon: every != nil)
     }
 
     // MARK: Once
@@ -151,7 +151,7 @@ struct ImportCommand: AsyncParsableCommand {
                 if let failure = summary.failure { failures.append(failure) }
             } catch {
                 report.add(unreached: sources[index...], because: error)
-                if self.database.log.logFormat == .text || error is CancellationError { throw error }
+                if self.database.logFormat == .text || error is CancellationError { throw error }
                 // The log already has the error, as JSON.
                 throw ExitCode(ExitStatus(error).rawValue)
             }

@@ -18,13 +18,9 @@ struct ShowCommand: AsyncParsableCommand {
     var code: String
 
     @Option(help: "Text for people, or one JSON object.")
-    var format = Format.text
+    var format = TextFormat.text
 
     @OptionGroup var database: DatabaseOptions
-
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case text, json
-    }
 
     func run() async throws {
         let event = try await database.withConnection(for: .reader) { connection in

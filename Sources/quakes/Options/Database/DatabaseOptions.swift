@@ -5,7 +5,8 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// The database that a command works on, and how to connect to it.
+/// The database that a command works on, and how the command logs to standard error. All commands that use a database have
+/// these options.
 struct DatabaseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The database to use.", valueName: "url"))
     var database: String?
@@ -13,10 +14,31 @@ struct DatabaseOptions: ParsableArguments {
     @Flag(help: "Use the private local cluster, and start it if necessary.")
     var local = false
 
-    @OptionGroup var log: LogOptions
+    @Option(help: "Log to standard error as text or as JSON lines.")
+    var logFormat = TextFormat.text
+
+    @Option(
+        help: ArgumentHelp(
+            "The lowest level to log: debug, info, notice, warning or error.", valueName: "level"),
+        transform: level)
+    var logLevel = Logger.Level.notice
 
     func validate() throws {
+        StandardError.isJSON.store(logFormat == .json, ordering: .relaxed)
         if local, database != nil { throw ValidationError("--local cannot be used with --database") }
+    }
+
+    private static func level(_ name: String) throws -> Logger.Level {
+        guard let level = Logger.Level(rawValue: name) else {
+            throw ValidationError("it takes debug, info, notice, warning or error")
+        }
+        return level
+    }
+
+    func logger() -> Logger {
+        var logger = Logger(label: "quakes") { [logFormat] _ in LineLog(format: logFormat) }
+        logger.logLevel = logLevel
+        return logger
     }
 
     var isGiven: Bool { local || database != nil }
@@ -50,7 +72,7 @@ struct DatabaseOptions: ParsableArguments {
     func located() async throws -> Database {
         if var options = try resolve(Environment.current) {
             options.avoidsOpenSchemas = true
-            return Database(options: options, isLocal: false, logger: log.logger())
+            return Database(options: options, isLocal: false, logger: logger())
         }
         let cluster = LocalCluster.current
         let done =
@@ -60,6 +82,6 @@ struct DatabaseOptions: ParsableArguments {
             case .created: "created and started a"
             }
         StandardError.say("\(done) private cluster in \(cluster.home)")
-        return Database(options: try ConnectionOptions(cluster.url()), isLocal: true, logger: log.logger())
+        return Database(options: try ConnectionOptions(cluster.url()), isLocal: true, logger: logger())
     }
 }

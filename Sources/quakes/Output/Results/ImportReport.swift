@@ -4,8 +4,8 @@ import QuakeStore
 
 /// Reports how each run of an import ended: the summary as a result, and the reason for a failure as an error.
 struct ImportReport {
-    let format: LogOptions.Format
-    let log: LogOptions
+    let format: TextFormat
+    let options: DatabaseOptions
     /// Whether the process is a daemon. The lines of a daemon begin with the time.
     let isDaemon: Bool
     /// The reports use `LogLines`, because a line that can't be written must not end the import: the run is done, and other runs
@@ -18,16 +18,16 @@ struct ImportReport {
         case .json: write(summary.json.jsonText)
         // If the log is JSON, it already contains the summary, and a second line would often go to the same journal. If the run
         // failed before it saw an event, a row of zeros would add nothing to the error.
-        case .text where log.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
+        case .text where options.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
             write(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
         case .text: break
         }
-        if log.logFormat == .json {
-            log.logger().log(
+        if options.logFormat == .json {
+            options.logger().log(
                 level: summary.outcome == .failed ? .error : .notice, "run ended", metadata: summary.metadata)
         } else if !isSaid, let failure = summary.failure, !(failure is CancellationError) {
             let text = Self.text(of: failure, importing: summary.source)
-            if isDaemon { log.logger().error("\(text)") } else { StandardError.print("quakes: \(text)") }
+            if isDaemon { options.logger().error("\(text)") } else { StandardError.print("quakes: \(text)") }
         }
     }
 
