@@ -17,13 +17,12 @@ public struct FeedIdentity: Sendable, Equatable {
     /// Recognises only the summary feeds, by their URL (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson.php);
     /// nil for any other document.
     public init?(_ metadata: FeedMetadata) {
-        guard let generated = metadata.generated, let url = metadata.url,
-            let match = url.wholeMatch(
-                of: #/(?i:https?)://([^/?\#@:]+)(?::\d+)?/(?:[^?\#]*/)?summary/([a-z0-9._]+)\.geojson/#),
-            FeedSource.summaryFeeds.contains(String(match.2))
+        guard let generated = metadata.generated, let url = metadata.url, let service = Self.host(of: url),
+            let name = url.wholeMatch(of: #/[^?\#]+/summary/([a-z0-9._]+)\.geojson/#).map({ String($0.1) }),
+            FeedSource.summaryFeeds.contains(name)
         else { return nil }
-        service = match.1.lowercased()
-        name = String(match.2)
+        self.service = service
+        self.name = name
         self.generated = generated
         window = Self.period(of: name).map { generated - $0...generated }
     }
@@ -46,7 +45,9 @@ public struct FeedIdentity: Sendable, Equatable {
         let authority = url.dropFirst(slashes + 2).prefix { !"/?#".utf8.contains($0) }
         let user = authority.prefix { $0 != UInt8(ascii: "@") }
         for rest in [authority.dropFirst(user.count + 1), authority] {
-            let host = rest.prefix { $0 != UInt8(ascii: ":") }
+            // The brackets of an IPv6 address contain colons; the port comes after them.
+            let bracket = rest.lastIndex(of: UInt8(ascii: "]")) ?? rest.startIndex
+            let host = rest[..<(rest[bracket...].firstIndex(of: UInt8(ascii: ":")) ?? rest.endIndex)]
             if !host.isEmpty { return UnsafeRawBufferPointer(rebasing: host) }
         }
         return nil

@@ -32,6 +32,21 @@ struct SchemaTests {
         }
     }
 
+    @Test("A URL has the same host in Swift and in SQL")
+    func hosts() async throws {
+        let urls = [
+            "https://Earthquake.USGS.gov/a?b=//c", "http://example.org:8080/",
+            "http://me:secret@example.org#a", "http://me@[::1]", "http://[2001:DB8::1]:8080/a",
+            "http://[::1", "http://me@/a", "http://@example.org/", "http:///a", "http:example.org", "",
+        ]
+        try await server.withDatabase { database in
+            for url in urls {
+                let row = try await database.query("select import.service_of(\(url)) as host")[0]
+                #expect(try row.decodeIfPresent("host") == FeedIdentity.host(of: url), "\(url)")
+            }
+        }
+    }
+
     @Test("No index depends on a collation that an upgrade of the system may change")
     func collations() async throws {
         try await server.withDatabase { database in
