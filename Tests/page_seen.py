@@ -21,7 +21,7 @@ def overlap(one, other):
 
 
 def empty_selection(page):
-    for _ in range(12):
+    for _ in range(4):
         page.open("?minmag=9.5")
         page.browser.wait("the count", lambda: page.browser.text("#count") == "0 earthquakes")
         expect("No earthquake of magnitude 9.5 or more in the last day." in page.browser.text("#empty"),

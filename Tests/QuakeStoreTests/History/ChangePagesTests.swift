@@ -18,7 +18,7 @@ struct ChangePagesTests {
             let newest = whole.last?.token ?? 0
             #expect(whole.count > 2000)
 
-            for _ in 1...25 {
+            for _ in rounds(10, of: 25) {
                 var selection = ChangeSelection()
                 selection.describesEvents = true
                 if random.chance(1, in: 2) { selection.after = random.below(newest + 2) }

@@ -3,11 +3,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `QUAKES_STRESS_CHANGES=1000000 swift test --filter FollowMemory` uses a larger transaction.
 @Suite("Memory of a follower")
 struct FollowMemoryTests {
-    private static let changes =
-        ProcessInfo.processInfo.environment["QUAKES_STRESS_CHANGES"].flatMap { Int($0) } ?? 200_000
+    private static let changes = rounds(100, of: 1000).count * 1000
 
     @Test(
         "A follower needs at most 64 MB for a transaction of any size", .measuresMemory,
