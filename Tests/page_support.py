@@ -32,11 +32,14 @@ class Server:
     def start(self):
         self.process = subprocess.Popen(
             [QUAKES, "serve", "--listen", f"127.0.0.1:{self.port}", *self.options], stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        found = re.search(r"serving http://127\.0\.0\.1:(\d+)", line)
-        if not found:
-            raise RuntimeError(f"quakes serve did not start: {line}")
-        self.port = int(found[1])
+        lines = []
+        for line in self.process.stderr:
+            lines.append(line)
+            if found := re.search(r"serving http://127\.0\.0\.1:(\d+)", line):
+                self.port = int(found[1])
+                break
+        else:
+            raise RuntimeError(f"quakes serve did not start: {''.join(lines)}")
         # Reads the rest of the server's log, because the server would block if the pipe were full.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
