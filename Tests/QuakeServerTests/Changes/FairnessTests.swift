@@ -122,13 +122,8 @@ struct FairnessTests {
     private func awaitedLock(of database: TestDatabase, otherThan known: [Int]) async throws -> Int {
         var new: Int?
         try await waitUntil {
-            new = try await database.query(
-                """
-                select objid::bigint from pg_locks
-                where locktype = 'advisory' and not granted
-                    and database = (select oid from pg_database where datname = current_database())
-                """
-            ).map { try $0.decode("objid") }.first { !known.contains($0) }
+            new = try await database.locks("locktype = 'advisory' and not granted")
+                .map { try $0.decode("number") }.first { !known.contains($0) }
             return new != nil
         }
         return try new.unwrapped

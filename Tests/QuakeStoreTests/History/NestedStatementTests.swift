@@ -70,12 +70,9 @@ struct NestedStatementTests {
                     try await withThrowingTaskGroup { group in
                         group.addTask { try await database.execute("insert into note values ('b', 1, null)") }
                         try await waitUntil {
-                            // Copied databases have the same relation numbers.
-                            try await database.count(
-                                """
-                                pg_locks where relation = 'history.commit_lock'::regclass and not granted
-                                    and database = (select oid from pg_database where datname = current_database())
-                                """) == 1
+                            try await database.locks(
+                                "relation = 'history.commit_lock'::regclass and not granted"
+                            ).count == 1
                         }
                         try await writer.execute(
                             script: "update note set number = 4 where key = 'a'; commit", to: "commit")

@@ -1,3 +1,5 @@
+import PostgreSQL
+
 /// Looks at the sessions of a database.
 extension TestDatabase {
     /// How many sessions wait for a lock.
@@ -13,13 +15,18 @@ extension TestDatabase {
     /// The number of advisory locks that sessions hold. The session of a run holds one lock until the session ends, even if the
     /// worker is killed earlier.
     public func advisoryLocks() async throws -> Int {
+        try await locks("locktype = 'advisory'").count
+    }
+
+    /// The rows of `pg_locks` for which a condition holds. The view has the locks of all databases, and relations of databases
+    /// that are copies have the same numbers, so only this database's locks are returned.
+    public func locks(_ condition: String) async throws -> [Row] {
         try await query(
             """
-            select from pg_locks
-            where locktype = 'advisory'
+            select objid::bigint as number from pg_locks
+            where \(unescaped: condition)
                 and database = (select oid from pg_database where datname = current_database())
-            """
-        ).count
+            """)
     }
 
     /// Waits until the database has `count` other sessions and their number stays the same, and returns their process numbers.
