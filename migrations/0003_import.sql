@@ -31,7 +31,6 @@ create table import.run (
     last_token bigint,
     error text,
     every interval check (every between '0' and '1000 years'),
-    forgotten boolean not null default false,
     snapshot pg_snapshot not null default pg_current_snapshot()
 );
 comment on table import.run is
@@ -56,8 +55,6 @@ comment on column import.run.first_token is 'History token of the run''s first t
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
 comment on column import.run.error is 'The error of the run, in one line; for a run that is done, the fault of its document.';
 comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a single run.';
-comment on column import.run.forgotten is
-    'Whether `quakes forget` has dropped the source after the run. Such a run is kept only because a reject refers to it.';
 comment on column import.run.snapshot is
     'The transactions that were committed before the run began. The run may not have seen deletions that others committed later.';
 
@@ -67,12 +64,13 @@ create index run_source on import.run (source, id);
 comment on index import.run_source is 'The sources, and the last run of each.';
 create index run_running on import.run (source) where outcome = 'running';
 comment on index import.run_running is 'Runs whose worker may have died.';
-create index run_done on import.run (source, finished) where outcome = 'done' and not forgotten;
+create index run_done on import.run (source, finished) where outcome = 'done';
 comment on index import.run_done is 'When a source was last imported successfully.';
 
 create table import.reject (
     id bigint generated always as identity primary key,
-    run bigint not null references import.run,
+    run bigint not null,
+    source text collate "C" not null,
     ordinal import.amount not null,
     byte_offset import.amount not null,
     reason text collate "C" not null,
@@ -89,7 +87,8 @@ create table import.reject (
 comment on table import.reject is
     'Features that could not be imported. The same broken bytes are stored once and counted.';
 comment on column import.reject.id is 'Number of the reject.';
-comment on column import.reject.run is 'The last run that rejected these bytes.';
+comment on column import.reject.run is 'The last run that rejected these bytes. The run itself may have been pruned or forgotten.';
+comment on column import.reject.source is 'The source that this run imported.';
 comment on column import.reject.ordinal is 'Position of the feature in that run''s document, from 1.';
 comment on column import.reject.byte_offset is 'Where the feature began in that document after decompression, in bytes from 0.';
 comment on column import.reject.reason is
@@ -103,9 +102,6 @@ comment on column import.reject.count is 'How often the same bytes were rejected
 comment on column import.reject.first_seen is 'When the same bytes were first rejected.';
 comment on column import.reject.last_seen is 'When the same bytes were last rejected.';
 comment on constraint reject_hash_size_reason_key on import.reject is 'Bytes that are rejected again for the same reason are stored once.';
-
-create index reject_run on import.reject (run);
-comment on index import.reject_run is 'The rejects of a run.';
 
 create table import.feed (
     source text collate "C" primary key,
@@ -162,15 +158,15 @@ comment on column import.mirror.changed_at is 'When the position last changed.';
 -- The recursion makes one index look-up per source, regardless of the number of runs.
 create view import.last_run as
 with recursive last as (
-    (select * from import.run where not forgotten order by source desc, id desc limit 1)
+    (select * from import.run order by source desc, id desc limit 1)
     union all
     select next.*
-    from last, lateral (select * from import.run where run.source < last.source and not forgotten
+    from last, lateral (select * from import.run where run.source < last.source
                         order by source desc, id desc limit 1) as next),
 fresh as (
     select last.*, coalesce(sweep.cursor, feed.generated) as generated,
            greatest((select max(finished) from import.run
-                     where run.source = last.source and outcome = 'done' and not run.forgotten),
+                     where run.source = last.source and outcome = 'done'),
                     feed.checked_at) as fresh_at
     from last left join import.feed on feed.source = last.source
               left join import.sweep on sweep.source = last.source)

@@ -863,9 +863,8 @@ create view report.import_run as
 select id as run, source, feed, started as started_at, finished as finished_at, outcome,
        report.seconds(finished - started) as duration_s, seen, inserted, updated, unchanged, stale, superseded as renamed,
        retracted as withdrawn, rejected, bytes, error
-from import.run
-where not forgotten;
-comment on view report.import_run is 'Imports, one row per run, without the runs of sources that were forgotten.';
+from import.run;
+comment on view report.import_run is 'Imports, one row per run.';
 comment on column report.import_run.run is 'Number of the run.';
 comment on column report.import_run.started_at is 'When the run began.';
 comment on column report.import_run.finished_at is 'When the run ended; null while it runs, or if the worker died.';
@@ -884,7 +883,7 @@ left join import.feed on feed.source = last.source
 left join (select run.source, count(*) as runs, count(*) filter (where outcome = 'failed') as failed,
                   sum(rejected)::bigint as rejected,
                   percentile_cont(0.5) within group (order by report.seconds(finished - started)) as median_duration
-           from import.run where started > now() - interval '24 hours' and not forgotten group by run.source) as day
+           from import.run where started > now() - interval '24 hours' group by run.source) as day
        on day.source = last.source;
 comment on view report.feed_health is 'How fresh each source is, and how its imports went.';
 comment on column report.feed_health.age_s is 'Time since fresh_at, in seconds.';
@@ -915,8 +914,8 @@ comment on column report.import_latency.p95_delay_s is '95th percentile of the t
 
 create view report.reject as
 select reject.id as reject, reject.last_seen as last_seen_at, reject.first_seen as first_seen_at, reject.count as occurrences,
-       reject.reason, reject.message, reject.run, run.source, reject.size as size_bytes
-from import.reject join import.run on run.id = reject.run;
+       reject.reason, reject.message, reject.run, reject.source, reject.size as size_bytes
+from import.reject;
 comment on view report.reject is 'Features that could not be imported, and why; without their bytes.';
 comment on column report.reject.reject is 'Number of the reject, as in quakes rejects.';
 comment on column report.reject.last_seen_at is 'When the same bytes were last rejected.';

@@ -73,7 +73,7 @@ public struct Pruning: Sendable {
                 to: "prune the rejects")
         }
         // The last run and the last successful run of each source stay, because they show how fresh the source is. Runs that have
-        // not ended and runs that a reject names stay, too.
+        // not ended stay, too.
         outcome.runs = try await connection.write(to: "prune the runs") {
             try await connection.execute(
                 """
@@ -83,9 +83,8 @@ public struct Pruning: Sendable {
                   and id not in (select done.id
                                  from import.last_run as last, lateral (
                                      select id from import.run
-                                     where run.source = last.source and outcome = 'done' and not forgotten
+                                     where run.source = last.source and outcome = 'done'
                                      order by finished desc limit 1) as done)
-                  and not exists (select from import.reject where reject.run = run.id)
                 """, to: "prune the runs")
         }
         outcome.horizon = try rest.decode("horizon")

@@ -64,7 +64,7 @@ struct RunLog {
 
     func hasRun() async throws -> Bool {
         try await connection.query(
-            "select exists (select from import.run where source = \(name) and not forgotten) as has_run",
+            "select exists (select from import.run where source = \(name)) as has_run",
             to: "look for the source's runs")[0].decode("has_run")
     }
 

@@ -5,9 +5,9 @@ import PostgreSQL
 public enum Forgetting {
     /// Drops the records of a source that is no longer imported: its validators, cursor, runs and unfinished backfill.
     ///
-    /// Earthquakes, history and rejects stay. If a reject refers to a run, the run stays, too, but is marked as forgotten.
+    /// Earthquakes, history and rejects stay.
     ///
-    /// - Returns: how many runs were dropped or marked as forgotten.
+    /// - Returns: how many runs were dropped.
     /// - Throws: `SourceBusy` if the source is being imported; `UnknownSource`; `PostgresError`.
     public static func forget(_ source: FeedSource, on connection: Connection) async throws -> Int {
         let name = try await ImportStatus.read(of: [source], on: connection).sources[0].name
@@ -17,7 +17,7 @@ public enum Forgetting {
         let count = try await connection.write(to: "forget a source") {
             // Runs that read standard input use a shared lock, so another such run may still be active.
             let running = try await connection.query(
-                "select from import.run where source = \(name) and outcome = 'running' and not forgotten limit 1",
+                "select from import.run where source = \(name) and outcome = 'running' limit 1",
                 to: "look for a running import")
             guard running.isEmpty else { throw SourceBusy(source: source) }
             for table in ["feed", "sweep", "mirror"] {
@@ -27,16 +27,8 @@ public enum Forgetting {
             try await connection.execute(
                 "delete from import.backfill where 'backfill ' || service = \(name)",
                 to: "forget the backfill")
-            let deleted = try await connection.execute(
-                """
-                delete from import.run
-                where source = \(name) and not forgotten
-                  and not exists (select from import.reject where reject.run = run.id)
-                """, to: "forget the runs")
-            let kept = try await connection.execute(
-                "update import.run set forgotten = true where source = \(name) and not forgotten",
-                to: "forget the runs that a reject names")
-            return deleted + kept
+            return try await connection.execute(
+                "delete from import.run where source = \(name)", to: "forget the runs")
         }
         try await log.unlock()
         return count

@@ -115,7 +115,7 @@ public struct ImportStatus: Sendable, Equatable {
                        coalesce(sum(superseded + retracted), 0)::bigint as deleted
                 from import.run
                 where run.source = sweep.source and run.started > clock_timestamp() - interval '24 hours'
-                  and run.outcome = 'done' and not run.forgotten) as day
+                  and run.outcome = 'done') as day
             """, to: "read the results of the sweeps")
         return try Dictionary(
             uniqueKeysWithValues: rows.map { row in

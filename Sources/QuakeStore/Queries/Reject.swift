@@ -28,11 +28,11 @@ public struct Reject: Sendable, Equatable {
     ) async throws {
         try await connection.forEachRow(
             of: """
-                select reject.id, run, source, ordinal, byte_offset, reason, message, size, cut, count,
+                select id, run, source, ordinal, byte_offset, reason, message, size, cut, count,
                        first_seen, last_seen
-                from import.reject join import.run on run.id = reject.run
+                from import.reject
                 where \(run) is null or run = \(run)
-                order by last_seen desc, reject.id
+                order by last_seen desc, id
                 limit \(limit)
                 """, to: "list the rejects"
         ) { try body(Reject($0)) }

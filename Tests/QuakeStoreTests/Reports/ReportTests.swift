@@ -407,7 +407,7 @@ struct ReportTests {
             "run_running"
         ),
         (
-            "select max(finished) from import.run where source = 's1' and outcome = 'done' and not forgotten",
+            "select max(finished) from import.run where source = 's1' and outcome = 'done'",
             "run_done"
         ),
         ("select * from report.removed_event", "change_deletion"),

@@ -260,14 +260,14 @@ enum MergeStatement {
     /// Stores the rejects. Identical bytes are stored once and counted.
     static func keepRejects(run: Int) -> Query {
         """
-        insert into import.reject as kept (run, ordinal, byte_offset, reason, message, raw, size, count)
+        insert into import.reject as kept (run, source, ordinal, byte_offset, reason, message, raw, size, count)
         select distinct on (sha256(raw), size, reason)
-               \(run), ordinal, byte_offset, reason, message, raw, size,
+               \(run), (select source from import.run where id = \(run)), ordinal, byte_offset, reason, message, raw, size,
                count(*) over (partition by sha256(raw), size, reason)
         from pg_temp.rejected
         order by sha256(raw), size, reason, ordinal
         on conflict (hash, size, reason) do update
-        set run = excluded.run, ordinal = excluded.ordinal, byte_offset = excluded.byte_offset,
+        set run = excluded.run, source = excluded.source, ordinal = excluded.ordinal, byte_offset = excluded.byte_offset,
             message = excluded.message, count = kept.count + excluded.count, last_seen = excluded.last_seen
         """
     }
