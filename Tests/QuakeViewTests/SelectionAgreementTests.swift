@@ -9,6 +9,21 @@ import Testing
 
 @Suite("Selections from a server and from a view")
 struct SelectionAgreementTests {
+    @Test("A text with a line feed or a comma is one text, not two")
+    func separators() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            for property in [Property.code, .status, .sources] {
+                var selection = QuakeSelection()
+                selection.values[property] = ["usa\nusb", "reviewed\nautomatic", "us\nci"]
+                #expect(try await database.quakes(selection).isEmpty)
+            }
+            var selection = QuakeSelection()
+            selection.types = ["earthquake,quarry blast"]
+            #expect(try await database.quakes(selection).isEmpty)
+        }
+    }
+
     @Test("Random selections give the same events in the same order from both")
     func random() async throws {
         var random = seededRandom()

@@ -171,14 +171,11 @@ extension QuakeSelection {
         }
         if let code { add(.code, sql: "code = \(code)", Property.code.isOne(of: [code])) }
         if let types {
-            // A type cannot contain a comma, because users give types as a comma-separated list.
             let names = types.map(\.inLowerASCII)
             let exact = Set(names.map { ExactText($0) })
             add(
                 .type,
-                sql: """
-                    lower(coalesce(type, 'earthquake') collate "C") = any(string_to_array(\(names.joined(separator: ",")), ','))
-                    """
+                sql: "lower(coalesce(type, 'earthquake') collate \"C\") = any(\(names))"
             ) { exact.contains(ExactText(($0[.type].text ?? "earthquake").inLowerASCII)) }
         }
         if let place {

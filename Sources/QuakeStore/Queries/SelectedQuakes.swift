@@ -37,7 +37,7 @@ extension QuakeSelection {
     /// The codes to which the selection is limited, as an array in SQL; nil if it is not limited to codes.
     var codes: Query? {
         if let code { return "array[\(code)]" }
-        return values[.code].map { Property.array(of: $0) }
+        return values[.code].map { "\($0)" }
     }
 
     /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's

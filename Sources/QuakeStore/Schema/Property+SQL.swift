@@ -16,28 +16,20 @@ extension Property {
         return "\(unescaped: column) between \(range.lowerBound) and \(range.upperBound)"
     }
 
-    /// The condition that the column's text, or an element of its list, is one of these texts. The texts must not contain a line
-    /// feed.
+    /// The condition that the column's text, or an element of its list, is one of these texts.
     func condition(_ texts: [String]) -> Query {
         // Codes are compared exactly, so that the primary key's index finds them.
-        if self == .code { return "code = any(\(Self.array(of: texts)))" }
+        if self == .code { return "code = any(\(texts))" }
         guard kind == .list else {
-            return "lower(\(unescaped: column)::text collate \"C\") = any(\(Self.array(ofLower: texts)))"
+            return "lower(\(unescaped: column)::text collate \"C\") = any(\(texts.map(\.inLowerASCII)))"
         }
         return Self.condition(texts, onList: column)
     }
 
     static func condition(_ texts: [String], onList column: String) -> Query {
         """
-        exists (select from unnest(\(unescaped: column)) as one where lower(one collate "C") = any(\(array(ofLower: texts))))
+        exists (select from unnest(\(unescaped: column)) as one where lower(one collate "C") = any(\(texts.map(\.inLowerASCII))))
         """
-    }
-
-    private static func array(ofLower texts: [String]) -> Query { array(of: texts.map(\.inLowerASCII)) }
-
-    /// Texts as an array in SQL. The texts must not contain a line feed.
-    static func array(of texts: [String]) -> Query {
-        "string_to_array(\(texts.joined(separator: "\n")), E'\\n')"
     }
 }
 
