@@ -270,8 +270,11 @@ struct MirrorTests {
     func dryRun() async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(5).document)
+            // A run that imports would close this run of a dead worker.
+            try await second.query("insert into import.run (source) values ('https://host/dead')")
             let summary = try await second.mirror(site) { $0.isDryRun = true }
             #expect(summary.counts.inserted == 5)
+            #expect(try await second.query("select from import.run where outcome = 'running'").count == 1)
             #expect(try await second.rows().isEmpty)
             #expect(try await second.query("select from import.mirror").isEmpty)
         }

@@ -79,18 +79,15 @@ public struct Importer: Sendable {
         let log = RunLog(
             connection: connection, source: source, name: window?.name ?? "\(source)", every: options.every,
             keepsValidators: window == nil && !source.hidesParameters)
-        if options.isDryRun, stream == nil {
-            return try await importing(window, log, ifChangedSince: nil, progress)
+        func imported(ifChangedSince validators: Validators?) async throws -> ImportSummary {
+            if let stream { return try await Mirror(stream: stream, log: log, options: options).run(progress) }
+            return try await importing(window, log, ifChangedSince: validators, progress)
         }
+        if options.isDryRun { return try await imported(ifChangedSince: nil) }
         if options.every == nil, let missing = source.missingFile, try await !log.hasRun() { throw missing }
         // If an error ends this function early, the lock is released when the connection closes.
         let validators = try await log.lock()
-        var summary =
-            if let stream {
-                try await Mirror(stream: stream, log: log, options: options).run(progress)
-            } else {
-                try await importing(window, log, ifChangedSince: validators, progress)
-            }
+        var summary = try await imported(ifChangedSince: validators)
         do {
             if case .notModified = summary.result {
                 try await log.touch()
