@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 STAGE := .build/stage
 
-SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks migrations)
+SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks)
 # The scripts that are left out are in Python (mapdata, races) and in Bash (deploy-check).
 SH_FILES := $(filter-out scripts/mapdata scripts/races scripts/deploy-check,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm deploy/quakes-setup))
 BASH_FILES := .ci/run scripts/deploy-check $(wildcard Tests/Deployed/*.sh Tests/Deployed/images/*/entrypoint Tests/Deployed/images/*/start)

@@ -2,19 +2,7 @@
 import PackageDescription
 
 // Quakes runs on Linux. The targets define the architecture: code that imports a target against the arrows does not compile.
-//
-//     quakes ─▶ QuakeView ─▶ QuakeStore ─▶ Feed ───────▶ Curl (libcurl), CLibXML2, CZlib, QueueExecutor
-//       │                        ├───────▶ Association
-//       │                        ├───────▶ PostgreSQL ─▶ CPostgreSQL (libpq), QueueExecutor
-//       │                        ├───────▶ Alerts ─▶ Feed
-//       │                        └───────▶ Migrations
-//       ├─────▶ Delivery ─▶ Alerts, Curl, COpenSSL, QueueExecutor
-//       ├─────▶ SampleFeed ─▶ Feed
-//       ├─────▶ Charts, QuakeML ─▶ Feed, XML
-//       ├─────▶ QuakeServer ─▶ QuakeStore, QuakeML, Charts, XML
-//       └─────▶ LocalPostgres
-//
-// Feed and PostgreSQL never depend on each other, and QuakeView does not depend on QuakeServer.
+// docs/code.md draws the arrows. Feed and PostgreSQL never depend on each other, and QuakeView does not depend on QuakeServer.
 
 let package = Package(
     name: "quakes",
@@ -87,29 +75,19 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
-        .target(name: "XML"),
-        .target(name: "QuakeML", dependencies: ["Feed", "XML"]),
+        .target(name: "QuakeML", dependencies: ["Feed"]),
         // The files that are embedded in the executable: migrations, coastlines, the live page.
         .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-Wno-c23-extensions"])]),
         .target(name: "EmbeddedFiles", dependencies: ["CEmbedded"]),
         .target(
-            name: "Charts", dependencies: ["EmbeddedFiles", "Feed", "XML"],
+            name: "Charts", dependencies: ["EmbeddedFiles", "Feed"],
             exclude: ["Map/land.txt", "Map/islands.txt", "Map/places.txt"]),
-        .target(
-            name: "Migrations",
-            dependencies: ["EmbeddedFiles"],
-            path: "migrations",
-            exclude: [
-                "0001_history.sql", "0002_quake.sql", "0003_import.sql", "0004_settling.sql",
-                "0005_association.sql", "0006_report.sql", "0007_notify.sql",
-            ]
-        ),
         // Finds the rows that belong to the same earthquake. It does not use a database.
         .target(name: "Association"),
         .target(
             name: "QuakeStore",
             dependencies: [
-                "Alerts", "Association", "Feed", "Migrations", "PostgreSQL",
+                "Alerts", "Association", "EmbeddedFiles", "Feed", "PostgreSQL",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -125,7 +103,7 @@ let package = Package(
         .target(
             name: "QuakeServer",
             dependencies: [
-                "Charts", "CZlib", "EmbeddedFiles", "Feed", "PostgreSQL", "QuakeML", "QuakeStore", "XML",
+                "CZlib", "EmbeddedFiles", "Feed", "PostgreSQL", "QuakeML", "QuakeStore",
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -199,7 +177,7 @@ let package = Package(
         .testTarget(
             name: "QuakeStoreTests",
             dependencies: [
-                "Alerts", "Association", "Migrations", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
+                "Alerts", "Association", "QuakeML", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
@@ -213,9 +191,7 @@ let package = Package(
         .testTarget(
             name: "QuakeServerTests",
             dependencies: [
-                "CZlib", "Feed", "LocalPostgres", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore",
-                "SampleFeed",
-                "TestSupport",
+                "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore", "SampleFeed", "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
@@ -238,8 +214,7 @@ for target in package.targets where target.type != .system && target.name != "CE
 
 // Targets with long computations are optimised in debug builds, too, because the tests read millions of records.
 let computing: Set = [
-    "Alerts", "Association", "Charts", "Curl", "Feed", "Migrations", "PostgreSQL", "QuakeML", "SampleFeed",
-    "XML",
+    "Alerts", "Association", "Charts", "Curl", "Feed", "PostgreSQL", "QuakeML", "SampleFeed",
 ]
 for target in package.targets where computing.contains(target.name) {
     target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))

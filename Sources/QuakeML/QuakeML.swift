@@ -1,5 +1,4 @@
 import Feed
-import XML
 
 /// QuakeML 1.2 (Basic Event Description, https://quake.ethz.ch/quakeml): a document is `head`, any number of events, and
 /// `tail`, so it can be written event by event.

@@ -192,7 +192,7 @@ func escaped(_ text: String) -> String {
 
 /// A hash of the reports' ids that does not depend on their order. It is not cryptographic.
 private func fingerprint(of reports: [Report]) -> String {
-    String(reports.map(\.id).sorted().joined(separator: "\n").utf8.hash64, radix: 16)
+    Array(reports.map(\.id).sorted().joined(separator: "\n").utf8).hashText
 }
 
 /// A feed's text with line breaks and other control characters replaced by spaces.

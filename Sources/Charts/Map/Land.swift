@@ -3,8 +3,6 @@ import EmbeddedFiles
 /// The coastlines of Natural Earth at 1:50 million, reduced by `scripts/mapdata` to the detail that a picture shows. They are in
 /// the public domain (https://www.naturalearthdata.com/about/terms-of-use/).
 public enum Land {
-    public static var text: [UInt8] { EmbeddedFiles.file("map/land.txt") }
-
     /// The 1,249 populated places of Natural Earth at 1:50 million, as `scripts/mapdata` writes them. Each has a line with the
     /// zoom level from which maps show it, its latitude, longitude, name and country, separated by tabs.
     public static var places: [UInt8] { EmbeddedFiles.file("map/places.txt") }
@@ -17,7 +15,8 @@ public enum Land {
 
     /// The closed rings of land and lakes. The last point of each ring equals its first. A ring that crosses the date line
     /// continues beyond 180°. Antarctica's ring goes past the South Pole.
-    static let rings: [[Point]] = text.split(separator: UInt8(ascii: "\n")).map(decode)
+    static let rings: [[Point]] = EmbeddedFiles.file("map/land.txt")
+        .split(separator: UInt8(ascii: "\n")).map(decode)
 
     /// The islands that only maps of a region show, because they are too small for a map of the world: islands of Natural Earth
     /// at 1:10 million with at least about 5 square kilometres (`scripts/mapdata`).

@@ -1,4 +1,4 @@
-import XML
+import Feed
 
 /// A picture in Scalable Vector Graphics (https://www.w3.org/TR/SVG11/). Each element is drawn over the earlier ones. Coordinates
 /// are in pixels from the upper left corner, rounded to a tenth.

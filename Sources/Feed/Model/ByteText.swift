@@ -118,11 +118,18 @@ extension UInt8 {
     }
 }
 
-extension Sequence<UInt8> {
+extension UnsafeBufferPointer<UInt8> {
     /// The 64-bit FNV-1a hash (RFC 9923), which is the same in every run.
-    @inlinable
     package var hash64: UInt64 {
         reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}
+
+extension [UInt8] {
+    /// `hash64` as 16 hexadecimal digits. It is not cryptographic.
+    package var hashText: String {
+        let digits = String(withUnsafeBufferPointer(\.hash64), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }
 

@@ -12,21 +12,20 @@ struct EntityTag: Equatable, CustomStringConvertible {
         // Another version of the server may write the same answer differently.
         let request = "\(settings.version)\n\(settings.namesAuthors)\n\(answer.key)"
         guard answer.past == nil else {
-            self.init(of: request.utf8, isCompressed: isCompressed)
+            self.init(of: Array(request.utf8), isCompressed: isCompressed)
             return
         }
         let position = state.position
         let text =
             "\(position.word)\n\(state.shape)\n\(state.beginning)\n\(request)\n\(answer.edition?(state) ?? "")"
         let beginning = "\(position.store.prefix(8))-\(position.token)-"
-        self.init(beginning, of: text.utf8, isCompressed: isCompressed)
+        self.init(beginning, of: Array(text.utf8), isCompressed: isCompressed)
     }
 
     /// A tag with a hash of `bytes`. The bytes are either the answer itself, or the request and the state on which the answer
     /// depends.
-    init(_ beginning: String = "", of bytes: some Sequence<UInt8>, isCompressed: Bool) {
-        let hash = String(bytes.hash64, radix: 16)
-        description = "W/\"\(beginning)\(hash)\(isCompressed ? "-gzip" : "")\""
+    init(_ beginning: String = "", of bytes: [UInt8], isCompressed: Bool) {
+        description = "W/\"\(beginning)\(bytes.hashText)\(isCompressed ? "-gzip" : "")\""
     }
 
     /// Whether a value of `If-None-Match` contains this tag. The comparison is weak, as the header requires.

@@ -1,7 +1,6 @@
 import Feed
 import PostgreSQL
 import QuakeStore
-import XML
 
 extension EventAPI {
     static let path = "/fdsnws/event/1/"

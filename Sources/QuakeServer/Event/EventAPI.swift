@@ -1,4 +1,4 @@
-import XML
+import Feed
 
 enum EventAPI {
     /// The version of the FDSN standard (1.2), followed by the version of this implementation.

@@ -1,7 +1,6 @@
 import Feed
 import QuakeStore
 import Synchronization
-import XML
 
 /// The preview of a shared link to an event: the page's title, and its Open Graph tags (https://ogp.me).
 struct PageCard: Sendable {

@@ -1,7 +1,6 @@
-import Charts
 import EmbeddedFiles
 import HTTPTypes
-import XML
+import Feed
 
 /// A file of the live page. All files are embedded in the executable. They are compressed once, except the map's tiles and a page
 /// with an event's preview.
@@ -20,8 +19,7 @@ struct PageFile: Sendable {
     /// changes, the folder gets another name. So a browser that has the files of a folder does not ask for them again.
     static let version: String = {
         let all = contents.sorted { $0.key < $1.key } + MapTiles.sources.sorted { $0.key < $1.key }
-        let digits = String(all.flatMap { Array($0.key.utf8) + $0.value }.hash64, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        return all.flatMap { Array($0.key.utf8) + $0.value }.hashText
     }()
 
     /// The file at a path: `/page/NAME`, or `/page/VERSION/NAME`. A page of another version gets the current file.
@@ -44,8 +42,8 @@ struct PageFile: Sendable {
             contents[name] = contents[name].map(withoutComments)
         }
         contents["agencies.json"] = AgencyList.json
-        contents["land.txt"] = Land.text
-        contents["places.txt"] = Land.places
+        contents["land.txt"] = EmbeddedFiles.file("map/land.txt")
+        contents["places.txt"] = EmbeddedFiles.file("map/places.txt")
         return contents
     }()
 

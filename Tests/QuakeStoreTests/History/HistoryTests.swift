@@ -1,5 +1,5 @@
-import Migrations
 import PostgreSQL
+import QuakeStore
 import TestSupport
 import Testing
 

@@ -1,10 +1,9 @@
+import Feed
 import Foundation
 import PostgreSQL
 import QuakeStore
 import TestSupport
 import Testing
-
-@testable import Migrations
 
 @Suite("Migrations")
 struct MigrationTests {
@@ -73,9 +72,9 @@ struct MigrationTests {
     @Test("A checksum is FNV-1a in 16 digits, and the database keeps it")
     func checksums() async throws {
         // http://www.isthe.com/chongo/src/fnv/test_fnv.c
-        #expect(Migration.fnv1a("".utf8) == 0xcbf2_9ce4_8422_2325)
-        #expect(Migration.fnv1a("a".utf8) == 0xaf63_dc4c_8601_ec8c)
-        #expect(Migration.fnv1a("foobar".utf8) == 0x8594_4171_f739_67e8)
+        #expect([UInt8]("".utf8).hashText == "cbf29ce484222325")
+        #expect([UInt8]("a".utf8).hashText == "af63dc4c8601ec8c")
+        #expect([UInt8]("foobar".utf8).hashText == "85944171f73967e8")
         try await server.withDatabase { database in
             let kept = try await database.query("select checksum from import.migration order by number")
             #expect(try kept.map { try $0.decode("checksum") } == Migration.all.map(\.checksum))

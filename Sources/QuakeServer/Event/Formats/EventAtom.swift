@@ -1,7 +1,6 @@
 import Feed
 import PostgreSQL
 import QuakeML
-import XML
 
 /// Events as an Atom feed (RFC 4287) with GeoRSS, like the USGS's `.atom` feeds
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/atom.php). Events of the USGS have the identifiers that the USGS's feeds

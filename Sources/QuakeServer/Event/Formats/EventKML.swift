@@ -1,6 +1,5 @@
 import Feed
 import PostgreSQL
-import XML
 
 /// Events as placemarks of KML 2.2 (https://docs.ogc.org/is/07-147r2/07-147r2.html), like the USGS's `.kml` feeds
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/kml.php). An icon's colour shows the event's age or depth, and its size

@@ -1,6 +1,5 @@
 import Feed
 import PostgreSQL
-import XML
 
 /// The parts of an event that formats for human readers contain, worded as in the USGS's feeds.
 struct EventSummary {

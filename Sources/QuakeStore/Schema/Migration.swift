@@ -1,4 +1,5 @@
 import EmbeddedFiles
+import Feed
 
 /// One step of the schema, embedded in the executable.
 public struct Migration: Sendable {
@@ -17,16 +18,10 @@ public struct Migration: Sendable {
         self.number = number
         self.name = name
         self.bytes = bytes
-        let digits = String(Self.fnv1a(bytes), radix: 16)
-        checksum = String(repeating: "0", count: 16 - digits.count) + digits
+        checksum = bytes.hashText
     }
 
     public var sql: String { String(decoding: bytes, as: UTF8.self) }
-
-    /// http://www.isthe.com/chongo/tech/comp/fnv/
-    static func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
-    }
 
     /// The file's name without its ending, such as `0001_history`.
     public var title: String {
@@ -34,7 +29,7 @@ public struct Migration: Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
     }
 
-    /// All migrations. To add one, add a file here and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
+    /// All migrations. To add one, add a file to `migrations` and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
     /// Never edit a published migration: databases store its checksum.
     public static let all = EmbeddedFiles.inFolder("migrations").sorted { $0.key < $1.key }
         .map { file, bytes in
