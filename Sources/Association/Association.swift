@@ -43,21 +43,15 @@ public struct Association: Sendable {
 
     /// The earthquakes of one or more components.
     ///
-    /// - Parameter component: all rows of the components, in any order. If several rows have the same code, only the latest
-    ///   revision counts.
+    /// - Parameter component: all rows of the components, in any order. Their codes are different.
     public func group(_ component: [Solution]) -> Grouping {
         if component.count == 1 { return Grouping(alone: component[0]) }
-        let rows = ComponentRows(component, parameters)
-        let hard = HardLinks(rows, overrides, parameters)
-        let pairs = CandidatePairs(
-            of: rows.located, codes: rows.codes, agencies: rows.agencies, comparison, parameters)
-        var findings: Set<Finding> = []
-        let builder = GroupBuilder(rows, overrides, comparison, hard: hard, pairs: pairs) {
-            a, b, rule, outcome in
-            guard rule == .same else { return }
-            if let finding = finding(rows, a, b, outcome) { findings.insert(finding) }
+        var overridden: [(a: Int, b: Int, outcome: GroupBuilder.Outcome)] = []
+        let builder = GroupBuilder(component, self) { a, b, rule, outcome in
+            if rule == .same { overridden.append((a, b, outcome)) }
         }
-        return earthquakes(builder, hard, pairs, findings)
+        let findings = overridden.compactMap { finding(builder.rows, $0.a, $0.b, $0.outcome) }
+        return earthquakes(builder, Set(findings))
     }
 
     private func finding(_ rows: ComponentRows, _ a: Int, _ b: Int, _ outcome: GroupBuilder.Outcome)
@@ -76,13 +70,6 @@ public struct Association: Sendable {
                 same, kilometres: difference.kilometres, seconds: abs(difference.seconds))
         case .sameAgency, .outOfTheQuestion: return nil
         }
-    }
-
-    /// How two rows differ, and why they are not a candidate pair. The obstacle is nil if they are a candidate pair.
-    public func compare(_ a: Solution, _ b: Solution) -> (difference: Difference, obstacle: Obstacle?) {
-        let (first, second) = (Located(a, agency: 0, parameters), Located(b, agency: 1, parameters))
-        let obstacle = a.agency == b.agency ? .agency(a.agency) : comparison.obstacle(first, second)
-        return (comparison.difference(first, second), obstacle)
     }
 }
 

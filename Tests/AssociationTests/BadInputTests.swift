@@ -73,16 +73,6 @@ struct BadInputTests {
         }
     }
 
-    @Test("If two rows have the same code, the later revision counts")
-    func doubledCode() {
-        var first = row("usgs:1")
-        first.updated = 5
-        let second = row("usgs:1", seconds: 1)
-        let rows = [first, second, row("gfz:1")]
-        #expect(association.group(rows).groups == [["usgs:1", "gfz:1"]])
-        #expect(association.group([second, first, first]).groups == [["usgs:1"]])
-    }
-
     @Test("An empty list of rows gives no earthquakes")
     func empty() {
         #expect(association.earthquakes(of: []) == Grouping())

@@ -173,7 +173,10 @@ struct OrderTests {
         for a in rows.indices {
             for b in rows.indices where a < b {
                 let (first, second) = (rows[a], rows[b])
-                let isPair = association.compare(first, second).obstacle == nil
+                let isPair =
+                    first.agency != second.agency
+                    && association.comparison.cost(association.located(first), association.located(second))
+                        != nil
                 let isListed =
                     first.ids.contains(second.code) && HardLinks.lists(first, second)
                     || second.ids.contains(first.code) && HardLinks.lists(second, first)
@@ -224,9 +227,7 @@ struct OrderTests {
         let parameters = Parameters.shipped
         let component = ComponentRows(rows, parameters)
         let comparison = Comparison(parameters)
-        let kept = CandidatePairs(
-            of: component.located, codes: component.codes, agencies: component.agencies, comparison,
-            parameters)
+        let kept = CandidatePairs(component, comparison, parameters)
         var expected: Set<[Int]> = []
         for a in rows.indices {
             for agency in 0..<component.agencies where agency != component.located[a].agency {

@@ -107,6 +107,26 @@ struct ParameterTests {
         #expect(table.rows["*"] == Parameters.shipped.scatter.rows["*"])
     }
 
+    @Test(
+        "An author that is not a name is fitted under its network, and the printed table can be read",
+        arguments: ["", " ", "Jo Doe", "#1", "a#b", "a\nb", "*", "\u{301}a"])
+    func unusualAuthor(author: String) throws {
+        var random = seededRandom()
+        let links = (0..<100).map { number in
+            var other = row(
+                "emsc:\(number)", seconds: random.normal(), 36 + 0.1 * random.normal(),
+                magnitude: 4.5 + 0.05 * random.normal())
+            other.author = author
+            return [row("gfz:\(number)", magnitude: 4.5), other]
+        }
+        let shipped = Parameters.shipped.scatter
+        let table = ScatterFit(links, .shipped).table(replacing: shipped)
+        #expect(Set(table.rows.keys) == ["*", "emsc", "gfz"])
+        #expect(table.rows["*"] == shipped.rows["*"])
+        let read = try Parameters(text: "version 2\n\(table)\n")
+        #expect(read.scatter.rows.mapValues { $0.map(\.pairs) } == table.rows.mapValues { $0.map(\.pairs) })
+    }
+
     @Test("Copies and single rows do not contribute to the scatter")
     func nothingToFit() {
         var copy = row("emsc:1")

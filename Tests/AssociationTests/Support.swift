@@ -38,6 +38,9 @@ extension Grouping {
 
 extension Association {
     func groups(_ rows: Solution...) -> Set<Set<String>> { earthquakes(of: rows).groups }
+
+    /// The row as `comparison` takes it. All rows get the same agency, which `comparison` does not look at.
+    func located(_ row: Solution) -> Located { Located(row, agency: 0, parameters) }
 }
 
 /// A table in memory, whose groups are kept up to date change by change.

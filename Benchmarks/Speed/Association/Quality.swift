@@ -121,3 +121,19 @@ struct Quality {
         }
     }
 }
+
+extension ScatterTable {
+    /// The table with all standard deviations multiplied by a factor.
+    fileprivate func scaled(by factor: Double) -> ScatterTable {
+        var table = self
+        for (name, rows) in rows {
+            table.rows[name] = rows.map { row in
+                let scatter = Scatter(
+                    seconds: row.scatter.seconds * factor, kilometres: row.scatter.kilometres * factor,
+                    magnitudes: row.scatter.magnitudes * factor)
+                return Row(magnitude: row.magnitude, scatter: scatter, pairs: row.pairs)
+            }
+        }
+        return table
+    }
+}

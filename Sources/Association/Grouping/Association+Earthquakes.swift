@@ -1,12 +1,10 @@
 extension Association {
     /// Turns the groups of `builder` into earthquakes with their members.
-    func earthquakes(
-        _ builder: GroupBuilder, _ hard: HardLinks, _ pairs: CandidatePairs, _ findings: Set<Finding>
-    ) -> Grouping {
+    func earthquakes(_ builder: GroupBuilder, _ findings: Set<Finding>) -> Grouping {
         var grouping = Grouping()
         grouping.findings = findings
         let rows = builder.rows
-        let ties = Ties(builder, hard, pairs)
+        let ties = Ties(builder)
         for group in builder.sets.members where !group.isEmpty {
             let members = group.map(Int.init)
             let solutions = members.map { rows.solutions[$0] }
@@ -58,16 +56,16 @@ private struct Ties {
     private(set) var inside: [Tie?]
     private(set) var outside: [Double?]
 
-    init(_ builder: GroupBuilder, _ hard: HardLinks, _ pairs: CandidatePairs) {
+    init(_ builder: GroupBuilder) {
         var sets = builder.sets
         let count = builder.rows.solutions.count
         inside = Array(repeating: nil, count: count)
         outside = Array(repeating: nil, count: count)
         // Hard links and pairs are both sorted by strength, so the first tie of a row is its strongest tie.
-        for link in hard.links where sets.leader(of: link.a) == sets.leader(of: link.b) {
+        for link in builder.hard.links where sets.leader(of: link.a) == sets.leader(of: link.b) {
             tie(link.a, link.b, link.rule)
         }
-        for pair in pairs.pairs {
+        for pair in builder.pairs.pairs {
             let (a, b) = (Int(pair.a), Int(pair.b))
             if sets.leader(of: a) == sets.leader(of: b) {
                 tie(a, b, .pair)

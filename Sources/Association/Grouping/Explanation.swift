@@ -25,8 +25,6 @@ public struct Explanation: Sendable, Equatable {
     public var earthquake: Earthquake
     /// The links between members of the earthquake, and from members to other rows, in the order in which they were considered.
     public var steps: [Step]
-    /// For each member that is linked to another earthquake, the first such link.
-    public var runnersUp: [Step]
 }
 
 extension Association {
@@ -36,35 +34,25 @@ extension Association {
     ///     `before` and `after` are both this row. Its `rows` are the component.
     /// - Returns: nil if the row is not in the component.
     public func explain(_ code: String, in component: [Solution]) -> Explanation? {
-        let rows = ComponentRows(component, parameters)
-        guard let index = rows.indices[code] else { return nil }
-        let hard = HardLinks(rows, overrides, parameters)
-        let pairs = CandidatePairs(
-            of: rows.located, codes: rows.codes, agencies: rows.agencies, comparison, parameters)
         var links: [(a: Int, b: Int, rule: Rule, outcome: Explanation.Outcome)] = []
-        let builder = GroupBuilder(rows, overrides, comparison, hard: hard, pairs: pairs) {
-            a, b, rule, outcome in
+        let builder = GroupBuilder(component, self) { a, b, rule, outcome in
             links.append((a, b, rule, outcome))
         }
-        let earthquakes = earthquakes(builder, hard, pairs, []).earthquakes
+        let rows = builder.rows
+        guard let index = rows.indices[code] else { return nil }
+        let earthquakes = earthquakes(builder, []).earthquakes
         guard let earthquake = earthquakes.first(where: { $0.members.contains { $0.code == code } }) else {
             return nil
         }
         var sets = builder.sets
         let leader = sets.leader(of: index)
-        var explanation = Explanation(earthquake: earthquake, steps: [], runnersUp: [])
-        var hasRunnerUp: Set<Int> = []
-        for link in links {
-            let insiders = [link.a, link.b].filter { sets.leader(of: $0) == leader }
-            guard !insiders.isEmpty else { continue }
-            let step = Explanation.Step(
-                a: rows.codes[link.a], b: rows.codes[link.b], rule: link.rule,
-                difference: comparison.difference(rows.located[link.a], rows.located[link.b]),
-                outcome: link.outcome)
-            explanation.steps.append(step)
-            if insiders.count == 1, hasRunnerUp.insert(insiders[0]).inserted {
-                explanation.runnersUp.append(step)
-            }
+        var explanation = Explanation(earthquake: earthquake, steps: [])
+        for link in links where sets.leader(of: link.a) == leader || sets.leader(of: link.b) == leader {
+            explanation.steps.append(
+                Explanation.Step(
+                    a: rows.codes[link.a], b: rows.codes[link.b], rule: link.rule,
+                    difference: comparison.difference(rows.located[link.a], rows.located[link.b]),
+                    outcome: link.outcome))
         }
         return explanation
     }

@@ -6,6 +6,8 @@ struct GroupBuilder {
     typealias Outcome = Explanation.Outcome
 
     let rows: ComponentRows
+    let hard: HardLinks
+    let pairs: CandidatePairs
     private let overrides: OverrideTable
     private let comparison: Comparison
     private(set) var sets: DisjointSets
@@ -16,11 +18,16 @@ struct GroupBuilder {
     /// Called for each link, in order.
     private let visit: ((_ a: Int, _ b: Int, Rule, Outcome) -> Void)?
 
+    /// - Parameter component: all rows of one or more components, in any order. Their codes are different.
     init(
-        _ rows: ComponentRows, _ overrides: OverrideTable, _ comparison: Comparison, hard: HardLinks,
-        pairs: CandidatePairs, visit: ((_ a: Int, _ b: Int, Rule, Outcome) -> Void)? = nil
+        _ component: [Solution], _ association: Association,
+        visit: ((_ a: Int, _ b: Int, Rule, Outcome) -> Void)? = nil
     ) {
-        (self.rows, self.overrides, self.comparison, self.visit) = (rows, overrides, comparison, visit)
+        let parameters = association.parameters
+        (overrides, comparison, self.visit) = (association.overrides, association.comparison, visit)
+        rows = ComponentRows(component, parameters)
+        hard = HardLinks(rows, overrides, parameters)
+        pairs = CandidatePairs(rows, comparison, parameters)
         sets = DisjointSets(count: rows.solutions.count)
         for link in hard.links { add(link.a, link.b, link.rule) }
         hasClusters = !hard.links.isEmpty

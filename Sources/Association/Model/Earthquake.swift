@@ -52,15 +52,8 @@ public enum Rule: String, Sendable, Comparable, CaseIterable {
     /// Time, place and magnitude agree.
     case pair
 
-    public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
-
-    private var rank: Int {
-        switch self {
-        case .same: 0
-        case .ids: 1
-        case .copy: 2
-        case .pair: 3
-        }
+    public static func < (left: Self, right: Self) -> Bool {
+        allCases.prefix { $0 != right }.contains(left)
     }
 }
 

@@ -16,18 +16,13 @@ struct CandidatePairs {
     /// The cheapest first.
     private(set) var pairs: [Pair] = []
 
-    /// - Parameters:
-    ///   - rows: rows in time order, with agencies numbered from 0.
-    ///   - codes: the codes of the rows, which order pairs of equal cost.
-    init(
-        of rows: [Located], codes: [String], agencies: Int, _ comparison: Comparison, _ parameters: Parameters
-    ) {
-        if rows.count <= Self.partners + 1 {
-            pairs = Self.all(of: rows, comparison)
+    init(_ rows: ComponentRows, _ comparison: Comparison, _ parameters: Parameters) {
+        if rows.located.count <= Self.partners + 1 {
+            pairs = Self.all(of: rows.located, comparison)
         } else {
-            pairs = Self.cheapest(of: rows, codes, agencies, comparison, parameters)
+            pairs = Self.cheapest(of: rows, comparison, parameters)
         }
-        pairs.sort { Self.precedes($0, $1, codes) }
+        pairs.sort { Self.precedes($0, $1, rows.codes) }
     }
 
     private static func all(of rows: [Located], _ comparison: Comparison) -> [Pair] {
@@ -42,11 +37,12 @@ struct CandidatePairs {
     }
 
     private static func cheapest(
-        of rows: [Located], _ codes: [String], _ agencies: Int, _ comparison: Comparison,
-        _ parameters: Parameters
+        of component: ComponentRows, _ comparison: Comparison, _ parameters: Parameters
     ) -> [Pair] {
+        let rows = component.located
         var index = BeltIndex(reach: parameters.pairReach)
-        var cheapest = CheapestPartners(rows: rows.count, agencies: agencies, codes: codes)
+        var cheapest = CheapestPartners(
+            rows: rows.count, agencies: component.agencies, codes: component.codes)
         for b in rows.indices {
             let second = rows[b]
             index.add(b, time: second.time, belt: second.belt) { a in

@@ -84,28 +84,4 @@ struct Comparison: Sendable {
             magnitudes: magnitudes.isNaN ? nil : magnitudes,
             cost: cost)
     }
-
-    /// Why two solutions of different agencies are not a candidate pair; nil if they are.
-    func obstacle(_ a: Located, _ b: Located) -> Obstacle? {
-        guard cost(a, b) == nil else { return nil }
-        let difference = difference(a, b)
-        let corrected = correctedSeconds(a, b)
-        if corrected > seconds { return .seconds(corrected) }
-        if a.chord2(to: b) > chord2 { return .kilometres(difference.kilometres) }
-        if let magnitudes = difference.magnitudes.map(abs), magnitudes > self.magnitudes {
-            return .magnitudes(magnitudes)
-        }
-        return .cost(difference.cost)
-    }
-}
-
-/// Why two rows are not a candidate pair.
-public enum Obstacle: Sendable, Equatable {
-    /// Both rows are of this agency.
-    case agency(String)
-    /// Their origin times are too far apart, even after correction for depth.
-    case seconds(Double)
-    case kilometres(Double)
-    case magnitudes(Double)
-    case cost(Double)
 }

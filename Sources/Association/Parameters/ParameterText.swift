@@ -18,7 +18,7 @@ extension Parameters {
         var number = 0
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
             number += 1
-            let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
+            let words = Self.words(of: line)
             guard let word = words.first else { continue }
             do {
                 try read(word, Array(words.dropFirst()))
@@ -28,6 +28,15 @@ extension Parameters {
         }
         guard !version.isEmpty else { throw InvalidLine(line: number, reason: "no version is given") }
         for name in scatter.rows.keys { scatter.rows[name]?.sort { $0.magnitude < $1.magnitude } }
+    }
+
+    private static func words(of line: Substring) -> [String] {
+        line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
+    /// Whether a parameters file can have a line for the agency with this name. `*` stands for all others, so it is not a name.
+    static func isName(_ name: String) -> Bool {
+        name != "*" && words(of: " \(name) ") == [name]
     }
 
     private struct Unreadable: Error {

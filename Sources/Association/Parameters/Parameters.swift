@@ -92,18 +92,4 @@ public struct ScatterTable: Sendable, Equatable {
         let row = rows.last { $0.magnitude <= magnitude } ?? rows.first
         return row?.scatter ?? Scatter(seconds: 2, kilometres: 15, magnitudes: 0.3)
     }
-
-    /// The table with all standard deviations multiplied by a factor.
-    public func scaled(by factor: Double) -> ScatterTable {
-        var table = self
-        for (name, rows) in rows {
-            table.rows[name] = rows.map { row in
-                let scatter = Scatter(
-                    seconds: row.scatter.seconds * factor, kilometres: row.scatter.kilometres * factor,
-                    magnitudes: row.scatter.magnitudes * factor)
-                return Row(magnitude: row.magnitude, scatter: scatter, pairs: row.pairs)
-            }
-        }
-        return table
-    }
 }

@@ -84,8 +84,11 @@ public struct ScatterFit {
         let magnitudes = set.compactMap(\.magnitude).filter(\.isFinite).sorted()
         let size = magnitudes.isEmpty ? -.infinity : magnitudes[magnitudes.count / 2]
         let magnitude = breaks.last { $0 <= size } ?? -.infinity
-        return set.map { row in
-            let name = row.author.map(parameters.network(ofAuthor:)) ?? row.network
+        return set.compactMap { row -> Member? in
+            // An author may be any text, such as one with a space, which the table cannot name.
+            let author = row.author.map(parameters.network(ofAuthor:))
+            let names = [author, row.network, row.agency].compactMap(\.self)
+            guard let name = names.first(where: Parameters.isName) else { return nil }
             return Member(row: row, group: Class(name: name, magnitude: magnitude))
         }
     }
