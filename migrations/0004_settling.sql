@@ -92,7 +92,7 @@ comment on index import.withdrawn_generated is 'Whether a statement that is newe
 
 create function import.service_of(url text) returns text
 language sql immutable parallel safe
-return lower(substring(url from '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#@]*@)?(\[[^]/?#]*\]|[^/?#:]+)') collate "C");
+return lower(substring(url from '^[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?(\[[^]/?#]*\]|[^/?#:@]+)(?::[^/?#@]*)?(?:[/?#]|$)') collate "C");
 comment on function import.service_of(text) is 'The host of a URL, which identifies the service that an event or a feed comes from.';
 
 create function import.is_too_many(gone bigint, of bigint) returns boolean

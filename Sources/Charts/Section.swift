@@ -22,12 +22,12 @@ public struct Section: Sendable {
     ) {
         let (a, b) = (Self.vector(start.latitude, start.longitude), Self.vector(end.latitude, end.longitude))
         let normal = Self.cross(a, b)
-        let size = Self.dot(normal, normal).squareRoot()
+        let size = dot(normal, normal).squareRoot()
         guard size > 1e-6 else { return nil }
         (self.start, self.end, self.width) = (start, end, width)
         pole = normal / size
         direction = Self.cross(pole, a)
-        length = Self.radius * atan2(size, Self.dot(a, b))
+        length = Self.radius * atan2(size, dot(a, b))
     }
 
     public func contains(_ event: ChartEvent) -> Bool { distance(of: event) != nil }
@@ -35,10 +35,10 @@ public struct Section: Sendable {
     /// An event's distance from the start, along the line, in km; nil if the event is outside the strip.
     func distance(of event: ChartEvent) -> Double? {
         let point = Self.vector(event.latitude, event.longitude)
-        let aside = Self.radius * asin(max(-1, min(1, Self.dot(point, pole))))
+        let aside = Self.radius * asin(max(-1, min(1, dot(point, pole))))
         guard abs(aside) <= width / 2 else { return nil }
         let a = Self.vector(start.latitude, start.longitude)
-        let along = Self.radius * atan2(Self.dot(point, direction), Self.dot(point, a))
+        let along = Self.radius * atan2(dot(point, direction), dot(point, a))
         // A tolerance of a metre includes events at the ends of the line.
         return (-0.001...length + 0.001).contains(along) ? max(0, min(length, along)) : nil
     }
@@ -56,8 +56,6 @@ public struct Section: Sendable {
         let (phi, lambda) = (latitude * .pi / 180, longitude * .pi / 180)
         return SIMD3(cos(phi) * cos(lambda), cos(phi) * sin(lambda), sin(phi))
     }
-
-    private static func dot(_ a: SIMD3<Double>, _ b: SIMD3<Double>) -> Double { (a * b).sum() }
 
     private static func cross(_ a: SIMD3<Double>, _ b: SIMD3<Double>) -> SIMD3<Double> {
         SIMD3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)

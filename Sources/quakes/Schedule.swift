@@ -60,11 +60,13 @@ struct Schedule {
         case .refused(let time):
             return max(planned, now + min(time, Self.longestAbsence))
         case .unreached:
-            return min(now + reconnect.next(using: &random), max(planned, now + Self.firstRetry))
+            let wait = reconnect.next(at: .random(in: 0..<1, using: &random))
+            return min(now + wait, max(planned, now + Self.firstRetry))
         case .busy:
-            return now + retry.next(using: &random)
+            return now + retry.next(at: .random(in: 0..<1, using: &random))
         case .notRun:
-            return min(now + retry.next(using: &random), max(planned, now + Self.firstRetry))
+            let wait = retry.next(at: .random(in: 0..<1, using: &random))
+            return min(now + wait, max(planned, now + Self.firstRetry))
         }
     }
 

@@ -278,6 +278,16 @@ struct PlotTests {
     }
 
     @Test(
+        "The axis of a single value has short labels, and the value is near its middle",
+        arguments: [5.0, 4.3, -0.55, 0])
+    func single(value: Double) {
+        let axis = Axis.linear("", value...value)
+        #expect((5...8).contains(axis.ticks.count))
+        #expect(axis.ticks.allSatisfy { $0.label.count <= 4 }, "\(axis.ticks)")
+        #expect((0.3...0.7).contains(axis.share(value)))
+    }
+
+    @Test(
         "A time axis of any length has some ticks, and no two equal labels",
         arguments: [60_000.0, 3.6e6, 5e7, 86_400_000, 6e8, 3e9, 9e9, 4e10, 3e11, 3e12, 6e13])
     func times(length: Double) {

@@ -29,7 +29,8 @@ struct Axis {
         return isDownward ? 1 - share : share
     }
 
-    /// An axis with ticks at multiples of 1, 2 or 5 times a power of ten. Its range is extended to the next ticks.
+    /// An axis with ticks at multiples of 1, 2 or 5 times a power of ten. Its range is extended to the next ticks. For a single
+    /// value, it is extended by at least 0.5 on each side.
     ///
     /// - Parameters:
     ///   - isTight: whether the range stays as it is, and is not extended.
@@ -37,19 +38,21 @@ struct Axis {
     static func linear(
         _ title: String, _ values: ClosedRange<Double>, isTight: Bool = false, isDownward: Bool = false
     ) -> Axis {
-        let size = max(values.upperBound - values.lowerBound, 1e-6)
+        let isSingle = values.upperBound - values.lowerBound < 1e-6
+        let shown = isSingle ? values.lowerBound - 0.5...values.upperBound + 0.5 : values
+        let size = shown.upperBound - shown.lowerBound
         let power = pow(10, (log10(size / 6)).rounded(.down))
         let step = [1, 2, 5, 10].map { $0 * power }.first { size / $0 <= 7 } ?? 10 * power
-        let first = Int((values.lowerBound / step + 1e-9).rounded(.down))
-        let last = max(first + 1, Int((values.upperBound / step - 1e-9).rounded(.up)))
+        let first = Int((shown.lowerBound / step + 1e-9).rounded(.down))
+        let last = max(first + 1, Int((shown.upperBound / step - 1e-9).rounded(.up)))
         let digits = max(0, Int((-log10(step) - 1e-9).rounded(.up)))
         let ticks = (first...last).map {
             Tick(value: Double($0) * step, label: decimal(Double($0) * step, digits))
         }
         let range = Double(first) * step...Double(last) * step
         var axis =
-            isTight && values.upperBound > values.lowerBound
-            ? Axis(title, values, ticks: ticks.filter { values.contains($0.value) })
+            isTight
+            ? Axis(title, shown, ticks: ticks.filter { shown.contains($0.value) })
             : Axis(title, range, ticks: ticks)
         axis.isDownward = isDownward
         return axis

@@ -40,13 +40,10 @@ struct EventIdentifier {
     }
 
     private static func idBehindMark(in text: Substring) -> String? {
-        let small = text.lowercased()
-        // If the text contains letters beyond ASCII, its lower-case form may have more or fewer bytes. Then a position in one
-        // text would not be valid in the other.
-        guard text.utf8.count == small.utf8.count else { return nil }
+        let lowercased = text.utf8.map(\.asciiLowercased)
         for mark in ["eventid=", "evid="] {
-            guard let end = small.end(ofASCII: mark) else { continue }
-            let start = text.utf8.index(text.startIndex, offsetBy: end)
+            guard let found = lowercased.firstRange(of: mark.utf8) else { continue }
+            let start = text.utf8.index(text.startIndex, offsetBy: found.upperBound)
             let id = text[start...].prefix { !"&;".contains($0) }
             if !id.isEmpty { return String(id) }
         }
@@ -57,16 +54,5 @@ struct EventIdentifier {
         guard let match = text.wholeMatch(of: #/([A-Za-z0-9.-]+\.[A-Za-z]{2,})/fdsnws/event/1/query\?.*/#)
         else { return nil }
         return match.1.lowercased()
-    }
-}
-
-extension String {
-    fileprivate func end(ofASCII word: String) -> Int? {
-        let (text, word) = (Array(utf8), Array(word.utf8))
-        guard text.count >= word.count else { return nil }
-        for start in 0...text.count - word.count where text[start..<start + word.count].elementsEqual(word) {
-            return start + word.count
-        }
-        return nil
     }
 }

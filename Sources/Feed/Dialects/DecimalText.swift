@@ -45,6 +45,20 @@ struct DecimalText {
                 exponent: exponent))
     }
 
+    /// Reads a number that may be missing.
+    ///
+    /// - Parameter name: what the error calls the number.
+    /// - Returns: nil if the value is missing or unknown.
+    static func optional(
+        _ text: UnsafeBufferPointer<UInt8>, named name: String
+    ) throws(Rejection) -> DecimalText? {
+        switch read(text) {
+        case .number(let number): return number
+        case .unknown: return nil
+        case .notANumber: throw Rejection(.type, "\(name): not a number")
+        }
+    }
+
     /// The number converted from metres to kilometres.
     var inKilometres: DecimalText {
         DecimalText(isNegative: isNegative, whole: whole, fraction: fraction, exponent: exponent - 3)

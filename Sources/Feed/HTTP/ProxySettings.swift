@@ -41,7 +41,10 @@ public struct ProxySettings: Sendable {
         let list = variable(["no_proxy", "NO_PROXY"])?.value.lowercased() ?? ""
         return list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).contains { entry in
             if entry == "*" { return true }
-            let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
+            // An IPv6 address with a port is in brackets: `[2001:db8::1]:8080`.
+            let withPort = entry.wholeMatch(of: #/(\[.*\]):(\d+)/#)
+            if let withPort, Int(withPort.2) != target.port { return false }
+            let parts = (withPort?.1 ?? entry).split(separator: "/", omittingEmptySubsequences: false)
             if let network = ipAddress(parts[0].filter { $0 != "[" && $0 != "]" }) {
                 let isLong = parts[0].contains(":")
                 let width = isLong ? 128 : 32

@@ -43,14 +43,13 @@ public struct FeedIdentity: Sendable, Equatable {
             ["http:", "https:"].contains(String(decoding: url[..<slashes], as: UTF8.self).lowercased())
         else { return nil }
         let authority = url.dropFirst(slashes + 2).prefix { !"/?#".utf8.contains($0) }
-        let user = authority.prefix { $0 != UInt8(ascii: "@") }
-        for rest in [authority.dropFirst(user.count + 1), authority] {
-            // The brackets of an IPv6 address contain colons; the port comes after them.
-            let bracket = rest.lastIndex(of: UInt8(ascii: "]")) ?? rest.startIndex
-            let host = rest[..<(rest[bracket...].firstIndex(of: UInt8(ascii: ":")) ?? rest.endIndex)]
-            if !host.isEmpty { return UnsafeRawBufferPointer(rebasing: host) }
-        }
-        return nil
+        // A user or a password may contain an `@`, too, so the host comes after the last one.
+        let start = authority.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? authority.startIndex
+        let rest = authority[start...]
+        // The brackets of an IPv6 address contain colons; the port comes after them.
+        let bracket = rest.lastIndex(of: UInt8(ascii: "]")) ?? rest.startIndex
+        let host = rest[..<(rest[bracket...].firstIndex(of: UInt8(ascii: ":")) ?? rest.endIndex)]
+        return host.isEmpty ? nil : UnsafeRawBufferPointer(rebasing: host)
     }
 
     /// The feed's period in milliseconds; nil for a feed with a minimum magnitude.

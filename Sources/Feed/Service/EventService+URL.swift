@@ -29,10 +29,6 @@ extension EventService {
         }
     }
 
-    public static func isQuery(_ source: FeedSource) -> Bool {
-        source.eventQuery != nil
-    }
-
     /// The URL of the events, the oldest first.
     public func queryURL(of question: Question) -> String {
         let limit = abilities.contains(.limits) ? "&limit=\(limit)" : ""

@@ -11,12 +11,8 @@ public struct Backoff: Sendable {
         limit = shortest
     }
 
-    /// A random time between half the limit and the limit, which doubles with each call.
-    public mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
-        next(at: .random(in: 0..<1, using: &random))
-    }
-
-    /// The next wait. `place` chooses the wait between half the limit (0) and the limit (1).
+    /// The next wait: a time between half the limit and the limit, which doubles with each call. `place` chooses the time between
+    /// half the limit (0) and the limit (1).
     public mutating func next(at place: Double = .random(in: 0..<1)) -> Duration {
         defer { limit = min(limit * 2, longest) }
         return limit * (0.5 + place / 2)

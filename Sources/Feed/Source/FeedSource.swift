@@ -43,7 +43,7 @@ public enum FeedSource: Sendable, Hashable {
     }
 
     /// The query of a URL of an FDSN event service; nil for any other source.
-    var eventQuery: Substring? {
+    package var eventQuery: Substring? {
         guard case .url(let url) = self else { return nil }
         return url.wholeMatch(of: #/[^?\#]*/fdsnws/event/\d+/query(?:\?([^\#]*))?(?:\#.*)?/#)
             .map { $0.1 ?? "" }

@@ -69,7 +69,8 @@ struct TextHeader {
             indices[column.rawValue] = index
         }
         let usual = indices
-        for (index, name) in names.enumerated() where Self.column(name) == nil {
+        // A column without a name, as after a bar at the end of the line, is not read.
+        for (index, name) in names.enumerated() where !name.isEmpty && Self.column(name) == nil {
             if let (column, isInMetres) = Self.variant(name), usual[column.rawValue] < 0 {
                 guard self.index(of: column) == nil else { throw Fault(text: Self.twice(name)) }
                 indices[column.rawValue] = index

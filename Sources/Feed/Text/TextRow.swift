@@ -151,14 +151,9 @@ struct TextRow {
     }
 
     private func number(
-        _ column: TextHeader.Column, _ name: StaticString, _ header: TextHeader
+        _ column: TextHeader.Column, _ name: String, _ header: TextHeader
     ) throws(Rejection) -> DecimalText? {
         let field = field(column, header)
-        if field.isEmpty { return nil }
-        switch DecimalText.read(field) {
-        case .number(let number): return number
-        case .unknown: return nil
-        case .notANumber: throw Rejection(.type, "\(name): not a number")
-        }
+        return try field.isEmpty ? nil : DecimalText.optional(field, named: name)
     }
 }

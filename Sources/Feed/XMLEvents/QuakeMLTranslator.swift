@@ -213,11 +213,7 @@ extension QuakeMLTranslator {
 extension QuakeMLEvent.Texts {
     func number(_ field: QuakeMLField, _ part: QuakeMLEvent.Part?) throws(Rejection) -> DecimalText? {
         guard let text = self.field(field, of: part) else { return nil }
-        switch DecimalText.read(text) {
-        case .number(let number): return number
-        case .unknown: return nil
-        case .notANumber: throw Rejection(.type, "\(field.rawValue): not a number")
-        }
+        return try DecimalText.optional(text, named: field.rawValue)
     }
 
     func length(

@@ -93,7 +93,7 @@ struct DocumentImport {
                 do {
                     result = try await readDocument(source, ifChangedSince: validators, &group, progress)
                 } catch let failure as FeedError
-                    where failure.status == 204 && window == nil && EventService.isQuery(source)
+                    where failure.status == 204 && window == nil && source.eventQuery != nil
                 {
                     // Status 204 means that the service has no events that match the query.
                     try await begin()

@@ -47,6 +47,8 @@ import Testing
                 "local:4d5a7c9e-0000-4000-8000-000000000000", nil
             ),
             ("smi:www.iris.edu/ws/event/query?eventId=2844986", "www.iris.edu:2844986", nil),
+            // In lower case, İ has more bytes.
+            ("smi:www.iris.edu/ws/İ/query?eventId=2844986", "www.iris.edu:2844986", nil),
             (
                 "smi:service.iris.edu/fdsnws/event/1/query?eventid=2844986", "service.iris.edu:2844986",
                 "https://service.iris.edu/fdsnws/event/1/query?eventid=2844986"

@@ -63,6 +63,15 @@ import Testing
         #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh","phases":"9"}"#))
     }
 
+    @Test("Columns without a name are left out", arguments: ["|", "||", "| |\t|"])
+    func namelessColumns(end: String) throws {
+        let outcome = ScanOutcome(Array("\(Self.header)\(end)\n\(Self.gfz)\(end)\n".utf8))
+        #expect(outcome.error == nil)
+        let quake = try #require(try outcome.features.first?.result?.get())
+        #expect(quake.code == "gfz:gfz2026texh")
+        #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh"}"#))
+    }
+
     @Test("Columns are found by their names, in any order, and eight of them are enough")
     func otherColumns() throws {
         let rows = try Self.quakes(

@@ -140,6 +140,8 @@ import Testing
         ("10.0.0.0/x", "http://10.0.0.0/", false), ("0.0.0.0/0", "http://10.1.2.3/", true),
         ("10.0.0.0/8", "http://a.b/", false), ("fd00::/8", "http://[fd12::1]/", true),
         ("[fd12::1]", "http://[fd12::1]/", true), ("fd00::/8", "http://[fe80::1]/", false),
+        ("[fd12::1]:8080", "http://[fd12::1]:8080/", true), ("[fd12::1]:8080", "http://[fd12::1]/", false),
+        ("[fd12::1]:8080", "http://[fd12::1:8080]/", false), ("10.1.2.3:80", "http://10.1.2.3/", true),
         ("", "http://a/", false),
     ])
     func someServersAreReachedDirectly(list: String, url: String, isDirect: Bool) throws {

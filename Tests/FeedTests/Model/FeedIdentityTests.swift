@@ -11,6 +11,8 @@ struct FeedIdentityTests {
             ("http://[2001:DB8::1]:8080/summary/all_day.geojson", "[2001:db8::1]"),
             ("http://[::1]/summary/all_day.geojson", "[::1]"),
             ("http://user:secret@example.org/summary/all_day.geojson", "example.org"),
+            ("https://jo@uni.edu:secret@seis.uni.edu/summary/all_day.geojson", "seis.uni.edu"),
+            ("http://me@/summary/all_day.geojson", nil),
             ("http:///summary/all_day.geojson", nil),
             ("http://example.org/summary/all_day.csv", nil),
             ("http://example.org/summary/every_day.geojson", nil),
