@@ -14,7 +14,7 @@ const period = (from, until, magnitude = null, box = null) => ({ from: now + fro
 const agency = (name, service, network) => ({ name, title: name, licence: null, terms: null, networks: [network], service });
 const sentenceFor = (held, [from, until], minmag = null, region = undefined) =>
   sentence(held, [from == null ? null : now + from * hour, until == null ? null : now + until * hour],
-    { now, tail: hour / 4, minmag, zone: "utc" }, region);
+    { now, tail: hour / 4, minmag, zone: "utc" }, region, publishers([]));
 
 test("There is no sentence while the periods are unknown", () => {
   assert.equal(sentenceFor(null, [-24, null]), "");

@@ -114,6 +114,12 @@ test("An empty catalogue has another text than a selection without events", () =
   assert.equal(emptiness(page.state, 0).text, "No earthquake of magnitude 2.5 or more in the last day.", "the imported events do not match");
 });
 
+test("If the database is restored while an empty catalogue is shown, the catalogue is no longer called empty", () => {
+  const page = new TestPage().loaded(0, { isBare: true }).send("opened").send("restarted", { position: "9_t_r", quakes: [] });
+  assert.equal(count(page.state, []), "0 earthquakes", "none of the restored events matches");
+  assert.equal(emptiness(page.state, 0).text, "No earthquake of magnitude 2.5 or more in the last day.");
+});
+
 test("The page shows a warning while any of its files are refused", () => {
   const page = new TestPage().live().send("withheld", { count: 2 });
   assert.deepEqual(warnings(page.state), ["Couldn’t load all of the map. Retrying."]);
@@ -195,6 +201,34 @@ test("The page notices from the server's token that its stream has died silently
 test("The page is not live if its stream is cut or the server's database is lost", () => {
   assert.equal(new TestPage().live().send("cut").lamp, "lost");
   assert.equal(new TestPage().live().healthy({ status: "the database does not answer" }).lamp, "lost");
+});
+
+test("While the user moves the slider, the list of one moment is never shown as that of another moment", () => {
+  const [first, second] = [start - 7_200_000, start - 3_600_000];
+  const page = new TestPage().live().choose({ asof: first }, { delay: 150 });
+  assert.equal(status(page.state).text, "Loading", "the list of another moment has the new moment's name");
+  page.send("due", { name: "reload" });
+  const { id } = page.state;
+  page.choose({ asof: second }, { delay: 150 });
+  page.send("loaded", { id, quakes: [{ code: "q90", time: first }], total: 1, position: "7_t_s" });
+  assert.equal(page.action("take"), undefined, "the list of the first moment is shown under the second");
+  assert.equal(page.lamp, "loading");
+  page.send("due", { name: "reload" });
+  assert.equal(page.action("load").asof, second);
+  page.failed(503, "The database is not available.");
+  assert.deepEqual(page.action("take").quakes, [], "a list that belongs to no answer stays");
+  page.send("due", { name: "retry" }).loaded();
+  assert.equal(page.lamp, "past");
+});
+
+test("A frame that arrives after the user has moved the slider is ignored", () => {
+  const page = new TestPage().live().send("played", { moment: null, begin: start - 3_600_000, end: start }).loaded();
+  page.send("due", { name: "frame" });
+  const { id } = page.state;
+  page.choose({ asof: start - 5000 }, { delay: 150 });
+  assert.equal(page.lamp, "loading");
+  page.send("loaded", { id, quakes: [], total: 0, position: "7_t_s" });
+  assert.equal(page.action("take"), undefined);
 });
 
 test("The feed is late after 15 minutes, or after two and a half intervals of its worker", () => {

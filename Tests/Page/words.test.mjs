@@ -20,6 +20,11 @@ test("Depths have a label, also above sea level", () => {
   assert.deepEqual([28.94, 9.94, -1.14].map((depth) => format.depth(depth, "km", true)), ["29 km deep", "9.9 km deep", "1.1 km above sea level"]);
 });
 
+test("Magnitudes have one decimal and a true minus sign, and zero has no sign", () => {
+  assert.deepEqual([4.25, 5, -1.26, -0.04, 0, null].map(format.magnitude), ["4.3", "5.0", "−1.3", "0.0", "0.0", "?"]);
+  assert.deepEqual([-0.004, -0.31].map((value) => format.fixed(value, 2)), ["0.00", "−0.31"]);
+});
+
 test("Distances are in miles if the locale's country uses miles", () => {
   assert.deepEqual(["en-US", "en-GB", "my-MM", "en-LR", "en-NZ", "de", "en", "?", undefined].map(format.unitsOf),
     ["mi", "mi", "mi", "mi", "km", "km", "km", "km", "km"]);

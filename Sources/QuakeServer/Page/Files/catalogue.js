@@ -2,6 +2,12 @@
 
 import { differences, fromRow } from "./quake.js";
 
+/** The kinds of marks, in words for people. An event that left the selection did so because it was revised. */
+export const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
+
+/** Whether a mark says that its event was withdrawn or has left the selection. There may be no mark. */
+export const isGone = (mark) => mark?.kind === "withdrawn" || mark?.kind === "left";
+
 export class Catalogue {
   /** @type {Map<string, any>} The events by code. A withdrawn event stays until its mark is cleared. */
   quakes = new Map();
@@ -51,7 +57,7 @@ export class Catalogue {
     const known = this.quakes.get(quake.code);
     const mark = this.marks.get(quake.code);
     this.quakes.set(quake.code, quake);
-    if (!known || mark?.kind === "withdrawn" || mark?.kind === "left") return this.#mark(quake.code, "new", []);
+    if (!known || isGone(mark)) return this.#mark(quake.code, "new", []);
     const changes = differences(mark?.first ?? known, quake);
     // A new event stays new when it is revised.
     if (mark?.kind === "new" || differences(known, quake).length === 0) return undefined;
@@ -73,16 +79,13 @@ export class Catalogue {
 
   /** Clears the marks, and removes the events that were withdrawn or left the selection. */
   clearMarks() {
-    for (const [code, { kind }] of this.marks) {
-      if (kind === "withdrawn" || kind === "left") this.quakes.delete(code);
-    }
+    for (const [code, mark] of this.marks) if (isGone(mark)) this.quakes.delete(code);
     this.marks.clear();
   }
 
   /** Whether the catalogue has an event that was not withdrawn and has not left the selection. */
   has(code) {
-    const kind = this.marks.get(code)?.kind;
-    return this.quakes.has(code) && kind !== "withdrawn" && kind !== "left";
+    return this.quakes.has(code) && !isGone(this.marks.get(code));
   }
 
   /** Removes the events with origin times before `start`. Returns whether any were removed. */

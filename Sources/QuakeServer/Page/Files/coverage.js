@@ -68,9 +68,6 @@ const most = 2;
  * @property {boolean} areOthers whether the list also has events of agencies whose service is unknown
  */
 
-/** @type {Publishers} */
-const unknown = { nameOf: (service) => service, listed: [], areOthers: false };
-
 /**
  * A gap that reaches up to `now` and is not longer than `tail` is ignored, because the feed's next document will fill the gap.
  *
@@ -118,11 +115,10 @@ function extent(held, [from, until], { now, tail, minmag, zone }, region) {
  * @param {Held[] | null} held null until it is known
  * @param {[number | null, number | null]} window from, until; open where they are null
  * @param {More} more
- * @param {Region} [region]
- * @param {Publishers} [publishers]
+ * @param {Region | undefined} region the whole earth if undefined
+ * @param {Publishers} publishers
  */
-export function sentence(held, window, more, region, publishers = unknown) {
-  const { nameOf, listed, areOthers } = publishers;
+export function sentence(held, window, more, region, { nameOf, listed, areOthers }) {
   if (!held || held.length === 0) return "";
   const services = [...new Set(held.map(({ service }) => service))];
   const names = new Set([...services.map(nameOf), ...listed]);

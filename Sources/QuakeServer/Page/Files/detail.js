@@ -1,10 +1,10 @@
 // Shows an event: a summary, and the event's story, which lists every revision that the history still has.
 
 import { agency, agencyOf, label, termsAddress } from "./agencies.js";
-import { definitions, element, foreign, outwards } from "./dom.js";
+import { button, definitions, element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { agenciesOf } from "./groups.js";
-import { columns, differences, distance, pages, typeLabel } from "./quake.js";
+import { differences, distance, pages, typeLabel } from "./quake.js";
 import { module, root, solutions, stateAt, story } from "./service.js";
 
 export class Detail {
@@ -39,14 +39,14 @@ export class Detail {
   }
 
   /**
-   * Shows an event as it was at the moment `asof`, or as it is now if `asof` is null. `begin` is when the history begins. If the
-   * event does not match the filters, `quake` is null, and the event's values are read from its story.
+   * Shows an event as it was at the moment `settings.asof`, or as it is now if that is null. `begin` is when the history begins.
+   * If the event does not match the filters, `quake` is null, and the event's values are read from its story.
    *
    * The heading takes the focus if `isChosen`, or if the replaced elements had the focus. If nothing has changed except the
    * event's age, only the age is updated, so that selected text stays selected.
    */
-  show(code, quake, mark, settings, now, { asof, begin }, isChosen) {
-    const { zone, units } = settings;
+  show(code, quake, mark, settings, now, begin, isChosen) {
+    const { asof, zone, units } = settings;
     const shown = { code, quake, mark, zone, units, asof, begin: asof && begin, agency: quake && agency(quake) };
     if (Object.keys(shown).every((name) => shown[name] === this.#shown[name])) {
       this.#tick(now);
@@ -65,12 +65,12 @@ export class Detail {
     this.#box.hidden = false;
     summary.append(...(quake ? this.#summary(quake, mark, settings, now) : [heading(foreign(code))]));
     if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
-    this.#tell(code, quake, settings, now, { asof, begin }, summary, motion, steps);
-    if (quake?.earthquake) this.#compare(quake, settings, asof, others);
+    this.#tell(code, quake, settings, now, begin, summary, motion, steps);
+    if (quake?.earthquake) this.#compare(quake, settings, others);
   }
 
   /** Shows each agency's values for the earthquake, and how these differ from the values of the shown event. */
-  async #compare(quake, { units }, asof, box) {
+  async #compare(quake, { asof, units }, box) {
     const { signal } = this.#loading;
     const { length } = agenciesOf(quake);
     box.append(element("h3", "", length > 1 ? `Reported by ${length} agencies` : "Reported more than once"));
@@ -135,7 +135,7 @@ export class Detail {
     for (const name of ["sig", "nst", "gap", "rms", "dmin", "ids"]) {
       const content = quake[name];
       if (content == null || content.length === 0) continue;
-      figures.push([columns.find(([column]) => column === name)[1], format.value(name, content, zone)]);
+      figures.push([format.label(name), format.value(name, content, zone)]);
     }
     figures.push(["Last revised", format.time(quake.updated, zone)], ["Code", quake.code]);
     const more = element("details", "", element("summary", "", "For seismologists"), definitions(figures));
@@ -144,7 +144,7 @@ export class Detail {
     return [title, gone, definitions(facts), links(quake), more].filter(Boolean);
   }
 
-  async #tell(code, quake, settings, now, { asof, begin }, summary, motion, box) {
+  async #tell(code, quake, settings, now, begin, summary, motion, box) {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
@@ -159,7 +159,7 @@ export class Detail {
       return;
     }
     if (loading.signal.aborted) return;
-    const then = stateAt(told, asof, begin);
+    const then = stateAt(told, settings.asof, begin);
     if (!quake && then.quake) {
       const gone = then.is === "absent" ? { kind: "withdrawn", reason: then.reason } : null;
       const hadFocus = summary.contains(document.activeElement);
@@ -269,13 +269,6 @@ function links(quake) {
     list.append(element("li", "", link));
   }
   return list;
-}
-
-function button(words, pressed, className = "") {
-  const made = element("button", className, words);
-  made.type = "button";
-  made.addEventListener("click", pressed);
-  return made;
 }
 
 /** The event's heading. It can take the focus, so that a screen reader starts to read there. */

@@ -27,6 +27,14 @@ export function element(name, className, ...children) {
   return made;
 }
 
+/** A button that calls `pressed`. */
+export function button(words, pressed, className = "") {
+  const made = element("button", className, words);
+  made.type = "button";
+  made.addEventListener("click", pressed);
+  return made;
+}
+
 /** Sets a text only if it is different, so that a selection in an unchanged text stays. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -1,5 +1,6 @@
 // Draws the events on the map: dots for earthquakes, diamonds for other events, and rings around new, revised and chosen events.
 
+import { isGone } from "./catalogue.js";
 import * as projection from "./projection.js";
 import { isOther } from "./quake.js";
 import { palette, radius } from "./scale.js";
@@ -55,11 +56,10 @@ export class Dots {
       const r = radius(quake.magnitude);
       if (y < -r || y > height + r) continue;
       const mark = marks.get(quake.code);
-      const isGone = mark?.kind === "withdrawn" || mark?.kind === "left";
       const [first, last] = projection.reach(projection.x(quake.longitude), centre, scale, width, r);
       for (let x = first; x <= last; x += scale) {
         if (mark || quake.code === selected || quake.code === visited) marked.push([quake, x, y, r, mark]);
-        if (isGone) continue;
+        if (isGone(mark)) continue;
         const sprite = this.#sprite(colouring.number(quake, now), r, isOther(quake), ratio);
         const place = (Math.round(y) * 100_000 + Math.round(x)) * 1000 + sprite.number;
         if (seen.has(place)) continue;
@@ -114,7 +114,7 @@ export class Dots {
       context.stroke();
       context.setLineDash([]);
     };
-    if (mark?.kind === "withdrawn" || mark?.kind === "left") {
+    if (isGone(mark)) {
       ring(r, text, 1, [3, 2]);
       context.beginPath();
       context.moveTo(x - r, y - r);

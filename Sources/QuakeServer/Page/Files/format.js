@@ -56,8 +56,11 @@ export function ago(milliseconds, now) {
   return days < 365 ? `${days} d ago` : `${Math.floor(days / 365)} y ago`;
 }
 
-/** A magnitude with one decimal and a true minus sign; `?` if it is unknown. */
-export const magnitude = (value) => (value == null ? "?" : value.toFixed(1).replace("-", "−"));
+/** A number with a fixed number of decimals and a true minus sign; negative zero becomes 0. */
+export const fixed = (value, digits) => (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
+
+/** A magnitude with one decimal; `?` if it is unknown. */
+export const magnitude = (value) => (value == null ? "?" : fixed(value, 1));
 
 /**
  * Such as `12.3 km deep`, or `12 km deep` if `isShort`. Some events in mountains are above sea level, so their depth is negative.
@@ -131,7 +134,7 @@ export function value(name, content, zone) {
 }
 
 /** The label of a column. */
-const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
+export const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
 
 /** Such as `Magnitude 4.1 → 4.3`. */
 export const change = ({ name, old, new: now }, zone) =>

@@ -1,6 +1,7 @@
 // The list. Only the visible rows have elements, so 20,000 rows are as fast as 20.
 
 import { agencyOf, label } from "./agencies.js";
+import { kinds } from "./catalogue.js";
 import { element, foreign } from "./dom.js";
 import * as format from "./format.js";
 import { agenciesOf } from "./groups.js";
@@ -253,8 +254,6 @@ function badges(quake, mark) {
   if (felt) made.push(["plain", `Felt: ${felt.toLocaleString("en")}`]);
   return made;
 }
-
-const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
 
 /** Nodes that briefly describe an event's mark. */
 function markText({ kind, changes, reason }, zone) {

@@ -18,8 +18,8 @@ const surveyTime = 60_000;
  * @property {wishes.Settings} settings
  * @property {number} now
  * @property {number} id the number of the newest load
- * @property {{ mark: boolean, began: number } | null} load the load in progress; if `mark` is true, differences from the shown
- *   events will be marked
+ * @property {{ mark: boolean, began: number } | null} load the load in progress, or the one that begins after a short wait; if
+ *   `mark` is true, differences from the shown events will be marked
  * @property {string | null} shown the selection that the events in the catalogue belong to; null before the first answer
  * @property {{ kind: "contradiction" | "refused" | "pruned" | "unreachable", text: string | null } | null} trouble
  * @property {boolean} isLoaded whether the catalogue has the events of an answer; if not, it is empty because nothing was loaded
@@ -174,6 +174,7 @@ const handlers = {
   /** The stream has started over, with all selected events. */
   restarted: (state, act, { position, quakes }) => {
     state.position = position;
+    state.isBare = false;
     state.omitted = 0;
     act("take", { quakes, mark: true, start: wishes.window(state.settings, state.now)[0] });
   },
@@ -249,8 +250,12 @@ const handlers = {
 /** Loads the events, or shows another event, if the settings have changed from `before`. */
 function follow(state, act, before, delay) {
   if (selected(state.settings) !== selected(before)) {
-    if (delay > 0) wait(act, "reload", delay);
-    else load(state, act);
+    if (delay > 0) {
+      // The answer to an earlier load belongs to other settings, so it is ignored if it arrives before the reload.
+      state.id += 1;
+      state.load = { mark: false, began: state.now };
+      wait(act, "reload", delay);
+    } else load(state, act);
   }
   if (state.settings.event !== before.event) {
     if (state.settings.event) act("reveal", { code: state.settings.event });

@@ -78,7 +78,7 @@ const perform = {
     live = new Live(position, selection, {
       opened: () => tell({ is: "opened" }),
       cut: () => tell({ is: "cut" }),
-      away: () => tell({ is: "due", name: "check" }),
+      away: check,
       reached: (position, changes) => tell({ is: "reached", position, changes }),
       restarted: (position, quakes) => tell({ is: "restarted", position, quakes }),
     });

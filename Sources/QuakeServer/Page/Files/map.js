@@ -7,6 +7,7 @@ import { listen } from "./gestures.js";
 import * as projection from "./projection.js";
 import { colouring, radius } from "./scale.js";
 import { file, module } from "./service.js";
+import { orders } from "./settings.js";
 
 const centre = { longitude: 150, latitude: 12 };
 const greatest = 2 ** 21;
@@ -255,8 +256,7 @@ export class QuakeMap {
 
   /** Visits the next (1) or the previous (-1) event in view. The order is by magnitude, the largest first. */
   #visit(direction) {
-    const seen = this.#shown.quakes.filter((quake) => this.shows(quake))
-      .sort((a, b) => (b.magnitude ?? -99) - (a.magnitude ?? -99) || b.time - a.time);
+    const seen = this.#shown.quakes.filter((quake) => this.shows(quake)).sort(orders.largest);
     if (seen.length === 0) return;
     const index = seen.findIndex(({ code }) => code === this.#shown.visited);
     const quake = seen[(index + direction + seen.length + (index < 0 && direction < 0 ? 1 : 0)) % seen.length];

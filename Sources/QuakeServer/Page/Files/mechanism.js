@@ -3,6 +3,7 @@
 
 import { beachball, faulting, momentOf, otherPlane, planeOf, planesOf, tensorOf } from "./beachball.js";
 import { definitions, element } from "./dom.js";
+import { fixed } from "./format.js";
 
 const kinds = {
   normal: "Normal faulting", reverse: "Reverse faulting", "strike-slip": "Strike-slip faulting", oblique: "Oblique faulting",
@@ -29,7 +30,7 @@ export function shown(mechanism) {
   /** @type {[string, any][]} */
   const rows = planes.map((words, index) => [`Plane ${index + 1}`, words]);
   if (tensor) rows.push(["Tensor", tensorWords(tensor)]);
-  if (Number.isFinite(mechanism.mw)) rows.push(["Magnitude", `Mw ${signed(mechanism.mw)}`]);
+  if (Number.isFinite(mechanism.mw)) rows.push(["Magnitude", `Mw ${fixed(mechanism.mw, 2)}`]);
   const makers = ["agency", "evaluation_mode", "evaluation_status"].map((each) => mechanism[each]);
   const by = makers.filter((each) => typeof each === "string" && each).join(", ");
   if (by) rows.push(["By", by]);
@@ -44,15 +45,12 @@ function bothPlanes(mechanism, moment, kind) {
 }
 
 const planeWords = ({ strike, dip, rake }) =>
-  `strike ${Math.round(strike) % 360}°, dip ${Math.round(dip)}°, rake ${signed(rake, 0)}°`;
-
-/** The number with a typographic minus sign; negative zero becomes 0. */
-const signed = (value, digits = 2) => (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
+  `strike ${Math.round(strike) % 360}°, dip ${Math.round(dip)}°, rake ${fixed(rake, 0)}°`;
 
 /** Such as `Mrr 1.20, …, Mtp −0.31 · 10^17 N m`. */
 function tensorWords(tensor) {
   const power = Math.floor(Math.log10(Math.max(...tensor.map(Math.abs))));
-  const words = tensor.map((value, index) => `${elements[index]} ${signed(value / 10 ** power)}`);
+  const words = tensor.map((value, index) => `${elements[index]} ${fixed(value / 10 ** power, 2)}`);
   return [`${words.join(", ")} · 10`, element("sup", "", String(power)), " N m"];
 }
 

@@ -6,7 +6,6 @@ import { offerTowns } from "./controls.js";
 import { byId } from "./dom.js";
 import { loadPlaces, placeNamed } from "./earth.js";
 import * as format from "./format.js";
-import { kilometres } from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
 import { root } from "./service.js";
@@ -128,7 +127,7 @@ export class Alerts {
     for (const [name, value] of Object.entries(this.#wish)) {
       const field = this.#form.elements[name];
       if (field.type === "checkbox") field.checked = value;
-      else field.value = String(name === "radius" ? Math.round(Number(value) / kilometres[this.#units]) : value);
+      else field.value = String(name === "radius" ? Math.round(Number(value) / format.kilometres[this.#units]) : value);
     }
     byId("radius-units").textContent = this.#units;
     this.#arrange();
@@ -142,7 +141,7 @@ export class Alerts {
         const value = Number(field.value);
         if (name !== "radius") this.#wish[name] = value;
         // A radius that the user has not changed keeps its exact value.
-        else if (value !== Math.round(this.#wish.radius / kilometres[this.#units])) this.#wish.radius = value * kilometres[this.#units];
+        else if (value !== Math.round(this.#wish.radius / format.kilometres[this.#units])) this.#wish.radius = value * format.kilometres[this.#units];
       }
     }
     this.#arrange();
@@ -237,6 +236,8 @@ export class Alerts {
   #beep() {
     this.#sound ??= new AudioContext();
     const sound = this.#sound;
+    // Browsers suspend a context that was created before the user's first click or key.
+    sound.resume();
     for (const [delay, pitch] of [[0, 660], [0.22, 880]]) {
       const [tone, volume] = [sound.createOscillator(), sound.createGain()];
       const start = sound.currentTime + delay;

@@ -1,6 +1,7 @@
 // The lamp, the warnings, and the messages for screen readers.
 
 import { status, warnings } from "./words.js";
+import { kinds } from "./catalogue.js";
 import { byId, element, setText } from "./dom.js";
 import * as format from "./format.js";
 import { typeLabel } from "./quake.js";
@@ -18,15 +19,13 @@ export function showStatus(state) {
   byId("warnings").replaceChildren(...told.map((each) => element("p", "warning", each)));
 }
 
-const verbs = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
-
 /** Tells a screen reader the news. Each item of `news` is [kind, quake]; `units` is the unit of length. */
 export function speak(news, units) {
   if (news.length === 0) return;
   const texts = news.length > 3
     ? [`${news.length} changes`]
     : news.map(([kind, quake]) =>
-      `${verbs[kind]}: ${typeLabel(quake) ?? ""} magnitude ${format.magnitude(quake.magnitude)}, ${format.place(quake, units)}`);
+      `${kinds[kind]}: ${typeLabel(quake) ?? ""} magnitude ${format.magnitude(quake.magnitude)}, ${format.place(quake, units)}`);
   const spoken = byId("spoken");
   spoken.append(...texts.map((text) => element("p", "", text)));
   while (spoken.children.length > 5) spoken.firstChild.remove();

@@ -2,8 +2,9 @@
 
 import { networksOf, present, showAgencies } from "./agencies.js";
 import * as words from "./words.js";
+import { isGone } from "./catalogue.js";
 import { Detail } from "./detail.js";
-import { all, byId, element, setText } from "./dom.js";
+import { all, button, byId, element, setText } from "./dom.js";
 import { placeNamed } from "./earth.js";
 import * as format from "./format.js";
 import { agenciesOf, shown, shownCode } from "./groups.js";
@@ -144,8 +145,7 @@ export class View {
     byId("listing").hidden = event != null;
     if (event == null) this.#detail.close();
     else {
-      const past = { asof: settings.asof, begin: state.historyBegin };
-      this.#detail.show(event, quake, this.#catalogue.marks.get(event), settings, moment, past, this.#isChosen);
+      this.#detail.show(event, quake, this.#catalogue.marks.get(event), settings, moment, state.historyBegin, this.#isChosen);
     }
     this.#isChosen = false;
     if (this.#left != null && settings.event == null) {
@@ -197,52 +197,33 @@ export class View {
     const visible = settings.inview ? found.filter((quake) => this.map.shows(quake)) : found;
     this.list.show(visible, { marks, zone: settings.zone, units: settings.units, now: moment, colouring, areMany: agencies.length > 1, selected });
     const isLoading = words.isLoading(state);
-    const isThere = ({ code }) => !["withdrawn", "left"].includes(marks.get(code)?.kind);
-    const present = visible.filter(isThere);
+    const present = visible.filter(({ code }) => !isGone(marks.get(code)));
     setText(byId("count"), isLoading && visible.length === 0 ? "Earthquakes" : words.count(state, present));
     setText(byId("which"), words.which(state));
     this.#showOffers("all", settings.minmag != null || settings.maxmag != null ? [["Show all", { minmag: null, maxmag: null }]] : []);
     byId("listing").classList.toggle("is-old", isLoading);
-    const held = words.held(state, agencies, settings.inview ? this.map.bounds ?? undefined : undefined);
+    const held = words.held(state, agencies, settings.inview ? this.map.bounds : undefined);
     setText(byId("coverage"), held);
     byId("coverage").hidden = held === "";
     byId("list").hidden = visible.length === 0;
     const town = settings.search ? this.#derive(`town ${this.map.places.length} ${settings.search}`, () => placeNamed(this.map.places, settings.search)) : null;
-    this.#showEmptiness(visible.length === 0 ? words.emptiness(state, this.#catalogue.quakes.size, town) : null);
+    const emptiness = visible.length === 0 ? words.emptiness(state, this.#catalogue.quakes.size, town) : null;
+    this.#showOffers("empty", emptiness?.offers ?? [], emptiness?.text);
     this.#showOffers("near", visible.length > 0 && town ? [words.near(town)] : []);
     this.#showNews(marks);
     this.#showDownloads(moment);
   }
 
-  #showEmptiness(emptiness) {
-    const box = byId("empty");
-    const shown = JSON.stringify(emptiness);
-    if (box.dataset.shown === shown) return;
-    box.dataset.shown = shown;
-    box.hidden = emptiness == null;
-    box.replaceChildren(...(emptiness == null ? [] : [
-      ...(emptiness.text ? [element("p", "", emptiness.text)] : []),
-      ...this.#buttons(emptiness.offers)]));
-  }
-
-  /** Shows buttons for other settings. */
-  #showOffers(id, offers) {
+  /** Shows a text, if there is one, and a button for each offer: [label, changes of the settings]. */
+  #showOffers(id, offers, text = "") {
     const box = byId(id);
-    const shown = JSON.stringify(offers);
+    const shown = JSON.stringify([text, offers]);
     if (box.dataset.shown === shown) return;
     box.dataset.shown = shown;
-    box.hidden = offers.length === 0;
-    box.replaceChildren(...this.#buttons(offers));
-  }
-
-  /** A button for each [label, changes of the settings]. */
-  #buttons(offers) {
-    return offers.map(([label, changes]) => {
-      const button = element("button", "", label);
-      button.type = "button";
-      button.addEventListener("click", () => this.#handlers.chosen(changes));
-      return button;
-    });
+    box.hidden = !text && offers.length === 0;
+    box.replaceChildren(
+      ...(text ? [element("p", "", text)] : []),
+      ...offers.map(([label, changes]) => button(label, () => this.#handlers.chosen(changes))));
   }
 
   #showNews(marks) {
@@ -261,8 +242,8 @@ export class View {
   #showDownloads(moment) {
     const { settings, omitted } = this.#state;
     const query = wishes.selection(settings, moment);
-    const { north, south, west, east } = this.map.bounds ?? {};
-    if (settings.inview && north != null) {
+    const { north, south, west, east } = this.map.bounds;
+    if (settings.inview) {
       query.set("minlatitude", south);
       query.set("maxlatitude", north);
       if (west != null) {
