@@ -52,7 +52,7 @@ struct LaneTests {
             ("format=csv&includedeleted=true", .costly),
         ])
     func lane(query: String, lane: Lane) throws {
-        #expect(try EventRequest(.query, query).lane == lane)
+        #expect(try EventRequest(.query, query, maximum: 20_000).lane == lane)
     }
 
     @Test(

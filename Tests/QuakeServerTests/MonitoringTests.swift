@@ -210,6 +210,44 @@ struct MonitoringTests {
         }
     }
 
+    @Test(
+        "The bytes of all bodies are counted: of the page, of polls, of streams, and of the database's answers"
+    )
+    func bytes() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await TestSite.run(of: database) { site in
+                /// The bytes that were counted before the metrics, and those after them.
+                func counted() async throws -> (before: Int, after: Int) {
+                    let answer = try await site.get("/metrics")
+                    let line = answer.text.split(separator: "\n")
+                        .first { $0.hasPrefix("quakes_http_body_bytes_total ") }
+                    let bytes = try Int(line?.split(separator: " ")[1] ?? "").unwrapped
+                    return (bytes, bytes + answer.body.count)
+                }
+                try await site.reachNewestChange()
+                let paths = [
+                    "/", "/page/main.js", "/nothing", dayPath, "/fdsnws/event/1/count", "/changes?wait=0",
+                    "/changes?after=now&wait=0",
+                ]
+                for path in paths {
+                    let start = try await counted().after
+                    let size = try await site.get(path).body.count
+                    #expect(size > 0, "\(path)")
+                    #expect(try await counted().before == start + size, "\(path)")
+                }
+                try await StreamClient.with(site, "after=now") { stream in
+                    _ = await stream.pass()
+                    let start = try await counted().after
+                    try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                    let size = await stream.pass().reduce(0) { $0 + $1.data.utf8.count }
+                    #expect(size > 0)
+                    #expect(try await counted().before >= start + size)
+                }
+            }
+        }
+    }
+
     /// Runs promtool, which prints only the faults that it finds.
     private func check(_ arguments: [String], _ input: String) async throws {
         let result = try await Subprocess.run(

@@ -38,7 +38,6 @@ struct Delivery: Sendable {
         }
         if isKnown(at: state) { return try await output.send(head(304, of: state)) }
         responder.metrics.count { $0.rows += body.rows }
-        count(body.bytes)
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
@@ -99,7 +98,6 @@ struct Delivery: Sendable {
                 return try await output.send(head(of: state, length: length))
             }
             if reader.isAtEnd {
-                count(piece)
                 if let key {
                     responder.recent.keep(.init(bytes: piece, rows: writer.rows), key, at: state)
                 }
@@ -111,16 +109,11 @@ struct Delivery: Sendable {
                 // `write` waits while the channel is full. But the channel counts only the bytes that its event loop has already
                 // taken. Without the next line, the whole answer could queue up in front of a busy event loop.
                 try await channel.eventLoop.submit {}.get()
-                count(piece)
                 guard let next = try await reader.next() else { break }
                 piece = next
             }
             try await output.finish()
         }
-    }
-
-    private func count(_ bytes: ByteBuffer) {
-        responder.metrics.count { $0.bytes += bytes.readableBytes }
     }
 
     /// Whether the client already has the answer from this state, according to its `If-None-Match`.

@@ -24,8 +24,8 @@ extension ChangesDelivery {
             timer.cancel()
             client.end()
         }
+        client.begin { news.wake() }
         while true {
-            client.begin { news.wake() }
             try Task.checkCancellation()
             guard !client.isGone else { throw CancellationError() }
             let ring = live.ring
@@ -34,6 +34,8 @@ extension ChangesDelivery {
             }
             guard let place = place(in: ring) else {
                 if try await sendHistory(to: &output, client, channel) { return }
+                // `sendHistory` has registered a reader that has left by now.
+                client.begin { news.wake() }
                 await live.wait(news, nil) { place(in: $0) != nil }
                 // The history has nothing after the client's position, even if this process has not reached that position yet.
                 if let position = request.start.position, isOver() {

@@ -16,23 +16,18 @@ struct ChangesDelivery: Sendable {
 
     /// Runs until the poll is answered, the client leaves, or the server ends.
     ///
-    /// - Throws: an error that occurred after the head was written, or after the client had left.
+    /// - Throws: an error for which the client gets a reply if the head was not written yet; `CancellationError` if the client
+    ///   has left.
     @concurrent
     func run(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
-        do {
-            try responder.bounds.take(.stream, for: rateLimitKey)
-            defer { responder.bounds.give(.stream, for: rateLimitKey) }
-            try live.enter(form)
-            defer { live.leave(form) }
-            if case .poll(let time) = request.kind {
-                try await answerPoll(within: time, &output, client, channel)
-            } else {
-                try await follow(&output, client, channel)
-            }
-        } catch {
-            guard !output.hasBegun, !client.isGone else { throw error }
-            let reply = Reply(responder.refusal(for: error))
-            try await output.send(reply, toHead: isHead, settings)
+        try responder.bounds.take(.stream, for: rateLimitKey)
+        defer { responder.bounds.give(.stream, for: rateLimitKey) }
+        try live.enter(form)
+        defer { live.leave(form) }
+        if case .poll(let time) = request.kind {
+            try await answerPoll(within: time, &output, client, channel)
+        } else {
+            try await follow(&output, client, channel)
         }
     }
 

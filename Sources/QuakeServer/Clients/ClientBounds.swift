@@ -24,15 +24,17 @@ final class ClientBounds: Sendable {
 
     /// - Parameter address: nil for clients without limits.
     /// - Throws: `Refusal` 429 if the address has reached its limit.
-    func take(_ kind: Kind, for address: ClientAddress?) throws {
+    func take(_ kind: Kind, for address: ClientAddress?) throws(Refusal) {
         guard let address else { return }
-        try state.withLock { state in
+        let hasTaken = state.withLock { state -> Bool in
             guard state.held[kind]?[address] ?? 0 < limit(kind) else {
                 state.refused[kind, default: 0] += 1
-                throw Self.refusal(kind)
+                return false
             }
             state.held[kind, default: [:]][address, default: 0] += 1
+            return true
         }
+        guard hasTaken else { throw Self.refusal(kind) }
     }
 
     func give(_ kind: Kind, for address: ClientAddress?) {

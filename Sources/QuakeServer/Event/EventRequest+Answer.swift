@@ -7,11 +7,11 @@ extension EventRequest {
     ///
     /// - Parameters:
     ///   - connection: a connection in a REPEATABLE READ transaction.
-    ///   - newest: the newest token that the transaction sees, if it is known.
+    ///   - newest: the newest token that the transaction sees.
     ///   - url: the requested URL.
     /// - Throws: `Refusal` instead of an answer, before anything is written; `PostgresError`; the errors of `writer`.
     func writeEvents(
-        on connection: Connection, newest: Int? = nil, url: String, _ writer: AnswerWriter
+        on connection: Connection, newest: Int, url: String, _ writer: AnswerWriter
     ) async throws {
         let selected = try await selected(on: connection, newest: newest)
         let encoder = encoder(url)
@@ -110,7 +110,7 @@ extension EventRequest {
     }
 
     /// The answer to `count`: how many events `query` would return if answers had no maximum.
-    func count(on connection: Connection, newest: Int? = nil) async throws -> String {
+    func count(on connection: Connection, newest: Int) async throws -> String {
         let selected = try await selected(on: connection, newest: newest)
         let count = try await selected.count()
         if count == 0, let renamed = try await renamed(in: selected) {
@@ -130,7 +130,7 @@ extension EventRequest {
         return request
     }
 
-    private func selected(on connection: Connection, newest: Int?) async throws -> SelectedQuakes {
+    private func selected(on connection: Connection, newest: Int) async throws -> SelectedQuakes {
         do {
             return try await selection.selected(on: connection, newest: newest)
         } catch let error as PastError {

@@ -32,7 +32,7 @@ struct EventRequest: Sendable {
     ///   - maximum: the greatest number of events in one answer.
     /// - Throws: `Refusal`, with status 400.
     init(
-        _ resource: Resource, _ query: String, _ pathFormat: EventFormat? = nil, maximum: Int = 20_000
+        _ resource: Resource, _ query: String, _ pathFormat: EventFormat? = nil, maximum: Int
     ) throws {
         let parameters = try EventParameters(try queryParameters(query))
         self.maximum = maximum

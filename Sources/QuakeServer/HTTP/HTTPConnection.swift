@@ -61,15 +61,15 @@ extension Responder {
         channel.closeFuture.whenComplete { _ in self.metrics.count { $0.connections -= 1 } }
         let peer = channel.remoteAddress?.ipAddress.flatMap { ClientAddress($0) }
         let rateLimitKey = settings.trustedProxies.rateLimitKey(behind: peer ?? .loopback, [:])
-        let isRefused: Bool
-        do {
+        let refusal: Refusal?
+        do throws(Refusal) {
             try bounds.take(.connection, for: rateLimitKey)
             channel.closeFuture.whenComplete { _ in self.bounds.give(.connection, for: rateLimitKey) }
-            isRefused = false
+            refusal = nil
         } catch {
-            isRefused = true
+            refusal = error
         }
-        let client = Client(peer, behind: settings.trustedProxies, isRefused: isRefused, scope: scope)
+        let client = Client(peer, behind: settings.trustedProxies, refusal: refusal, scope: scope)
         return HTTPConnection(client: client, service: self)
     }
 

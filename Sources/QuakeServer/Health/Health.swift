@@ -10,7 +10,7 @@ extension Responder {
     /// shutting down; otherwise 503. A late feed does not make the server unhealthy: alerts report late feeds.
     var health: Reply {
         let age = board.age
-        let hasDatabase = !board.isAway && age.map { $0 < Self.silence } ?? false
+        let hasDatabase = live.outage == nil && age.map { $0 < Self.silence } ?? false
         let isHealthy = hasDatabase && phase == .serving
         let word =
             isHealthy ? "ok" : hasDatabase ? "the server is shutting down" : "the database does not answer"

@@ -56,9 +56,7 @@ extension Responder {
                 accessLog.dropped)
         }
         text.counter("quakes_http_rows_total", "Events that were sent.", counts.rows)
-        text.counter(
-            "quakes_http_body_bytes_total", "Bytes of bodies that were read from the database.", counts.bytes
-        )
+        text.counter("quakes_http_body_bytes_total", "Bytes of bodies that were sent.", counts.bytes)
         let usage = sessions.usage
         text.gauge("quakes_sessions_open", "Open database sessions that answer requests.", usage.open)
         text.gauge("quakes_sessions_used", "Database sessions that are in use.", usage.used)

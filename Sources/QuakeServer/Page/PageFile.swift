@@ -1,6 +1,6 @@
 import EmbeddedFiles
-import HTTPTypes
 import Feed
+import HTTPTypes
 
 /// A file of the live page. All files are embedded in the executable. They are compressed once, except the map's tiles and a page
 /// with an event's preview.

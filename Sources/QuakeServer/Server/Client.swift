@@ -7,7 +7,8 @@ final class Client: Sendable {
     /// The IP address of the other end of the connection; nil if the connection does not use IP.
     private let peer: ClientAddress?
     private let proxies: TrustedProxies
-    let isRefused: Bool
+    /// Why the connection is refused; nil if it is not.
+    let refusal: Refusal?
     /// The paths that are served on the address to which the client has connected.
     let scope: Responder.Scope
     private let state = Mutex(State())
@@ -21,9 +22,9 @@ final class Client: Sendable {
     }
 
     init(
-        _ peer: ClientAddress?, behind proxies: TrustedProxies, isRefused: Bool, scope: Responder.Scope
+        _ peer: ClientAddress?, behind proxies: TrustedProxies, refusal: Refusal?, scope: Responder.Scope
     ) {
-        (self.peer, self.proxies, self.isRefused, self.scope) = (peer, proxies, isRefused, scope)
+        (self.peer, self.proxies, self.refusal, self.scope) = (peer, proxies, refusal, scope)
     }
 
     /// The IP address of the client that sent a request; `-` if the connection does not use IP and the client's address is

@@ -22,10 +22,10 @@ final class ClientLimits: ChannelDuplexHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        if client.isRefused {
+        if let refusal = client.refusal {
             // The address has reached its limit of connections. The client gets this answer before it sends a request, and the
             // connection is closed without waiting until the client has read the answer.
-            let text = "Too many connections are open from this address.\n"
+            let text = "\(refusal.sentence)\n"
             let answer = """
                 HTTP/1.1 429 Too Many Requests\r
                 Content-Type: text/plain; charset=utf-8\r

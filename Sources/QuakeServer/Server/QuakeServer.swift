@@ -80,10 +80,7 @@ public struct QuakeServer: Sendable {
                                 responder.board.show($0)
                                 responder.live.trim()
                             }, lost: { sessions.invalidateConnections() },
-                            away: {
-                                responder.board.noteOutage()
-                                responder.live.tellOfOutage()
-                            })
+                            away: { responder.live.tellOfOutage() })
                     } catch is CancellationError {}
                 }
                 defer { group.cancelAll() }
@@ -113,16 +110,12 @@ public struct QuakeServer: Sendable {
 
 /// The newest state of the catalogue that this process has read.
 final class StateBoard: Sendable {
-    private let newest = Mutex<(state: CatalogueState, at: ContinuousClock.Instant, isAway: Bool)?>(nil)
+    private let newest = Mutex<(state: CatalogueState, at: ContinuousClock.Instant)?>(nil)
 
     func show(_ state: CatalogueState) {
-        newest.withLock { $0 = (state, .now, false) }
+        newest.withLock { $0 = (state, .now) }
     }
-
-    /// Notes that the database is unreachable.
-    func noteOutage() { newest.withLock { $0?.isAway = true } }
 
     var state: CatalogueState? { newest.withLock { $0?.state } }
     var age: Duration? { newest.withLock { $0.map { .now - $0.at } } }
-    var isAway: Bool { newest.withLock { $0?.isAway ?? true } }
 }

@@ -36,9 +36,17 @@ final class Responder: Sendable {
         case monitoring
     }
 
-    private let currentPhase = Mutex(ShutdownPhase.serving)
+    enum Phase {
+        case serving
+        /// The health check answers 503, so that load balancers stop sending clients. New requests are still served.
+        case draining
+        /// No new connections are accepted. Answers under way may still take a while.
+        case closing
+    }
+
+    private let currentPhase = Mutex(Phase.serving)
     /// The current phase of the server's shutdown.
-    var phase: ShutdownPhase {
+    var phase: Phase {
         get { currentPhase.withLock { $0 } }
         set { currentPhase.withLock { $0 = newValue } }
     }
@@ -96,7 +104,7 @@ final class Responder: Sendable {
         let route = Route(path: target.path)
         metrics.count { $0.underWay += 1 }
         noteProxy(of: client, request.headerFields)
-        var output = Output(writer)
+        var output = Output(writer, metrics)
         var hasLeft = false
         let result: Result<Void, any Error>
         do {
@@ -124,28 +132,29 @@ final class Responder: Sendable {
         _ request: HTTPRequest, _ target: Target, _ route: Route, _ output: inout Output,
         for client: Client, on channel: any Channel
     ) async throws {
-        let result: RouteResult
-        do {
-            result = try await found(request, target, route, for: client)
-        } catch {
-            result = .reply(reply(to: error, on: request))
-        }
         let rateLimitKey = client.rateLimitKey(request.headerFields)
-        switch result {
-        case .reply(var reply):
-            // The request's body is not read and may be endless, so the connection cannot be used for another request.
-            if request.hasBody { reply.headers[.connection] = "close" }
-            try await output.send(reply, toHead: request.method == .head, settings)
-        case .answer(let answer):
-            let delivery = Delivery(
-                responder: self, answer: answer, request: request, rateLimitKey: rateLimitKey)
-            try await delivery.run(&output, for: client, on: channel)
-        case .changes(let changes):
-            let delivery = ChangesDelivery(
-                responder: self, request: changes, rateLimitKey: rateLimitKey, isHead: request.method == .head
-            )
-            try await delivery.run(&output, for: client, on: channel)
+        let isHead = request.method == .head
+        var reply: Reply
+        do {
+            switch try await found(request, target, route, for: client) {
+            case .reply(let found):
+                reply = found
+            case .answer(let answer):
+                let delivery = Delivery(
+                    responder: self, answer: answer, request: request, rateLimitKey: rateLimitKey)
+                return try await delivery.run(&output, for: client, on: channel)
+            case .changes(let changes):
+                let delivery = ChangesDelivery(
+                    responder: self, request: changes, rateLimitKey: rateLimitKey, isHead: isHead)
+                return try await delivery.run(&output, for: client, on: channel)
+            }
+        } catch {
+            guard !output.hasBegun, !client.isGone else { throw error }
+            reply = self.reply(to: error, on: request)
         }
+        // The request's body is not read and may be endless, so the connection cannot be used for another request.
+        if request.hasBody { reply.headers[.connection] = "close" }
+        try await output.send(reply, toHead: isHead, settings)
     }
 
     /// The newest state that this process has read. nil if the state is older than `stateAge`, or if the live changes are ahead

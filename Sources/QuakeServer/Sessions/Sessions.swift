@@ -26,8 +26,8 @@ final class Sessions: Sendable {
         var lastID = 0
         /// The connections in use that will be closed when they are returned.
         var invalid: Set<ObjectIdentifier> = []
-        /// Why the last attempt to connect failed; nil after a success.
-        var failure: String?
+        /// Whether the last attempt to connect failed.
+        var isUnreachable = false
         var repeated = RepeatedFailure()
 
         func waiting(in lane: Lane, isPatient: Bool = false) -> [ClientAddress?: Int] {
@@ -145,7 +145,7 @@ final class Sessions: Sendable {
                         state.use.begin(lane)
                         return .success(connection)
                     }
-                    if state.keepers.isEmpty, state.failure != nil {
+                    if state.keepers.isEmpty, state.isUnreachable {
                         return .failure(Refusal.unavailable("The database is not available."))
                     }
                     if !isPatient, lane != .own,
@@ -235,7 +235,7 @@ final class Sessions: Sendable {
                 if state.withLock({ $0.repeated.isToBeSaid(words) }) { logger.warning("\(words)") }
                 // The connection had worked until now, so reconnecting at once does not flood the server with attempts.
                 if hasConnected { continue }
-                noteFailure("\(error)")
+                noteFailure()
                 do { try await Task.sleep(for: backoff.next()) } catch { return }
             }
         }
@@ -245,7 +245,7 @@ final class Sessions: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let isCancelled = state.withLock { state in
-                    state.failure = nil
+                    state.isUnreachable = false
                     state.repeated.reset()
                     if !Task.isCancelled { state.keepers[ObjectIdentifier(connection)] = continuation }
                     return Task.isCancelled
@@ -262,10 +262,10 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Notes why connecting failed. If no connection is open, all waiting requests are refused at once.
-    private func noteFailure(_ failure: String) {
+    /// Notes that connecting failed. If no connection is open, all waiting requests are refused at once.
+    private func noteFailure() {
         let refused = state.withLock { state in
-            state.failure = failure
+            state.isUnreachable = true
             guard state.keepers.isEmpty else { return [] as [Waiting] }
             return Lane.allCases.flatMap { state.lines[$0]?.removeAll() ?? [] }
         }

@@ -146,17 +146,19 @@ struct LongPollTests {
         }
     }
 
-    @Test(
-        "A position with an invalid time, or with a part missing, is wrong usage",
-        arguments: ["/changes?wait=0&after=", "/fdsnws/event/1/count?asof="],
-        ["1_2026-13-45T99:99:99.000000Z_3f9a01c7", "1_2026-11-25T09:00:00.000000Z"])
-    func noTime(path: String, beginning: String) async throws {
+    @Test("A position with an invalid time, or with a part missing, is wrong usage")
+    func noTime() async throws {
+        let beginnings = ["1_2026-13-45T99:99:99.000000Z_3f9a01c7", "1_2026-11-25T09:00:00.000000Z"]
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await TestSite.run(of: database) { site in
-                let word = beginning + "_0f0e2d3c-0000-0000-0000-000000000000"
-                let status = try await site.get(path + word).status
-                #expect(status == 400)
+                for path in ["/changes?wait=0&after=", "/fdsnws/event/1/count?asof="] {
+                    try await forEachCase(of: beginnings) { beginning in
+                        let word = beginning + "_0f0e2d3c-0000-0000-0000-000000000000"
+                        let status = try await site.get(path + word).status
+                        #expect(status == 400, "\(path)\(word)")
+                    }
+                }
             }
         }
     }
@@ -213,6 +215,50 @@ struct LongPollTests {
                 try replica.apply(events)
                 #expect(try await replica.rows == StreamReplica.table(of: database))
                 #expect(events.count == 6)
+            }
+        }
+    }
+
+    /// test      locks a table, commits 2                      commits 3
+    /// server                              reads 2, cannot go on
+    /// client                                                             asks after 3, waits, hangs up
+    @Test("A client that is ahead of the server's passes frees its place when it hangs up")
+    func goneAhead() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings.patient
+            (settings.streams, settings.pollTime) = (1, .seconds(3600))
+            settings.halfClosedTime = .zero
+            try await TestSite.run(of: database, settings) { site in
+                try await waitUntil { try await site.get("/health").status == 200 }
+                try await database.withConnection { connection in
+                    try await connection.transaction(to: "lock the tables") {
+                        // The server reads this table after each pass.
+                        try await connection.execute(
+                            "lock table import.settled in access exclusive mode", to: "lock a table")
+                        try await database.query("update quake set magnitude = 8 where code = 'usc1'")
+                        try await site.reachNewestChange()
+                        try await database.query("update quake set magnitude = 9 where code = 'usc1'")
+                        let count = try await site.get("/fdsnws/event/1/count")
+                        let position = try #require(count.headers["quakes-position"])
+                        let client = LoopbackSocket()
+                        client.connect(to: site.port)
+                        let request = "GET /changes?after=\(position)&wait=3600 HTTP/1.1\r\nHost: x\r\n\r\n"
+                        Array(request.utf8).withUnsafeBytes { _ = client.write($0) }
+                        try await waitUntil {
+                            let text = try await site.get("/metrics").text
+                            return text.contains("quakes_http_requests_under_way 2\n")
+                                && text.contains("quakes_sessions_used 0\n")
+                        }
+                        // Without this lock, the server would reach the change by connecting again.
+                        try await connection.execute(
+                            "lock table history.store in access exclusive mode", to: "lock a table")
+                        client.close()
+                        try await waitUntil {
+                            try await site.get("/changes?after=now&wait=0").status == 200
+                        }
+                    }
+                }
             }
         }
     }

@@ -309,7 +309,8 @@ extension TestDatabase {
             defer { reader.leave() }
             let writer = AnswerWriter(spool, isCompressed: false)
             try await connection.transaction(.repeatableReadOnly, to: "answer") {
-                try await request.writeEvents(on: connection, url: url, writer)
+                let newest = try await CatalogueState.read(on: connection).position.token
+                try await request.writeEvents(on: connection, newest: newest, url: url, writer)
             }
             try writer.finish()
             var bytes: [UInt8] = []
@@ -322,7 +323,8 @@ extension TestDatabase {
         let request = try EventRequest(.count, query, maximum: maximum)
         return try await withConnection { connection in
             try await connection.transaction(.repeatableReadOnly, to: "answer") {
-                try await request.count(on: connection)
+                let newest = try await CatalogueState.read(on: connection).position.token
+                return try await request.count(on: connection, newest: newest)
             }
         }
     }

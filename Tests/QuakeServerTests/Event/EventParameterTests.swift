@@ -60,7 +60,7 @@ struct EventParameterTests {
     @Test("Each change has all properties that parameters compare, so that live streams can be filtered")
     func followed() throws {
         let used = try Self.requests().reduce(into: Set<Property>()) { used, request in
-            used.formUnion(try EventRequest(.query, request.query).selection.properties)
+            used.formUnion(try EventRequest(.query, request.query, maximum: 20_000).selection.properties)
         }
         #expect(used.count > 10)
         #expect(used.subtracting(PassChange.properties) == [])

@@ -68,7 +68,7 @@ struct EventRequestTests {
 
     @Test("Each parameter has its effect on the selection, under each of its names", arguments: meanings)
     func meaning(query: String, fact: String) throws {
-        #expect(facts(try EventRequest(.query, query)) == fact)
+        #expect(facts(try EventRequest(.query, query, maximum: 20_000)) == fact)
     }
 
     @Test("Every parameter has a test")
@@ -158,12 +158,12 @@ struct EventRequestTests {
 
     @Test("A wrong request is refused with a reason", arguments: mistakes)
     func mistake(query: String, details: String) {
-        #expect(throws: Refusal(400, details)) { try EventRequest(.query, query) }
+        #expect(throws: Refusal(400, details)) { try EventRequest(.query, query, maximum: 20_000) }
     }
 
     @Test("A count can include deleted events in any format, and accepts any limit")
     func count() throws {
-        let request = try EventRequest(.count, "includedeleted=only&limit=30000")
+        let request = try EventRequest(.count, "includedeleted=only&limit=30000", maximum: 20_000)
         #expect(facts(request) == "text deleted only limit 30000")
     }
 

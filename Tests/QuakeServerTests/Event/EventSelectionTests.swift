@@ -25,7 +25,8 @@ struct EventSelectionTests {
                 let expected = request.expected(
                     present: past.states[token] ?? [], deleted: past.deleted(at: token))
 
-                let (codes, count) = try await database.codes(try EventRequest(.query, request.query))
+                let (codes, count) = try await database.codes(
+                    try EventRequest(.query, request.query, maximum: 20_000))
 
                 #expect(codes == expected, "\(request.query)")
                 #expect(count == expected.count, "\(request.query)")

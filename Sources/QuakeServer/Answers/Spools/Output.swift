@@ -6,12 +6,15 @@ import NIOCore
 struct Output: ~Copyable {
     private var writer: ResponseWriter?
     private var body: (any ResponseBodyWriter)?
+    private let metrics: Metrics
     /// The response's status code; 0 before the head is written.
     private(set) var status = 0
     private(set) var lastWrite = ContinuousClock.now
 
-    init(_ writer: consuming ResponseWriter) {
+    /// - Parameter metrics: count the bytes of the body, without the framing of chunks.
+    init(_ writer: consuming ResponseWriter, _ metrics: Metrics) {
         self.writer = consume writer
+        self.metrics = metrics
     }
 
     /// Whether the head was written, so that another answer is no longer possible.
@@ -23,6 +26,7 @@ struct Output: ~Copyable {
         guard let writer = writer.take() else { return }
         status = head.status.code
         guard let bytes else { return try await writer.writeResponse(head) }
+        metrics.count { $0.bytes += bytes.readableBytes }
         try await writer.write(response: head, body: ResponseBody(byteBuffer: bytes))
     }
 
@@ -41,6 +45,7 @@ struct Output: ~Copyable {
 
     @concurrent
     mutating func write(_ bytes: ByteBuffer) async throws {
+        metrics.count { $0.bytes += bytes.readableBytes }
         try await body?.write(bytes)
         lastWrite = .now
     }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The client holds one piece of a pass at a time. When that piece is written, the client waits for its turn to get the next
 /// piece. Use this object on its event loop only.
-final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
+final class LiveClient: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -91,6 +91,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
                 self.piece = nil
                 self.goOn(self.changes.ring)
             }
+            changes.metrics.count { $0.bytes += next.bytes.readableBytes }
             context.writeAndFlush(wrapOutboundOut(next.bytes), promise: written)
         }
         guard let following else { return }
@@ -165,6 +166,7 @@ final class LiveClient: ChannelInboundHandler, RemovableChannelHandler {
     private func write(_ bytes: ByteBuffer, _ now: NIODeadline) {
         guard let context else { return }
         lastWrite = now
+        changes.metrics.count { $0.bytes += bytes.readableBytes }
         context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
