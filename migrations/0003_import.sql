@@ -129,7 +129,6 @@ comment on column import.feed.snapshot is
 create table import.sweep (
     source text collate "C" primary key,
     cursor import.moment,
-    swept_at import.moment,
     lacks text[] not null default '{}',
     long_at import.moment
 );
@@ -137,7 +136,6 @@ comment on table import.sweep is 'The event services that are swept, one row per
 comment on column import.sweep.source is 'URL of the service, without its secrets.';
 comment on column import.sweep.cursor is
     'Everything that the service revised or deleted before this time, by the service''s clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
-comment on column import.sweep.swept_at is 'When the last complete sweep ended.';
 comment on column import.sweep.lacks is 'The abilities that the service lacks: updates, deletions, counts, geojson or limits.';
 comment on column import.sweep.long_at is
     'When the last complete sweep that asked for more than a few days of origin times began. A service that refuses updates is asked for the last 3 days each time, and for the last 30 days once a day.';
@@ -146,14 +144,12 @@ comment on column import.sweep.long_at is
 
 create table import.mirror (
     source text collate "C" primary key,
-    position text not null,
-    changed_at import.moment not null default clock_timestamp()
+    position text not null
 );
 comment on table import.mirror is 'The other Quakes servers that are mirrored, one row per server, and the position up to which their changes were imported.';
 comment on column import.mirror.source is 'URL of the server''s changes, without secrets.';
 comment on column import.mirror.position is
     'The position in the server''s history: token, commit time, nonce and store. It changes in the transaction that imports the changes.';
-comment on column import.mirror.changed_at is 'When the position last changed.';
 
 -- The recursion makes one index look-up per source, regardless of the number of runs.
 create view import.last_run as
@@ -205,7 +201,6 @@ create table import.backfill (
     events import.amount not null default 0,
     expected import.amount,
     requests import.amount not null default 0,
-    started_at import.moment not null default now(),
     finished_at import.moment,
     check (reached between window_start and window_end)
 );
@@ -221,7 +216,6 @@ comment on column import.backfill.reached is 'How far the backfill has come: eve
 comment on column import.backfill.events is 'Features imported so far.';
 comment on column import.backfill.expected is 'Number of events that the service counted at the start.';
 comment on column import.backfill.requests is 'Requests made so far.';
-comment on column import.backfill.started_at is 'When the backfill was started.';
 comment on column import.backfill.finished_at is 'When the backfill was complete; null until then.';
 
 create unique index backfill_unfinished on import.backfill (service, newest_first, (coalesce(minimum_magnitude, '-infinity')))

@@ -599,8 +599,9 @@ begin atomic
         select least(coalesce($3, report.aftershock_days(m.magnitude)),
                      report.seconds(coalesce(report.held_until(m.origin_time, m.latitude, m.longitude, $4),
                                              (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
-        from report.event m
-        where m.code = $1 and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')),
+        from report.counted(null, $6) m
+        where m.event = (select report.counted_event($1, $6)) collate "C"
+          and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')),
     edge as materialized (
         -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,

@@ -36,21 +36,28 @@ return coalesce((select m.earthquake from public.earthquake_member m where m.cod
 comment on function notify.earthquake(text) is
     'Code of the earthquake that a row of quake describes. Under this code, quakes notify records what it has reported.';
 
+-- As in report.earthquake, the first of the other rows replaces a preferred row that was deleted, until the associator has seen
+-- the deletion.
 create view notify.event as
 select q.code as earthquake, q.code, q.ids, array[q.net] as agencies, q.magnitude, q.magnitude_type, q.place, q.time, q.latitude,
        q.longitude, q.depth, q.status, q.type, q.types, q.nst as stations, q.url
 from only public.quake q
 where not exists (select from public.earthquake_member m where m.code = q.code)
 union all
-select e.code, q.code, members.codes || q.ids, members.agencies, largest.magnitude, largest.magnitude_type, q.place, q.time, q.latitude,
+select e.code, q.code, members.codes || q.ids, members.agencies,
+       case when largest.code is null then q.magnitude else largest.magnitude end,
+       case when largest.code is null then q.magnitude_type else largest.magnitude_type end, q.place, q.time, q.latitude,
        q.longitude, q.depth, q.status, q.type, q.types, q.nst, q.url
 from public.earthquake e
-join only public.quake q on q.code = e.preferred
+left join only public.quake preferred on preferred.code = e.preferred
+join only public.quake q
+    on q.code = coalesce(preferred.code, (select min(m.code) from public.earthquake_member m
+                                          join only public.quake other on other.code = m.code where m.earthquake = e.code))
 left join only public.quake largest on largest.code = e.magnitude_from
 cross join lateral (select array_agg(m.code order by m.code) as codes, array_agg(distinct other.net) as agencies
                     from public.earthquake_member m join only public.quake other on other.code = m.code
                     where m.earthquake = e.code) as members;
-comment on view notify.event is 'The earthquakes as the rules see them, one row for each. If several rows of quake are one earthquake, it has the values of the preferred row, and the magnitude that is shown for the earthquake.';
+comment on view notify.event is 'The earthquakes as the rules see them, one row for each. If several rows of quake are one earthquake, it has the values of the row that is shown, and the magnitude that is shown for the earthquake.';
 comment on column notify.event.earthquake is 'Code of the earthquake.';
 comment on column notify.event.code is 'Code of the row of quake that is shown.';
 comment on column notify.event.ids is 'The ids that the shown row lists. If several rows are one earthquake, also the codes of these rows.';
@@ -107,7 +114,6 @@ create table notify.standing (
     receiver text collate "C" not null,
     told jsonb,
     waiting jsonb,
-    due timestamptz,
     primary key (earthquake, receiver)
 );
 comment on table notify.standing is 'What was last reported to each receiver about an earthquake, and what waits to be reported. A row is kept for 30 days after the report.';
@@ -115,7 +121,6 @@ comment on column notify.standing.earthquake is 'The earthquake, as in notify.ev
 comment on column notify.standing.receiver is 'The receiver''s name in the rules file.';
 comment on column notify.standing.told is 'The earthquake as it was last reported to the receiver; null if it never was.';
 comment on column notify.standing.waiting is 'The report that waits for the end of quiet hours or for a digest; null if none waits.';
-comment on column notify.standing.due is 'When the waiting report is due.';
 
 create table notify.pace (
     receiver text collate "C" primary key,
@@ -161,8 +166,6 @@ comment on constraint outbox_check on notify.outbox is 'A message waits, or is d
 
 create index outbox_waiting on notify.outbox (receiver, id) where next_attempt_at is not null;
 comment on index notify.outbox_waiting is 'The waiting messages, by receiver.';
-create index outbox_created on notify.outbox (created_at);
-comment on index notify.outbox_created is 'The latest messages.';
 
 create view notify.receiver as
 select coalesce(message.receiver, held.receiver) as receiver, coalesce(message.waiting, 0) as waiting, coalesce(held.held, 0) as held,
@@ -189,8 +192,3 @@ create function notify.now() returns timestamptz
 language sql volatile
 return clock_timestamp();
 comment on function notify.now() is 'The time that quakes notify uses for its decisions. A test may replace this function.';
-
-create function notify.lock_key() returns bigint
-language sql immutable
-return 7955327;
-comment on function notify.lock_key() is 'The key of the advisory lock that a notifier holds, so that there is only one.';

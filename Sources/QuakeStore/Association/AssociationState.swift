@@ -35,9 +35,7 @@ struct AssociationState {
                 operation: operation, message: "import.association holds no row",
                 remedy: "insert into import.association default values")
         }
-        var positionRow = row
-        let position = try Position.next(in: &positionRow)?.position
-        try row.skip(4)
+        let position = try Position.next(in: &row)?.position
         let shape = try row.nextText()
         let text = try row.nextText()
         let madeWith = try row.nextText()
@@ -70,15 +68,5 @@ struct AssociationState {
                 shape = \(snapshot.shape), made_with = \(fingerprint)
             returning case when not \(isDurable) then set_config('synchronous_commit', 'off', true) end
             """, to: "store the association's position")
-    }
-
-    /// Stores the parameters that all later associations use.
-    ///
-    /// - Parameter text: a parameters file; nil for the default parameters of Quakes.
-    /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
-    static func setParameters(_ text: String?, on connection: Connection) async throws {
-        if let text { _ = try Parameters(text: text) }
-        try await connection.repeating(
-            "update import.association set parameters = \(text)", to: "store the parameters")
     }
 }

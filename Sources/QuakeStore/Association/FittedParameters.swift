@@ -9,7 +9,9 @@ public enum FittedParameters {
     /// - Parameter text: a parameters file; nil for the default parameters of Quakes.
     /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
     public static func keep(_ text: String?, on connection: Connection) async throws {
-        try await AssociationState.setParameters(text, on: connection)
+        if let text { _ = try Parameters(text: text) }
+        try await connection.repeating(
+            "update import.association set parameters = \(text)", to: "store the parameters")
     }
 
     /// Returns the current parameters as a parameters file, with a table of scatter that is fitted to the catalogue.

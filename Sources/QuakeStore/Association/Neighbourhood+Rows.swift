@@ -8,12 +8,7 @@ extension SolutionChange {
     static func all(after token: Int, on connection: Connection) async throws -> [SolutionChange] {
         let rows = try await connection.query(
             """
-            with undone as (
-                select key collate "C" as key, history.overwritten(before order by token desc, ordinal desc) as before,
-                       (array_agg(operation order by token desc, ordinal desc))[count(*)] as operation
-                from history.since(\(token), 'quake') as change
-                group by 1
-            )
+            with undone as (\(HistoryText.undone(of: "history.since(\(token), 'quake')")))
             select \(unescaped: SolutionColumns.expressions(of: "past")),
                    \(unescaped: SolutionColumns.expressions(of: "quake"))
             from undone

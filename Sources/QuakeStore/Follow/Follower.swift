@@ -147,7 +147,7 @@ public struct Follower<V: ReaderView>: Sendable {
         guard var newest = try await notifications.next(within: poll.listening) else { return nil }
         // Only the newest token counts, because one pass reads all changes.
         while let next = try await notifications.next(within: .zero) { newest = next }
-        return Int(newest.payload)
+        return Int(newest)
     }
 
     private func state(_ connection: isolated Connection) async throws -> CatalogueState {

@@ -97,11 +97,11 @@ extension Position {
         return known.position
     }
 
-    /// Reads the columns of `history.position()`, with the store as text; nil if there is no store.
+    /// Reads the four columns of `history.position()`, with the store as text; nil if one of them is null.
     static func next(in row: inout Row) throws -> (position: Position, committedAt: CommitTime)? {
-        guard let store = try row.nextText(), let token = try row.nextInteger(),
-            let committedAt = try CommitTime.next(in: &row), let nonce = try row.nextText()
-        else { return nil }
+        let (store, token) = (try row.nextText(), try row.nextInteger())
+        let (committedAt, nonce) = (try CommitTime.next(in: &row), try row.nextText())
+        guard let store, let token, let committedAt, let nonce else { return nil }
         return (
             Position(store: store, token: Int(token), committedAt: "\(committedAt)", nonce: nonce),
             committedAt

@@ -1,3 +1,5 @@
+import PostgreSQL
+
 /// The text form of values in the history. The history stores values as text within JSON. A session that puts these texts back
 /// into rows needs the same text form, which must not depend on the settings of the server, the database and the login.
 enum HistoryText {
@@ -13,4 +15,17 @@ enum HistoryText {
     static let settings =
         (shaping.map { "set local \($0.key) = '\($0.value)'" } + ["set local row_security = off"])
         .joined(separator: "; ")
+
+    /// A query for what undoes these changes, one row for each key: the values to put back into the row, and the operation of the
+    /// key's first change. If that is an insert, the row did not exist before.
+    ///
+    /// - Parameter changes: changes of one table, for a FROM clause.
+    static func undone(of changes: Query) -> Query {
+        """
+        select key collate "C" as key, history.overwritten(before order by token desc, ordinal desc) as before,
+               (array_agg(operation order by token desc, ordinal desc))[count(*)] as operation
+        from \(changes) as change
+        group by 1
+        """
+    }
 }

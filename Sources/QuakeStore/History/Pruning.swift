@@ -49,7 +49,8 @@ public struct Pruning: Sendable {
             """
             select pruned_token as horizon,
                    (select name from history.reader
-                    where seen_at > now() - interval '24 hours'
+                    -- As in history.prune, a report dated more than 24 hours in the future does not count.
+                    where seen_at between now() - interval '24 hours' and now() + interval '24 hours'
                       -- The oldest transaction that remains. Without the condition on pruned_token, the search could pass index
                       -- entries of all deleted transactions.
                       and exists (select from (select transaction.token, committed_at from history.transaction

@@ -80,7 +80,9 @@ public struct Importer: Sendable {
             connection: connection, source: source, name: window?.name ?? "\(source)", every: options.every,
             keepsValidators: window == nil && !source.hidesParameters)
         func imported(ifChangedSince validators: Validators?) async throws -> ImportSummary {
-            if let stream { return try await Mirror(stream: stream, log: log, options: options).run(progress) }
+            if let stream {
+                return try await Mirror(stream: stream, log: log, options: options).run(progress)
+            }
             return try await importing(window, log, ifChangedSince: validators, progress)
         }
         if options.isDryRun { return try await imported(ifChangedSince: nil) }

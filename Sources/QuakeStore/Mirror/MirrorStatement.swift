@@ -92,7 +92,7 @@ enum MirrorStatement {
                 end loop;
             end if;
             insert into import.mirror (source, position) values (source, word)
-            on conflict on constraint mirror_pkey do update set position = excluded.position, changed_at = clock_timestamp();
+            on conflict on constraint mirror_pkey do update set position = excluded.position;
             insert into import.feed (source, checked_at) values (source, clock_timestamp())
             on conflict on constraint feed_pkey do update set checked_at = excluded.checked_at;
         end

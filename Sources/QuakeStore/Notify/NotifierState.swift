@@ -28,16 +28,7 @@ struct NotifierState: Sendable {
                     operation: operation, message: "notify.state holds no row",
                     remedy: "restore the whole database")
             }
-            var position: Position?
-            if let store = try row.nextText(), let token = try row.nextInteger(),
-                let committedAt = try CommitTime.next(in: &row), let nonce = try row.nextText()
-            {
-                position = Position(
-                    store: store, token: Int(token), committedAt: "\(committedAt)", nonce: nonce)
-            } else {
-                // All four columns are null, but only the first was read.
-                try row.skip(3)
-            }
+            let position = try Position.next(in: &row)?.position
             let (shape, revision) = (try row.nextText(), try row.nextInteger())
             let (decidedAt, now) = (try row.nextInstant(), try row.nextInstant())
             let paces = try await paces(on: connection)
@@ -117,8 +108,8 @@ struct NotifierState: Sendable {
         }
         try await connection.execute(
             """
-            insert into notify.standing (earthquake, receiver, told, waiting, due)
-            select earthquake, receiver, told, waiting, (waiting ->> 'due')::timestamptz
+            insert into notify.standing (earthquake, receiver, told, waiting)
+            select earthquake, receiver, told, waiting
             from jsonb_to_recordset(\(try Self.json(rows))::jsonb)
                 as new (earthquake text, receiver text, told jsonb, waiting jsonb)
             """, to: operation)

@@ -15,6 +15,9 @@ public struct NotifyService: Sendable {
     /// The name under which the service reports its position to `history.reader`.
     public static let readerName = "notify"
 
+    /// The key of the advisory lock that a notifier holds, so that there is only one.
+    private static let lockKey = 7_955_327
+
     /// - Parameter deliver: makes one attempt to deliver a message. Throws `DeliveryFailure`, or `CancellationError`.
     public init(
         _ options: ConnectionOptions, rules: RulesInForce, poll: PollInterval = PollInterval(),
@@ -91,7 +94,7 @@ public struct NotifyService: Sendable {
         let operation = "take the notifier's lock"
         do {
             try await connection.execute(script: "set lock_timeout = '2s'", to: operation)
-            try await connection.query("select pg_advisory_lock(notify.lock_key())", to: operation)
+            try await connection.query("select pg_advisory_lock(\(Self.lockKey))", to: operation)
             try await connection.execute(script: "reset lock_timeout", to: operation)
         } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
             throw NotifierBusy()

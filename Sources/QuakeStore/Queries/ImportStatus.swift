@@ -88,12 +88,10 @@ public struct ImportStatus: Sendable, Equatable {
         let sweeps = try await sweeps(on: connection)
         let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
         let all = try zip(rows, labels).map { try Source($0, label: $1, sweeps) }
-        var sources = wanted.isEmpty ? all : []
-        for source in wanted {
-            let meant = all.filter { $0.isNamed(by: source) }
-            if meant.isEmpty { throw UnknownSource(source, known: all) }
-            sources += meant.filter { !sources.contains($0) }
-        }
+        let unknown = wanted.first { source in !all.contains { $0.isNamed(by: source) } }
+        if let unknown { throw UnknownSource(unknown, known: all) }
+        let sources =
+            wanted.isEmpty ? all : all.filter { source in wanted.contains { source.isNamed(by: $0) } }
         let rejects = try await connection.query(
             """
             select count(*) as rejects, coalesce(sum(count), 0)::bigint as rejected from import.reject
@@ -101,7 +99,7 @@ public struct ImportStatus: Sendable, Equatable {
             """,
             to: "count the rejects")[0]
         return ImportStatus(
-            sources: all.filter(sources.contains), rejects: try rejects.decode("rejects"),
+            sources: sources, rejects: try rejects.decode("rejects"),
             rejected: try rejects.decode("rejected"))
     }
 

@@ -19,12 +19,7 @@ extension SelectedQuakes {
             ?? "history.since(\(token), '\(unescaped: name)')"
         let isWanted = codes.map { "present.code = any(\($0))" as Query } ?? "true"
         return """
-            (with undone as (
-                select key collate "C" as key, history.overwritten(before order by token desc, ordinal desc) as before,
-                       (array_agg(operation order by token desc, ordinal desc))[count(*)] as operation
-                from \(changes) as change
-                group by 1
-            )
+            (with undone as (\(HistoryText.undone(of: changes)))
             select \(unescaped: columns)
             from only public.\(unescaped: name) as present
             where \(isWanted) and not exists (select from undone where undone.key = present.code)

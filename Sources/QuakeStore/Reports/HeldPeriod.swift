@@ -10,21 +10,16 @@ public struct HeldPeriod: Sendable, Equatable {
     /// The area; nil for the whole world.
     public let box: QuakeSelection.Box?
 
-    /// All held periods; empty if the login may not read them, because its role's privileges were granted by an earlier version.
+    /// All held periods, the earliest first.
     ///
     /// - Throws: `PostgresError`.
     public static func all(on connection: Connection) async throws -> [HeldPeriod] {
-        let rows: [Row]
-        do {
-            rows = try await connection.query(
-                """
-                select service, held_from, held_until, minimum_magnitude, south, west, north, east
-                from report.coverage order by held_from
-                """, to: "read the held periods")
-        } catch let error as PostgresError where error.sqlState == "42501" {
-            return []
-        }
-        return try rows.map { row in
+        try await connection.query(
+            """
+            select service, held_from, held_until, minimum_magnitude, south, west, north, east
+            from report.coverage order by held_from
+            """, to: "read the held periods"
+        ).map { row in
             let south: Double? = try row.decodeIfPresent("south")
             return HeldPeriod(
                 service: try row.decode("service"),

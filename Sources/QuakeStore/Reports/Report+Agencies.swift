@@ -15,21 +15,18 @@ extension Report {
             """, to: "look for several agencies")[0].decode("has_several")
     }
 
-    /// Whether the catalogue has an event of this agency or network. Upper and lower case are the same.
-    public static func hasAgency(_ name: String, on connection: Connection) async throws -> Bool {
-        try await connection.query(
-            "select exists (select from report.event where report.agency(network) = lower(\(name))) as is_known",
-            to: "look for an agency")[0].decode("is_known")
-    }
-
-    /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt.
+    /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt. Upper and
+    /// lower case are the same.
     ///
     /// - Throws: `UnknownAgency`.
     public func checkAgencies(_ arguments: [String: String], on connection: Connection) async throws {
         for parameter in parameters where parameter.isArgument && parameter.isAgency {
-            guard let agency = arguments[parameter.name],
-                try await !Self.hasAgency(agency, on: connection)
-            else { continue }
+            guard let agency = arguments[parameter.name] else { continue }
+            let isKnown: Bool = try await connection.query(
+                """
+                select exists (select from report.event where report.agency(network) = lower(\(agency))) as is_known
+                """, to: "look for an agency")[0].decode("is_known")
+            if isKnown { continue }
             throw UnknownAgency(
                 name: agency,
                 known: try await connection.query(

@@ -114,10 +114,10 @@ struct Sweep: Sendable {
         let lacks = EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
         return """
             swept as (
-                insert into import.sweep (source, cursor, swept_at, lacks, long_at)
-                values (\(name), \(moment), clock_timestamp(), \(lacks), \(isLong ? started : lastLong))
+                insert into import.sweep (source, cursor, lacks, long_at)
+                values (\(name), \(moment), \(lacks), \(isLong ? started : lastLong))
                 on conflict (source) do update
-                set cursor = excluded.cursor, swept_at = excluded.swept_at, lacks = excluded.lacks, long_at = excluded.long_at
+                set cursor = excluded.cursor, lacks = excluded.lacks, long_at = excluded.long_at
             )
             """
     }

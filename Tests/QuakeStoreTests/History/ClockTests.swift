@@ -148,6 +148,20 @@ struct ClockTests {
             #expect(try await database.prune("0")[0] == (isAhead ? 1 : 0))
         }
     }
+
+    @Test("Pruning names the reader that keeps the history, and not one that was last seen in the future")
+    func namedReader() async throws {
+        try await server.withDatabase { database in
+            for _ in 0..<2 { try await database.change() }
+            try await database.query("select history.report('lost', 0), history.report('slow', 1)")
+            try await database.query(
+                "update history.reader set seen_at = now() + interval '1 year' where name = 'lost'")
+            let outcome = try await database.withConnection {
+                try await Pruning(keep: .zero, keepAtMost: nil).run(on: $0)
+            }
+            #expect(outcome.transactions == 1 && outcome.horizon == 1 && outcome.keptFor == "slow")
+        }
+    }
 }
 
 extension TestDatabase {

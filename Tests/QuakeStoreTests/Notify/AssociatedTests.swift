@@ -45,6 +45,33 @@ struct AssociatedTests {
         }
     }
 
+    /// importer:   deletes the preferred row
+    /// notifier:                               still has the earthquake
+    /// associator:                                                      groups the other rows
+    @Test("Until the associator has seen that a preferred row was deleted, another row replaces it")
+    func preferredDeleted() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(rules, receivers)
+            for code in ["us1", "gfz1", "emsc1"] { try await database.shake(code, 5) }
+            try await database.group(["us1", "gfz1", "emsc1"], preferred: "gfz1")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new gfz1"])
+
+            try await database.query("delete from quake where code = 'gfz1'")
+            let event = try await database.query("select earthquake, code, magnitude from notify.event")
+            #expect(try event.map { try $0.decode("earthquake") } == ["us1"])
+            #expect(try event.map { try $0.decode("code") } == ["emsc1"])
+            #expect(try event.map { try $0.decodeIfPresent("magnitude", as: Double.self) } == [5])
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new gfz1"])
+
+            try await database.group(["us1", "emsc1"])
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new gfz1"])
+        }
+    }
+
     /// importer:   commits a row
     /// notifier:                 waits ─────────────── reports once
     /// associator:                       groups the row

@@ -16,27 +16,24 @@ struct CountedReportTests {
         "sum(earthquakes) from report.gutenberg_richter(completeness => 0, ",
     ]
 
-    @Test(
-        "A report counts what an agency reports, and with merge it counts each earthquake once",
-        arguments: reports)
-    func counts(report: String) async throws {
+    @Test("A report counts what an agency reports, and with merge it counts each earthquake once")
+    func counts() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
             try await database.query("update quake set magnitude = 4 where magnitude is null")
             try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "gfz:a")
-            func counted(_ agency: String, _ merge: Bool) async throws -> Int {
-                try await database.query(
-                    """
-                    select coalesce((select \(unescaped: report)agency => \(unescaped: agency), merge => \(merge))), 0)::bigint as n
-                    """)[0].decode("n")
+            for report in Self.reports {
+                for (agency, merge, expected) in [
+                    ("null", false, 5), ("null", true, 3), ("'GFZ'", false, 1), ("'gfz'", true, 1),
+                    ("'emsc'", true, 2), ("'usgs'", true, 2), ("'none'", true, 0),
+                ] {
+                    let count: Int = try await database.query(
+                        """
+                        select coalesce((select \(unescaped: report)agency => \(unescaped: agency), merge => \(merge))), 0)::bigint as n
+                        """)[0].decode("n")
+                    #expect(count == expected, "\(report)agency => \(agency), merge => \(merge))")
+                }
             }
-            #expect(try await counted("null", false) == 5)
-            #expect(try await counted("null", true) == 3)
-            #expect(try await counted("'GFZ'", false) == 1)
-            #expect(try await counted("'gfz'", true) == 1)
-            #expect(try await counted("'emsc'", true) == 2)
-            #expect(try await counted("'usgs'", true) == 2)
-            #expect(try await counted("'none'", true) == 0)
         }
     }
 
@@ -91,6 +88,71 @@ struct CountedReportTests {
                 "select max(cumulative_aftershocks)::bigint as n from report.aftershock_rate('us2', 500, 1, merge => true)"
             )[0]
             #expect(try rate.decode("n", as: Int.self) == 1)
+        }
+    }
+
+    /// By its own magnitude, the window of emsc:b ends after 822 days. By the magnitude of the earthquake, it ends after 925 days.
+    @Test(
+        "With merge, the window of aftershocks depends on the magnitude of the earthquake",
+        arguments: [6.4, nil] as [Double?])
+    func mergedWindow(ownMagnitude: Double?) async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.query("update quake set magnitude = 7.1 where code = 'gfz:a'")
+            try await database.query("update quake set magnitude = \(ownMagnitude) where code = 'emsc:b'")
+            for (code, days) in [("us2", 900), ("emsc:c", 1000)] {
+                try await database.query(
+                    """
+                    update quake set magnitude = 4, longitude = 10, time = time + \(days) * interval '1 day'
+                    where code = \(code)
+                    """)
+            }
+            try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "gfz:a")
+
+            let rate = try await database.query(
+                """
+                select max(to_days) = report.aftershock_days(7.1) as is_whole, max(cumulative_aftershocks)::bigint as n
+                from report.aftershock_rate('emsc:b', merge => true)
+                """)[0]
+
+            #expect(try rate.decodeIfPresent("is_whole", as: Bool.self) == true)
+            #expect(try rate.decodeIfPresent("n", as: Int.self) == 1)
+            let found = try await database.query(
+                "select code from report.aftershocks('emsc:b', merge => true)")
+            #expect(try found.map { try $0.decode("code") } == ["us2"])
+        }
+    }
+
+    @Test("A mainshock is measured if its event has a magnitude, or with merge, if its earthquake has one")
+    func mainshock() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.query("update quake set magnitude = null where code = 'emsc:b'")
+            try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "gfz:a")
+            try await database.withConnection { connection in
+                let reports = try await Report.all(on: connection).filter {
+                    ["aftershocks", "aftershock_rate"].contains($0.name)
+                }
+                #expect(reports.count == 2)
+                for report in reports {
+                    for merge in ["true", "on"] {
+                        try await report.checkMainshock(
+                            ["mainshock": "emsc:b", "merge": merge], on: connection)
+                    }
+                    for arguments in [["mainshock": "emsc:b"], ["mainshock": "emsc:b", "merge": "false"]] {
+                        await #expect(throws: UnmeasuredMainshock.self) {
+                            try await report.checkMainshock(arguments, on: connection)
+                        }
+                    }
+                    await #expect(throws: UnknownCodes.self) {
+                        try await report.checkMainshock(
+                            ["mainshock": "none", "merge": "true"], on: connection)
+                    }
+                    // The report itself refuses the value.
+                    try await report.checkMainshock(
+                        ["mainshock": "emsc:b", "merge": "perhaps"], on: connection)
+                }
+            }
         }
     }
 
