@@ -191,7 +191,8 @@ let package = Package(
         .testTarget(
             name: "QuakeServerTests",
             dependencies: [
-                "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore", "SampleFeed", "TestSupport",
+                "CZlib", "Feed", "PostgreSQL", "QuakeML", "QuakeServer", "QuakeStore", "SampleFeed",
+                "TestSupport",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),

@@ -81,7 +81,8 @@ extension LocalPostgresError: CustomStringConvertible {
         case .stopTimedOut(let home, let pid, let after):
             return """
                 Cannot stop the PostgreSQL cluster in \(home): process \(pid) is still running \
-                \(after.components.seconds) s after a fast stop. Stop it in immediate mode, or kill -QUIT \(pid).
+                \(after.components.seconds) s after a fast stop. Stop it at once (kill -QUIT \(pid)); \
+                the next start recovers all committed data.
                 """
         case .lockTimedOut(let path, let after):
             return """

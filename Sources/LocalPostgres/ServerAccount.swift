@@ -4,21 +4,21 @@ import Glibc
 ///
 /// PostgreSQL refuses to run as root (Server Setup and Operation, "The PostgreSQL User Account").
 package struct ServerAccount: Sendable, Equatable {
-    let name: String
     let userID: uid_t
     let groupID: gid_t
 
     package static func current() throws(LocalPostgresError) -> ServerAccount {
-        if geteuid() == 0 { return try named("postgres") }
-        return lookUp(userID: geteuid())
-            ?? ServerAccount(name: "\(geteuid())", userID: geteuid(), groupID: getegid())
+        geteuid() == 0 ? try named("postgres") : ServerAccount(userID: geteuid(), groupID: getegid())
     }
 
-    static func named(_ name: String) throws(LocalPostgresError) -> ServerAccount {
-        guard let account = lookUp({ getpwnam_r(name, $0, $1, $2, $3) }) else {
-            throw .noServerAccount(name: name)
+    private static func named(_ name: String) throws(LocalPostgresError) -> ServerAccount {
+        var record = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        let failure = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
+            getpwnam_r(name, &record, buffer.baseAddress!, buffer.count, &found)
         }
-        return account
+        guard failure == 0, found != nil else { throw .noServerAccount(name: name) }
+        return ServerAccount(userID: record.pw_uid, groupID: record.pw_gid)
     }
 
     /// Whether programs must change from the caller's user, which is root, to this user.
@@ -38,25 +38,4 @@ package struct ServerAccount: Sendable, Equatable {
 
     /// Part of util-linux, which is always installed on Debian and Red Hat.
     static let setpriv = "/usr/bin/setpriv"
-
-    private typealias Query = (
-        UnsafeMutablePointer<passwd>, UnsafeMutablePointer<CChar>, Int,
-        UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
-    ) -> Int32
-
-    private static func lookUp(userID: uid_t) -> ServerAccount? {
-        lookUp { getpwuid_r(userID, $0, $1, $2, $3) }
-    }
-
-    private static func lookUp(_ query: Query) -> ServerAccount? {
-        var record = passwd()
-        var found: UnsafeMutablePointer<passwd>?
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer -> ServerAccount? in
-            guard query(&record, buffer.baseAddress!, buffer.count, &found) == 0, found != nil else {
-                return nil
-            }
-            return ServerAccount(
-                name: String(cString: record.pw_name), userID: record.pw_uid, groupID: record.pw_gid)
-        }
-    }
 }

@@ -34,7 +34,7 @@ struct ErrorTextTests {
             ),
             (
                 .stopTimedOut(home: "/q", pid: 12, after: .seconds(60)),
-                ["/q", "process 12", "60 s", "fast", "kill -QUIT 12"]
+                ["/q", "process 12", "60 s", "fast", "Stop it at once (kill -QUIT 12)"]
             ),
             (.lockTimedOut(path: "/q/lock", after: .seconds(120)), ["/q/lock", "120 s", "fuser"]),
             (

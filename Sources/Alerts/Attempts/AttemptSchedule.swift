@@ -5,9 +5,6 @@ public enum AttemptSchedule {
         .seconds($0)
     }
 
-    /// The limit for the wait that a receiver asks for (`Retry-After`).
-    package static let retryAfterLimit = Duration.seconds(86_400)
-
     /// The largest number of attempts for one message, including the first one.
     public static let attempts = waits.count + 1
 
@@ -21,6 +18,6 @@ public enum AttemptSchedule {
     public static func wait(after failure: DeliveryFailure, attempts: Int, random: Double) -> Duration? {
         guard !failure.isFinal, waits.indices.contains(attempts - 1) else { return nil }
         let wait = waits[attempts - 1] * (1 + random / 10)
-        return max(wait, min(failure.retryAfter ?? .zero, retryAfterLimit))
+        return max(wait, failure.retryAfter ?? .zero)
     }
 }

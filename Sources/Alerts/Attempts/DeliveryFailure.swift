@@ -3,7 +3,7 @@
 public struct DeliveryFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// Such as `hooks.example.org: HTTP status 503`.
     public let reason: String
-    /// How long the receiver asks the sender to wait.
+    /// How long the receiver asks the sender to wait. A courier limits it to a day.
     public var retryAfter: Duration?
     /// Whether further attempts of this message are useless.
     public var isFinal = false

@@ -22,9 +22,8 @@ extension Rules {
         for change in merged(changes) { decision.take(change) }
         decision.tellDue()
         // Searching the whole ledger for old entries is slow, so it is done once an hour. Old entries do no harm.
-        if (now - decidedAt) >= .seconds(3600) || CivilTime(now).hour != CivilTime(decidedAt).hour {
-            decision.ledger.forget(at: now)
-        }
+        func hour(_ moment: Instant) -> Int64 { moment.milliseconds.divided(by: 3_600_000).whole }
+        if hour(now) != hour(decidedAt) { decision.ledger.forget(at: now) }
         ledger = decision.ledger
         ledger.decidedAt = now
         return decision.messages
@@ -143,7 +142,7 @@ private struct Decision {
         if isOutage {
             return .later(outageDue(receiver), .outage)
         }
-        let held = ledger.paces[receiver, default: Pace()].hold(magnitude: verdict.magnitude, at: now)
+        let held = ledger.paces[receiver, default: Pace()].hold(magnitude: verdict.event.magnitude, at: now)
         return held.map { .later($0, .swarm) } ?? .now
     }
 
@@ -194,7 +193,7 @@ private struct Decision {
         }
         for (receiver, verdicts) in due.sorted(by: { $0.key < $1.key }) {
             func order(_ verdict: Verdict) -> (Double, String) {
-                (-(verdict.magnitude ?? -99), verdict.event.key)
+                (-(verdict.event.magnitude ?? -99), verdict.event.key)
             }
             tell(verdicts.sorted { order($0) < order($1) }, receiver)
         }
@@ -217,25 +216,17 @@ private struct Decision {
                     thread: told?.thread ?? message.id))
         }
         ledger.paces[receiver, default: Pace()].sent(
-            magnitude: verdicts.compactMap(\.magnitude).max(), isDigest: verdicts.count > 1, at: now)
+            magnitude: verdicts.compactMap(\.event.magnitude).max(), isDigest: verdicts.count > 1, at: now)
     }
 }
 
 extension Verdict {
-    /// The magnitude that counts for the receiver's pace.
-    fileprivate var magnitude: Double? { event.magnitude }
-
     /// Checks a waiting report against the current rules; nil if no rule asks for the report any more.
     fileprivate init?(_ waiting: Standing.Waiting, rules: [Rule]) {
         let decisive =
             waiting.kind.isNews || waiting.kind == .corrected
             ? waiting.event : waiting.earlier ?? waiting.event
-        let wanting = rules.filter { $0.covers(decisive) && $0.kinds.contains(waiting.kind) }
-        guard !wanting.isEmpty else { return nil }
-        self.init(kind: waiting.kind, event: waiting.event, earlier: waiting.earlier, rules: wanting)
-    }
-
-    fileprivate init(kind: Kind, event: AlertEvent, earlier: AlertEvent?, rules: [Rule]) {
-        (self.kind, self.event, self.earlier, self.rules) = (kind, event, earlier, rules)
+        self.init(
+            waiting.kind, waiting.event, earlier: waiting.earlier, rules.filter { $0.covers(decisive) })
     }
 }

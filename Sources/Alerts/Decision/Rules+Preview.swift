@@ -1,7 +1,7 @@
 import Feed
 
 /// The messages that a rule would have sent in a period of the past.
-public struct RulePreview: Sendable, Equatable {
+public struct RulePreview: Sendable {
     public let rule: String
     /// A digest counts as one message.
     public internal(set) var messages = 0
@@ -10,11 +10,6 @@ public struct RulePreview: Sendable, Equatable {
     public internal(set) var latest: [(at: Instant, title: String)] = []
 
     static let shown = 3
-
-    public static func == (left: RulePreview, right: RulePreview) -> Bool {
-        left.rule == right.rule && left.messages == right.messages && left.kinds == right.kinds
-            && left.latest.elementsEqual(right.latest) { $0 == $1 }
-    }
 }
 
 extension Rules {

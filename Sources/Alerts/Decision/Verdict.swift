@@ -71,7 +71,7 @@ struct Verdict: Equatable {
     }
 
     /// The result is nil if no rule asks for this kind of message.
-    private init?(_ kind: Kind, _ event: AlertEvent, earlier: AlertEvent?, _ rules: [Rule]) {
+    init?(_ kind: Kind, _ event: AlertEvent, earlier: AlertEvent?, _ rules: [Rule]) {
         let wanting = rules.filter { $0.kinds.contains(kind) }
         guard !wanting.isEmpty else { return nil }
         (self.kind, self.event, self.earlier, self.rules) = (kind, event, earlier, wanting)

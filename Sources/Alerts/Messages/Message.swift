@@ -30,10 +30,6 @@ public struct Message: Sendable, Equatable, Codable {
     /// The largest number of earthquakes in a digest. This limit keeps the digest below 64 kB.
     public static let listed = 50
 
-    private enum CodingKeys: String, CodingKey {
-        case id, receiver, type, at, title, text, priority, url, thread, earthquakes, omitted
-    }
-
     init(_ reports: [Report], to receiver: String, thread: String?, zone: Zone, at: Instant) {
         self.receiver = receiver
         self.at = at
@@ -57,11 +53,7 @@ public struct Message: Sendable, Equatable, Codable {
     }
 
     /// The message that `quakes notify --test` sends.
-    public static func test(to receiver: String, at: Instant) -> Message {
-        Message(testFor: receiver, at: at)
-    }
-
-    private init(testFor receiver: String, at: Instant) {
+    public init(testFor receiver: String, at: Instant) {
         id = "\(receiver):test:\(at.milliseconds)"
         (self.receiver, self.at, type, priority, url) = (receiver, at, "test", 3, nil)
         title = "A test message from Quakes"

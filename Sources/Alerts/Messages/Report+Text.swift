@@ -83,11 +83,10 @@ extension Report {
     }
 
     private func moment(_ zone: Zone) -> String {
-        let local = zone.civilTime(at: time)
-        let name = zone.localType(at: time).abbreviation
-        let isUTC = zone.localType(at: time).offset == 0
-        let shown = "\(local.dateText) \(local.clockText) \(isUTC ? "UTC" : name)"
-        return isUTC ? shown : "\(shown) (\(CivilTime(time).clockText) UTC)"
+        let type = zone.localType(at: time)
+        let local = zone.localTime(at: time).shortText
+        if type.offset == 0 { return "\(local) UTC" }
+        return "\(local) \(type.abbreviation) (\(time.shortText.suffix("12:22:47".count)) UTC)"
     }
 
     private func age(_ at: Instant) -> String {

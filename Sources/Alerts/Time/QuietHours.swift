@@ -27,8 +27,7 @@ public struct QuietHours: Sendable, Equatable {
 
     /// When the quiet hours around `moment` end; nil if `moment` is not within quiet hours.
     public func end(at moment: Instant) -> Instant? {
-        let now = zone.civilTime(at: moment)
-        let today = CivilDate(unchecked: now.year, now.month, now.day).daysSince1970
+        let today = zone.localTime(at: moment).milliseconds.divided(by: 86_400_000).whole
         for day in today - 1...today + 1 {
             let start = zone.moment(day: day, minute: from)
             let end = zone.moment(day: from < to ? day : day + 1, minute: to)

@@ -28,10 +28,8 @@ public struct Zone: Sendable, Equatable {
         (self.name, self.changes, self.types, self.rule) = (name, changes, types, rule)
     }
 
-    public static func == (left: Zone, right: Zone) -> Bool {
-        left.name == right.name && left.types == right.types && left.rule == right.rule
-            && left.changes.elementsEqual(right.changes) { $0 == $1 }
-    }
+    /// Zones are compared by their names.
+    public static func == (left: Zone, right: Zone) -> Bool { left.name == right.name }
 
     // MARK: Local time
 
@@ -48,9 +46,9 @@ public struct Zone: Sendable, Equatable {
         return low == 0 ? types[0] : types[changes[low - 1].type]
     }
 
-    /// The date and time of day in the zone.
-    func civilTime(at moment: Instant) -> CivilTime {
-        CivilTime(moment, offset: localType(at: moment).offset)
+    /// The moment whose date and time in UTC are those that a clock in the zone shows at `moment`.
+    func localTime(at moment: Instant) -> Instant {
+        moment + Int64(localType(at: moment).offset) * 1000
     }
 
     /// The first moment of this day at which a clock in the zone shows this time of day or a later one.
@@ -84,22 +82,24 @@ public struct Zone: Sendable, Equatable {
 
 extension Zone {
     /// The directory of the system's time zones.
-    public static let systemFolder = "/usr/share/zoneinfo"
+    static let systemFolder = "/usr/share/zoneinfo"
 
     /// - Parameter name: such as `Asia/Tokyo`.
     /// - Returns: nil if the system has no such zone.
-    public init?(named name: String, in folder: String = Zone.systemFolder) {
+    public init?(named name: String) {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         let isSafe = parts.allSatisfy { part in
             !part.isEmpty && part.utf8.allSatisfy { $0.isAlphanumeric || "_+-".utf8.contains($0) }
         }
-        guard isSafe, let data = FileManager.default.contents(atPath: "\(folder)/\(name)") else { return nil }
+        guard isSafe, let data = FileManager.default.contents(atPath: "\(Self.systemFolder)/\(name)") else {
+            return nil
+        }
         self.init(name: name, Array(data))
     }
 
     /// The names of the system's time zones, for suggestions; empty if the system has no list of them.
-    public static func names(in folder: String = Zone.systemFolder) -> [String] {
-        let list = FileManager.default.contents(atPath: "\(folder)/tzdata.zi") ?? Data()
+    static func names() -> [String] {
+        let list = FileManager.default.contents(atPath: "\(systemFolder)/tzdata.zi") ?? Data()
         return String(decoding: list, as: UTF8.self).split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ")
             return words.count >= 2 && words[0] == "Z"
@@ -168,15 +168,4 @@ private struct TZifHeader {
 
 private func bigEndian(_ bytes: [UInt8], _ start: Int, _ count: Int) -> Int64 {
     bytes[start..<start + count].reduce(0) { $0 << 8 | Int64($1) }
-}
-
-extension UInt8 {
-    var isAlphanumeric: Bool {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
-    }
 }

@@ -2,18 +2,14 @@ import Feed
 
 /// The rule for the local time of a zone after its last listed change: a POSIX TZ string with the extensions of RFC 9636, section
 /// 3.3.1, such as `CET-1CEST,M3.5.0,M10.5.0/3`.
-struct ZoneRule: Sendable, Equatable {
+struct ZoneRule: Sendable {
     private let standard: Zone.LocalType
     private let daylight: (type: Zone.LocalType, start: YearDay, end: YearDay)?
 
-    static func == (left: ZoneRule, right: ZoneRule) -> Bool {
-        left.standard == right.standard && left.daylight?.type == right.daylight?.type
-            && left.daylight?.start == right.daylight?.start && left.daylight?.end == right.daylight?.end
-    }
-
     func localType(at seconds: Int64) -> Zone.LocalType {
         guard let daylight else { return standard }
-        let year = CivilTime(Instant(milliseconds: (seconds + Int64(standard.offset)) * 1000)).year
+        let today = (seconds + Int64(standard.offset)).divided(by: 86_400).whole
+        let year = CivilDate(daysSince1970: today).year
         // Each change is given in the local time that applies before the change.
         let start = daylight.start.seconds(in: year) - Int64(standard.offset)
         let end = daylight.end.seconds(in: year) - Int64(daylight.type.offset)
@@ -45,8 +41,8 @@ struct ZoneRule: Sendable, Equatable {
 }
 
 /// A day of the year, and a time on that day.
-private struct YearDay: Sendable, Equatable {
-    enum Day: Sendable, Equatable {
+private struct YearDay: Sendable {
+    enum Day: Sendable {
         /// From 1 to 365; the 29th of February is not counted.
         case withoutLeapDay(Int)
         /// From 0 to 365.
@@ -97,18 +93,14 @@ private struct Reader {
     /// Reads an abbreviation: letters, or any characters in angle brackets.
     mutating func name() -> String? {
         let isQuoted = take("<")
-        let name = rest.prefix {
-            isQuoted
-                ? $0 != UInt8(ascii: ">")
-                : $0.isAlphanumeric && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-        }
+        let name = rest.prefix { isQuoted ? $0 != UInt8(ascii: ">") : $0.isAlphanumeric && !$0.isDigit }
         rest = rest[name.endIndex...]
         guard !name.isEmpty, !isQuoted || take(">") else { return nil }
         return String(Substring(name))
     }
 
     mutating func number() -> Int? {
-        let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        let digits = rest.prefix(while: \.isDigit)
         rest = rest[digits.endIndex...]
         return digits.count > 4 ? nil : Int(Substring(digits))
     }

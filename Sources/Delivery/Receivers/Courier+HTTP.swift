@@ -3,6 +3,9 @@ import CCurl
 import Curl
 
 extension Courier {
+    /// The limit for the wait that a receiver asks for (`Retry-After`).
+    private static let retryAfterLimit = Duration.seconds(86_400)
+
     /// Posts a body to a webhook or to ntfy. Only a status of 2xx is success.
     ///
     /// - Parameters:
@@ -38,7 +41,7 @@ extension Courier {
         default:
             throw DeliveryFailure(
                 "\(host): HTTP status \(outcome.status)",
-                retryAfter: outcome.retryAfter.map { min($0, AttemptSchedule.retryAfterLimit) })
+                retryAfter: outcome.retryAfter.map { min($0, Self.retryAfterLimit) })
         }
     }
 

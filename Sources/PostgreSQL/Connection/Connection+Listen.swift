@@ -1,21 +1,16 @@
 import CPostgreSQL
 import Glibc
 
-/// The content of a NOTIFY (https://www.postgresql.org/docs/current/sql-notify.html).
-public struct Notification: Sendable, Equatable {
-    public let channel: String
-    public let payload: String
-}
-
+/// The notifications of a channel (https://www.postgresql.org/docs/current/sql-notify.html).
 public struct Notifications: Sendable {
     let connection: Connection
     let alarm: Alarm
 
-    /// Waits for the next notification; nil if none arrived within `limit`.
+    /// Waits for the next notification, and returns its payload; nil if none arrived within `limit`.
     ///
     /// A silently lost connection is not noticed: if the network drops all packets, it looks as if nothing happens in the
     /// database. So run a small statement now and then, within `Connection.expectingAnswer`.
-    public func next(within limit: Duration) async throws -> Notification? {
+    public func next(within limit: Duration) async throws -> String? {
         try await connection.nextNotification(within: limit, alarm)
     }
 }
@@ -51,7 +46,7 @@ extension Connection {
         }
     }
 
-    fileprivate func nextNotification(within limit: Duration, _ alarm: Alarm) async throws -> Notification? {
+    fileprivate func nextNotification(within limit: Duration, _ alarm: Alarm) async throws -> String? {
         // The closure runs on this actor, so waiting does not switch threads.
         try await withTaskCancellationHandler {
             try waitForNotification(within: limit, alarm)
@@ -60,7 +55,7 @@ extension Connection {
         }
     }
 
-    private func waitForNotification(within limit: Duration, _ alarm: Alarm) throws -> Notification? {
+    private func waitForNotification(within limit: Duration, _ alarm: Alarm) throws -> String? {
         let operation = "wait for a notification"
         let handle = try open(operation)
         let end = ContinuousClock.now + limit
@@ -69,9 +64,7 @@ extension Connection {
             guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
             if let pointer = PQnotifies(handle) {
                 defer { PQfreemem(pointer) }
-                return Notification(
-                    channel: String(cString: pointer.pointee.relname),
-                    payload: String(cString: pointer.pointee.extra))
+                return String(cString: pointer.pointee.extra)
             }
             try Task.checkCancellation()
             let left = end - .now

@@ -59,8 +59,8 @@ extension Connection {
         return try await listen(to: "quakes_session") { notifications in
             try await other.query("select pg_notify('quakes_session', \(message))", to: "look for a pooler")
             let end = ContinuousClock.now + Self.answerLimit
-            while let notification = try await notifications.next(within: end - .now) {
-                if notification.payload == message { return true }
+            while let heard = try await notifications.next(within: end - .now) {
+                if heard == message { return true }
             }
             return false
         }

@@ -109,7 +109,7 @@ final class Listing<Row>: Sendable {
     func finish(_ what: String, none: String? = nil) {
         StandardOutput.write(rest())
         if let none, case .table = form, state.withLock({ $0.count }) == 0 {
-            StandardError.print("quakes: \(none)")
+            StandardError.say(none)
         }
         if !limit.admits(state.withLock { $0.count }) { limit.tellOfMore(what) }
     }

@@ -20,7 +20,7 @@ struct ProgressLine {
             StandardError.replaceLine(progress().text(after: now - start))
         } else if let pause {
             next = now + pause
-            StandardError.print("quakes: \(progress().text(after: now - start))")
+            StandardError.say(progress().text(after: now - start))
         }
     }
 

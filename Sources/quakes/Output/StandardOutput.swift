@@ -39,6 +39,12 @@ enum StandardOutput {
                 STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if written < 0 {
                 if errno == EINTR { continue }
+                if errno == EAGAIN {
+                    // Another process that shares the pipe or the terminal has made it non-blocking, as ssh and Node.js do.
+                    var output = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+                    poll(&output, 1, -1)
+                    continue
+                }
                 // It is not an error if the reader of a pipe, such as head, stops reading. A full disk is an error.
                 if errno == EPIPE { exit(128 + SIGPIPE) }
                 fail()
@@ -48,7 +54,7 @@ enum StandardOutput {
     }
 
     private static func fail() -> Never {
-        StandardError.print("quakes: cannot write the output: \(String(cString: strerror(errno)))")
+        StandardError.say("cannot write the output: \(String(cString: strerror(errno)))", level: .error)
         exit(ExitStatus.fileFailure)
     }
 }

@@ -79,15 +79,12 @@ struct Table {
         self.terminal = terminal
     }
 
-    /// Adds a row: one cell per column, in the order of the columns. Missing cells are left empty; surplus cells are ignored.
+    /// Adds a row: one cell for each column, in the order of the columns.
     ///
     /// - Returns: the lines that can be written now; empty while the layout is undecided.
     mutating func append(_ cells: [TableCell]) -> String {
-        let row = columns.indices.map { index in
-            var cell = index < cells.count ? cells[index] : TableCell("")
-            cell.text = strippingControlCharacters(cell.text)
-            return cell
-        }
+        var row = cells
+        for index in row.indices { row[index].text = strippingControlCharacters(row[index].text) }
         if let layout { return lines(row, layout) }
         first.append(row)
         return first.count < Self.screenful ? "" : begin()

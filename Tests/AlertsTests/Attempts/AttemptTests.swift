@@ -27,7 +27,6 @@ import Testing
         }
         #expect(wait(120) == .seconds(120))
         #expect(wait(1) == .seconds(5))
-        #expect(wait(1_000_000) == .seconds(86_400))
         #expect(wait(120, 10) == nil)
     }
 

@@ -233,8 +233,8 @@ private enum Replay {
 
     static func snapshots() throws -> [Snapshot] {
         try (0..<120).map { index in
-            let text = try output(
-                of: "/bin/gzip", ["-dc", RealFeeds.path("replay-all_day/\(padded(index, 3)).geojson.gz")])
+            let name = String(format: "%03d.geojson.gz", index)
+            let text = try output(of: "/bin/gzip", ["-dc", RealFeeds.path("replay-all_day/\(name)")])
             let document = try JSONDecoder().decode(Document.self, from: Data(text.utf8))
             let events = document.features.map { feature in
                 var event = AlertEvent(

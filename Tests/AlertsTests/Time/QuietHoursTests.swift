@@ -77,8 +77,8 @@ import Testing
             var wrong: [Instant] = []
             for minute in stride(from: 5, to: 365 * 1440, by: 5) {
                 let moment = at("2026-01-01T00:00:00Z") + .seconds(minute * 60)
-                let clock = quiet.zone.civilTime(at: moment)
-                let shown = clock.hour * 60 + clock.minute
+                let local = quiet.zone.localTime(at: moment).milliseconds
+                let shown = Int(local.divided(by: 86_400_000).rest / 60_000)
                 if shown == quiet.from { isQuiet = true }
                 if shown == quiet.to { isQuiet = false }
                 let end = quiet.end(at: moment)

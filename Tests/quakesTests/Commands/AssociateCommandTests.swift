@@ -164,6 +164,9 @@ struct AssociateCommandTests {
             let wrong = try await quakes.run("associate", "--parameters", file.path)
             #expect(wrong.status == 65 && wrong.errors.contains("parameters, line 1: seconds takes a number"))
             #expect(try await quakes.run("associate", "--parameters", file.path + "x").status == 66)
+            let directory = try await quakes.run("associate", "--parameters", folder.path)
+            #expect(directory.status == 74)
+            #expect(directory.errors == "quakes: cannot read \(folder.path): Is a directory\n")
         }
     }
 

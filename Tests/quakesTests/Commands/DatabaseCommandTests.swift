@@ -22,6 +22,11 @@ struct DatabaseCommandTests {
             let second = try await quakes.run("list", "--format", "csv")
             #expect(second.errors == "quakes: using the private cluster in \(home)\n")
             #expect(second.output.contains("q0a"))
+            for command in [["map"], ["plot", "time"], ["plot", "aftershocks", "--mainshock", "q0a"]] {
+                let picture = try await quakes.run(command)
+                #expect(picture.status == 0)
+                #expect(picture.errors.ranges(of: "the private cluster").count == 1, "\(picture.errors)")
+            }
 
             let url = try await quakes.run("database", "url").output.trimmingCharacters(
                 in: .whitespacesAndNewlines)

@@ -60,6 +60,10 @@ struct WrongUsageTests {
             (["import", "x", "--batch", "0"], "--batch must be at least 1, not 0"),
             (["import", "x", "--lanes", "99"], "--lanes must be 1 to 64, not 99"),
             (
+                ["import", "http://127.0.0.1:1/changes", "--dry-run", "--every", "1m"],
+                "--dry-run cannot be used with --every: it writes nothing, so each import would do the same"
+            ),
+            (
                 ["plot", "aftershocks", "--mainshock", "a", "--radius", "inf"],
                 "--radius must be greater than 0 and at most 20016, but is inf"
             ),

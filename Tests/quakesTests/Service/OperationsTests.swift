@@ -128,6 +128,26 @@ struct OperationsTests {
         }
     }
 
+    @Test(
+        "With --log-format json, every line on standard error is JSON",
+        arguments: [
+            (["list"], 0), (["map"], 0), (["changes"], 0), (["rejects"], 0), (["cite"], 0),
+            (["status", "--max-age", "1m"], 69), (["import", "nofile"], 66),
+            (["report", "daily_activity"], 0),
+        ] as [([String], Int32)])
+    func messagesAsJSON(arguments: [String], status: Int32) async throws {
+        try await server.withDatabase { database in
+            let outcome = try await quakes(arguments + ["--log-format", "json"], database)
+            #expect(outcome.status == status)
+            let lines = outcome.errors.split(separator: "\n")
+            #expect(!lines.isEmpty)
+            for line in lines {
+                let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                #expect(object?["message"] is String, "\(line)")
+            }
+        }
+    }
+
     @Test("Typos, files and standard input do not make monitoring fail, unless they are named")
     func monitoring() async throws {
         try await server.withDatabase { database in

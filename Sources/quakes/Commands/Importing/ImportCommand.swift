@@ -111,6 +111,11 @@ struct ImportCommand: AsyncParsableCommand {
             guard !sources.contains(.standardInput) else {
                 throw ValidationError("standard input can be read only once; leave out --every")
             }
+            guard !dryRun else {
+                throw ValidationError(
+                    "--dry-run cannot be used with --every: it writes nothing, so each import would do the same"
+                )
+            }
         }
     }
 
@@ -119,7 +124,7 @@ struct ImportCommand: AsyncParsableCommand {
         guard let every = every?.duration else { return try await importOnce(into: database) }
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                let association = associates && !dryRun ? DaemonAssociation(database) : nil
+                let association = associates ? DaemonAssociation(database) : nil
                 if let association { group.addTask { try await association.run() } }
                 for source in sources {
                     group.addTask {

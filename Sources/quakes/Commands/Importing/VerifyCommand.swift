@@ -56,13 +56,13 @@ struct VerifyCommand: AsyncParsableCommand {
             guard `repair`, outcome.findings > 0 else { return outcome.findings > 0 }
             let repair = try await verification.repair(outcome)
             let counts = repair.counts
-            StandardError.print(
-                "quakes: repaired: \(counts.inserted) inserted, \(counts.updated) updated, \(counts.superseded + counts.retracted) deleted"
+            StandardError.say(
+                "repaired: \(counts.inserted) inserted, \(counts.updated) updated, \(counts.superseded + counts.retracted) deleted"
             )
             if repair.left > 0 {
                 let more = repair.left > repair.codes.count ? ", …" : ""
-                StandardError.print(
-                    "quakes: not repaired (\(repair.left)): \(repair.codes.joined(separator: ", "))\(more); to delete an event, use quakes delete"
+                StandardError.say(
+                    "not repaired (\(repair.left)): \(repair.codes.joined(separator: ", "))\(more); to delete an event, use quakes delete"
                 )
             }
             return repair.left > 0
@@ -80,8 +80,8 @@ struct VerifyCommand: AsyncParsableCommand {
             listing.finish("the first")
         }
         let unread = outcome.rejected > 0 ? ", \(outcome.rejected) of which cannot be read" : ""
-        StandardError.print(
-            "quakes: \(outcome.events) events at the service\(unread); \(outcome.findings) differ; \(outcome.requests) requests"
+        StandardError.say(
+            "\(outcome.events) events at the service\(unread); \(outcome.findings) differ; \(outcome.requests) requests"
         )
     }
 }

@@ -1,11 +1,8 @@
 import ArgumentParser
 import Association
 import Feed
-import FoundationEssentials
-import Glibc
 import PostgreSQL
 import QuakeStore
-import QuakeView
 
 struct AssociateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -147,10 +144,7 @@ struct AssociateCommand: AsyncParsableCommand {
     /// - Throws: `FileError`; `Parameters.InvalidLine`.
     private static func parametersFile(_ path: String) throws -> String? {
         if path == "shipped" { return nil }
-        guard access(path, R_OK) == 0, let bytes = FileManager.default.contents(atPath: path) else {
-            throw FileError(operation: "read", path: path, code: errno)
-        }
-        let text = String(decoding: bytes, as: UTF8.self)
+        let text = String(decoding: try contents(ofFile: path), as: UTF8.self)
         _ = try Parameters(text: text)
         return text
     }

@@ -54,7 +54,7 @@ struct CiteCommand: AsyncParsableCommand {
         guard let name else {
             let kept = try await database.withConnection(for: .reader) { try await Citation.all(on: $0) }
             StandardOutput.write(kept.table(Citation.columns, at: StandardOutput.terminal))
-            if kept.isEmpty { StandardError.print("quakes: nothing is cited") }
+            if kept.isEmpty { StandardError.say("nothing is cited") }
             return
         }
         let shown = strippingControlCharacters(name)

@@ -69,9 +69,9 @@ struct MigrateCommand: AsyncParsableCommand {
             StandardOutput.print("report.event_geometry is ready; QGIS can listen to the channel qgis")
         }
         if try await migrator.isPublicSchemaOpen() {
-            StandardError.print(
-                "quakes: warning: every login can create functions in the schema public, and other logins may run these by mistake; to prevent this, run as the owner of the schema: revoke create on schema public from public"
-            )
+            StandardError.say(
+                "warning: every login can create functions in the schema public, and other logins may run these by mistake; to prevent this, run as the owner of the schema: revoke create on schema public from public",
+                level: .warning)
         }
         guard roles else { return }
         let roles = try Roles(prefix: rolePrefix)

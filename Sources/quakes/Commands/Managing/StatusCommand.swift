@@ -101,7 +101,7 @@ struct StatusCommand: AsyncParsableCommand {
             age: maxAge?.duration, documentAge: maxDocumentAge?.duration, lag: maxLag?.duration)
         let complaints = status.complaints(limits, asked: sources)
         for complaint in complaints {
-            StandardError.print("quakes: \(strippingControlCharacters(complaint))")
+            StandardError.say(strippingControlCharacters(complaint), level: .warning)
         }
         if !complaints.isEmpty { throw ExitCode(ExitStatus.unavailable) }
     }

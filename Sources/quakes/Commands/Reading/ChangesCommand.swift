@@ -56,12 +56,12 @@ struct ChangesCommand: AsyncParsableCommand {
     private func tellOfMore(_ limit: RowLimit) {
         guard after != nil else { return limit.tellOfMore("the newest") }
         if limit.isDefault {
-            StandardError.print("quakes: there are more changes after the last token; --limit 0 shows all")
+            StandardError.say("there are more changes after the last token; --limit 0 shows all")
         }
     }
 
     /// Says that older history was pruned, unless the user gave --after.
     private func tell(_ horizon: Horizon) {
-        if after == nil, horizon.token > 0 { StandardError.print("quakes: \(horizon)") }
+        if after == nil, horizon.token > 0 { StandardError.say("\(horizon)") }
     }
 }

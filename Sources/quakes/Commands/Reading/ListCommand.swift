@@ -59,9 +59,10 @@ struct ListCommand: AsyncParsableCommand {
             csv: spreadsheet.csv, near: quakes.near, times: localTime ? .local : .utc,
             isMerged: selection.merge)
         let listing = Listing(form, limit: rowLimit)
-        let whyEmpty = try await selection.forEach(quakes, database, listing.append)
+        let source = try await selection.located(database)
+        let whyEmpty = try await selection.forEach(quakes, in: source, listing.append)
         listing.finish("the first")
-        if format == .table, let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
+        if format == .table, let whyEmpty { StandardError.say(whyEmpty) }
     }
 }
 

@@ -34,9 +34,10 @@ struct MapCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        let source = try await selection.located(database)
         let drawn = try await selection.portrait(
-            of: selection.selection, database, hasMechanisms: mechanisms)
-        let gaps = selection.gaps(try await selection.held(database), drawn)
+            of: selection.selection, in: source, hasMechanisms: mechanisms)
+        let gaps = selection.gaps(try await selection.held(in: source), drawn)
         let caption = drawn.caption(
             picture.title ?? selection.title(nil, drawn), selection.words, gaps: gaps, hasLand: true)
         try await picture.write(

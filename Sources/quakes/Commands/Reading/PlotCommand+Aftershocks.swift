@@ -24,8 +24,8 @@ extension PlotCommand {
         }
     }
 
-    func drawAftershocks(of code: String) async throws {
-        guard let mainshock = try await first({ $0.code = code }) else {
+    func drawAftershocks(of code: String, in source: QuakeSource) async throws {
+        guard let mainshock = try await first(in: source, { $0.code = code }) else {
             throw NotThere(description: "there is no earthquake \(strippingControlCharacters(code))")
         }
         guard
@@ -40,15 +40,15 @@ extension PlotCommand {
         if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
         // As in the report, an event without a magnitude does not count as an aftershock.
         if aftershocks.minimumMagnitude == nil { aftershocks.minimumMagnitude = -12 }
-        let drawn = try await selection.portrait(of: aftershocks, database)
+        let drawn = try await selection.portrait(of: aftershocks, in: source)
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
         }
         // The time up to which the catalogue reaches: the beginning of its first gap after the mainshock, or else its newest
         // event.
-        let end = try await heldUntil(mainshock)
+        let end = try await heldUntil(mainshock, in: source)
         let known =
-            if let end { end } else { try await first { _ in }?.time ?? mainshock.time }
+            if let end { end } else { try await first(in: source) { _ in }?.time ?? mainshock.time }
         let rate = AftershockRate(
             drawn.events.map { daysLater($0.time) }, observed: min(window.days, daysLater(known)))
         let name = mainshock[.title].text ?? mainshock[.place].text ?? code
@@ -66,23 +66,24 @@ extension PlotCommand {
     }
 
     /// The time of the catalogue's first gap after the mainshock at the mainshock's place; nil if unknown.
-    private func heldUntil(_ mainshock: Quake) async throws -> Instant? {
-        guard selection.view == nil, selection.asOf == nil else { return nil }
-        let held = try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
+    private func heldUntil(_ mainshock: Quake, in source: QuakeSource) async throws -> Instant? {
         let place = Region(
             south: mainshock.latitude, west: mainshock.longitude, north: mainshock.latitude, width: 0)
-        return Coverage(held, of: place).heldUntil(mainshock.time, from: selection.minMagnitude)
+        return Coverage(try await selection.held(in: source), of: place)
+            .heldUntil(mainshock.time, from: selection.minMagnitude)
     }
 
     /// The newest event of the whole catalogue, or of the part to which `narrow` limits it.
-    private func first(_ narrow: (inout QuakeSelection) -> Void) async throws -> Quake? {
+    private func first(
+        in source: QuakeSource, _ narrow: (inout QuakeSelection) -> Void
+    ) async throws -> Quake? {
         var all = QuakeSelection()
         all.asOf = selection.asOf
         all.isMerged = selection.merge
         all.limit = 1
         narrow(&all)
         let found = Mutex<Quake?>(nil)
-        _ = try await selection.forEach(all, database) { listed in found.withLock { $0 = listed.quake } }
+        _ = try await selection.forEach(all, in: source) { listed in found.withLock { $0 = listed.quake } }
         return found.withLock { $0 }
     }
 }

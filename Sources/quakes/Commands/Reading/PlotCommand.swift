@@ -73,7 +73,8 @@ struct PlotCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        if let mainshock { return try await drawAftershocks(of: mainshock) }
+        let source = try await selection.located(database)
+        if let mainshock { return try await drawAftershocks(of: mainshock, in: source) }
         var chosen = selection.selection
         let section = kind == .section ? try line.section() : nil
         if let section, chosen.near == nil, chosen.box == nil {
@@ -81,8 +82,8 @@ struct PlotCommand: AsyncParsableCommand {
             chosen.near = .init(
                 latitude: circle.latitude, longitude: circle.longitude, kilometres: circle.kilometres)
         }
-        let drawn = try await selection.portrait(of: chosen, database) { section?.contains($0) ?? true }
-        let held = try await selection.held(database)
+        let drawn = try await selection.portrait(of: chosen, in: source) { section?.contains($0) ?? true }
+        let held = try await selection.held(in: source)
         let caption = drawn.caption(
             picture.title ?? selection.title(title, drawn), selection.words,
             gaps: selection.gaps(held, drawn))
@@ -104,8 +105,8 @@ struct PlotCommand: AsyncParsableCommand {
             let relation = GutenbergRichter(events, completeness: completeness)
             if let fit = relation.fit, !fit.isGood {
                 let remedy = relation.other.map { ", or --completeness \(Double($0.from) / 10)" } ?? ""
-                StandardError.print(
-                    "quakes: \(fit.words): the catalogue is not complete from the fitted magnitude on, or it mixes several catalogues; choose a region\(remedy)"
+                StandardError.say(
+                    "\(fit.words): the catalogue is not complete from the fitted magnitude on, or it mixes several catalogues; choose a region\(remedy)"
                 )
             }
             return Plot.magnitudes(relation, caption: caption)

@@ -112,8 +112,8 @@ struct ReportCommand: AsyncParsableCommand {
         if report.isCount, values["merge"] == nil, values["agency"] == nil,
             try await Report.hasSeveralAgencies(on: connection)
         {
-            StandardError.print(
-                "quakes: an earthquake counts once for each agency that reports it; --merge counts each earthquake once, --agency NAME counts the events of one agency"
+            StandardError.say(
+                "an earthquake counts once for each agency that reports it; --merge counts each earthquake once, --agency NAME counts the events of one agency"
             )
         }
         let limit = limit.rows(isTable: format == .table)
@@ -133,8 +133,6 @@ struct ReportCommand: AsyncParsableCommand {
             throw ValidationError(error.message)
         }
         listing.finish(isBackwards ? "the newest" : "the first", none: "the report has no rows")
-        if let warning = report.warning(of: fits.withLock { $0 }) {
-            StandardError.print("quakes: \(warning)")
-        }
+        if let warning = report.warning(of: fits.withLock { $0 }) { StandardError.say(warning) }
     }
 }

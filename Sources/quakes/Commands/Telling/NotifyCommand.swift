@@ -137,7 +137,7 @@ struct NotifyCommand: AsyncParsableCommand {
         var hasFailed = false
         for (name, receiver) in rules.receivers.sorted(by: { $0.key < $1.key }) {
             do {
-                try await courier.deliver(.test(to: name, at: .now), to: receiver)
+                try await courier.deliver(Message(testFor: name, at: .now), to: receiver)
                 StandardOutput.print("\(name): delivered")
             } catch let failure as DeliveryFailure {
                 hasFailed = true
@@ -149,7 +149,7 @@ struct NotifyCommand: AsyncParsableCommand {
 
     private func preview(_ rules: Rules) async throws {
         let problems = courier.problems(of: rules)
-        for problem in problems { StandardError.print("quakes: \(problem)") }
+        for problem in problems { StandardError.say(problem, level: .warning) }
         let preview = try await database.withConnection(for: .notifier) { connection in
             try await NotifyPreview.read(rules, on: connection)
         }

@@ -1,7 +1,5 @@
 import Alerts
-import FoundationEssentials
 import Glibc
-import QuakeView
 import Synchronization
 import UnixSignals
 
@@ -15,19 +13,10 @@ struct RulesFile: Sendable {
 
     /// - Throws: `RulesError` with all problems; `FileError`.
     func read() throws -> Rules {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            // FileManager does not report the reason, so the file is opened to get the system's error.
-            let file = open(path, O_RDONLY | O_CLOEXEC)
-            let code = file < 0 ? errno : EISDIR
-            if file >= 0 { close(file) }
-            throw FileError(operation: "read", path: path, code: code)
+        try Rules(yaml: contents(ofFile: path), file: path) { name in
+            let town = try Town.named(name)
+            return Point(latitude: town.latitude, longitude: town.longitude)
         }
-        return try Rules(
-            yaml: Array(data), file: path,
-            town: { name in
-                let town = try Town.named(name)
-                return Point(latitude: town.latitude, longitude: town.longitude)
-            })
     }
 
     /// Reads the file again each time it changes, and on SIGHUP, until the task is cancelled. A change is noticed within a

@@ -33,6 +33,6 @@ struct RowLimit: Sendable {
     /// - Parameter what: such as "the newest" or "the first".
     func tellOfMore(_ what: String) {
         guard isDefault, let rows else { return }
-        StandardError.print("quakes: these are \(what) \(rows); --limit N shows more, --limit 0 shows all")
+        StandardError.say("these are \(what) \(rows); --limit N shows more, --limit 0 shows all")
     }
 }

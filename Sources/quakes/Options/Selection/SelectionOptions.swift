@@ -230,11 +230,11 @@ struct SelectionOptions: ParsableArguments {
 }
 
 extension SelectionOptions {
-    /// Passes each selected earthquake to `body`: from the file of --view, or else from the database.
+    /// Passes each selected earthquake to `body`.
     ///
     /// - Returns: the reason why there are no earthquakes; nil if there are some.
     func forEach(
-        _ selection: QuakeSelection, _ database: DatabaseOptions,
+        _ selection: QuakeSelection, in source: QuakeSource,
         _ body: @escaping @Sendable (ListedQuake) throws -> Void
     ) async throws -> String? {
         let isEmpty = Mutex(true)
@@ -243,21 +243,23 @@ extension SelectionOptions {
             try body(ListedQuake(quake: quake, group: group))
         }
         let noMatch = "no earthquakes match"
-        if let view {
-            let position = try ViewFile(view).forEach(selection) { try counted($0, nil) }
-            StandardError.print("quakes: \(view) is as of token \(position.token), \(position.committedAt)")
+        switch source {
+        case .view(let path):
+            let position = try ViewFile(path).forEach(selection) { try counted($0, nil) }
+            StandardError.say("\(path) is as of token \(position.token), \(position.committedAt)")
             return isEmpty.withLock { $0 } ? noMatch : nil
-        }
-        return try await database.withConnection(for: .reader) { connection in
-            if selection.isMerged {
-                try await selection.forEachGrouped(on: connection, counted)
-            } else {
-                try await selection.forEach(on: connection) { try counted($0, nil) }
+        case .database(let database):
+            return try await database.withConnection(for: .reader) { connection in
+                if selection.isMerged {
+                    try await selection.forEachGrouped(on: connection, counted)
+                } else {
+                    try await selection.forEach(on: connection) { try counted($0, nil) }
+                }
+                guard isEmpty.withLock({ $0 }) else { return nil }
+                return try await CatalogueStatus.isEmpty(on: connection)
+                    ? "there are no earthquakes yet; to import those of the last day: quakes import all_day"
+                    : noMatch
             }
-            guard isEmpty.withLock({ $0 }) else { return nil }
-            return try await CatalogueStatus.isEmpty(on: connection)
-                ? "there are no earthquakes yet; to import those of the last day: quakes import all_day"
-                : noMatch
         }
     }
 }

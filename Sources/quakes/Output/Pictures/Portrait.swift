@@ -81,17 +81,18 @@ extension SelectionOptions {
     /// Reads the data of a picture of the selected earthquakes. If there are none, standard error says why.
     ///
     /// - Parameters:
+    ///   - source: where to read the earthquakes.
     ///   - hasMechanisms: whether the picture shows the known mechanisms.
     ///   - admits: whether the picture shows an event.
     func portrait(
-        of selection: QuakeSelection, _ database: DatabaseOptions, hasMechanisms: Bool = false,
+        of selection: QuakeSelection, in source: QuakeSource, hasMechanisms: Bool = false,
         if admits: @escaping @Sendable (ChartEvent) -> Bool = { _ in true }
     ) async throws -> Portrait {
         let portrait = Mutex(Portrait(isMerged: merge, hasMechanisms: hasMechanisms))
-        let whyEmpty = try await forEach(selection, database) { listed in
+        let whyEmpty = try await forEach(selection, in: source) { listed in
             portrait.withLock { $0.append(listed.quake, if: admits) }
         }
-        if let whyEmpty { StandardError.print("quakes: \(whyEmpty)") }
+        if let whyEmpty { StandardError.say(whyEmpty) }
         return portrait.withLock { $0 }
     }
 

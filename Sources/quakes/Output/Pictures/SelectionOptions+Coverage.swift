@@ -5,8 +5,8 @@ import QuakeStore
 extension SelectionOptions {
     /// The periods for which the catalogue holds all events; empty for a view's file and for a past state, for which the periods
     /// are unknown.
-    func held(_ database: DatabaseOptions) async throws -> [HeldPeriod] {
-        guard view == nil, asOf == nil else { return [] }
+    func held(in source: QuakeSource) async throws -> [HeldPeriod] {
+        guard case .database(let database) = source, asOf == nil else { return [] }
         return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
     }
 

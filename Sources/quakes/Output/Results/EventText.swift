@@ -12,8 +12,6 @@ struct ShownEvent: Sendable {
     /// The changes of the event, the oldest first.
     var changes: [Change] = []
 
-    init(code: String) { self.code = code }
-
     private var mechanism: FocalMechanism? { quake.flatMap(FocalMechanism.init) }
 
     /// The event's present code, if the event got a new code.

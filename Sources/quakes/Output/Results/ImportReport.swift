@@ -27,7 +27,7 @@ struct ImportReport {
                 level: summary.outcome == .failed ? .error : .notice, "run ended", metadata: summary.metadata)
         } else if !isSaid, let failure = summary.failure, !(failure is CancellationError) {
             let text = Self.text(of: failure, importing: summary.source)
-            if isDaemon { options.logger().error("\(text)") } else { StandardError.print("quakes: \(text)") }
+            if isDaemon { options.logger().error("\(text)") } else { StandardError.say(text, level: .error) }
         }
     }
 

@@ -15,7 +15,7 @@ extension ImportSummary {
         let number = run.map { "run \($0)" } ?? "dry run"
         let outcome = outcome == .done ? "" : " (\(outcome.rawValue))"
         let rejects = run.flatMap { counts.rejected > 0 ? "; see quakes rejects --run \($0)" : nil } ?? ""
-        return "\(source): \(list) in \(duration.formatted), \(number)\(outcome)\(rejects)"
+        return "\(name): \(list) in \(duration.formatted), \(number)\(outcome)\(rejects)"
     }
 
     /// The reason for a failure; nil if there was none.

@@ -7,42 +7,29 @@ extension Rules {
     /// - Parameters:
     ///   - file: the file's name, for error messages.
     ///   - town: finds a town by its name. If there is no such town, it throws an error whose description gives the reason.
-    ///   - zone: finds a time zone by its name.
     /// - Throws: `RulesError`, with all problems of the file.
-    public init(
-        yaml: [UInt8], file: String, town: (String) throws -> Point,
-        zone: (String) -> Zone? = { Zone(named: $0) }
-    ) throws {
-        self = try withoutActuallyEscaping(town) { town in
-            try withoutActuallyEscaping(zone) { zone in
-                var reader = RulesReader(town: town, zone: zone)
-                let rules = reader.rules(yaml)
-                guard let rules, reader.yaml.problems.isEmpty else {
-                    let problems = reader.yaml.problems.sorted {
-                        ($0.line ?? 0, $0.column ?? 0) < ($1.line ?? 0, $1.column ?? 0)
-                    }
-                    throw RulesError(file: file, problems: problems)
-                }
-                return rules
+    public init(yaml: [UInt8], file: String, town: @escaping (String) throws -> Point) throws {
+        var reader = RulesReader(town: town)
+        let rules = reader.rules(yaml)
+        guard let rules, reader.yaml.problems.isEmpty else {
+            let problems = reader.yaml.problems.sorted {
+                ($0.line ?? 0, $0.column ?? 0) < ($1.line ?? 0, $1.column ?? 0)
             }
+            throw RulesError(file: file, problems: problems)
         }
+        self = rules
     }
 }
 
 /// Reads the sections of a rules file.
 struct RulesReader {
     let town: (String) throws -> Point
-    let zone: (String) -> Zone?
     var yaml = YAMLReader()
     /// The points of the section `places`, by name.
     var places: [String: Point] = [:]
     var receiverNames: [String] = []
     var mail: MailServer?
     var fileZone = Zone.utc
-
-    init(town: @escaping (String) throws -> Point, zone: @escaping (String) -> Zone?) {
-        (self.town, self.zone) = (town, zone)
-    }
 
     mutating func rules(_ bytes: [UInt8]) -> Rules? {
         guard let root = yaml.root(bytes) else { return nil }
@@ -73,7 +60,7 @@ struct RulesReader {
 
     mutating func readZone(_ node: Node) -> Zone? {
         guard let name = yaml.text(node, "the time zone") else { return nil }
-        if let zone = zone(name) { return zone }
+        if let zone = Zone(named: name) { return zone }
         let hint = closestSpelling(of: name, among: Zone.names()).map { "; did you mean \(quoted($0))?" }
         yaml.note(
             node.mark,
@@ -114,10 +101,7 @@ func decimal(_ text: some StringProtocol) -> Double? {
     let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
     let isDecimal =
         (1...2).contains(parts.count)
-        && parts.allSatisfy { part in
-            (1...12).contains(part.utf8.count)
-                && part.utf8.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        }
+        && parts.allSatisfy { (1...12).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDigit) }
     return isDecimal ? Double(text) : nil
 }
 
