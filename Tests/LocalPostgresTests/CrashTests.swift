@@ -8,8 +8,7 @@ import Testing
 struct CrashTests {
     @Test("After kill -9 of the server, the next start recovers the cluster")
     func killedServer() async throws {
-        try await withCluster(settings: ["synchronous_commit": "on"]) { cluster in
-            try await cluster.start()
+        try await withRunningCluster(settings: ["synchronous_commit": "on"]) { cluster in
             _ = try await cluster.query("CREATE TABLE kept AS SELECT 7 AS n")
             let pid = try await cluster.pid()
             kill(pid, SIGKILL)
@@ -29,8 +28,7 @@ struct CrashTests {
         "A stale pid file does not prevent a start, even if its number belongs to another process of the same user"
     )
     func reusedProcessID() async throws {
-        try await withCluster { cluster in
-            try await cluster.start()
+        try await withRunningCluster { cluster in
             let pid = try await cluster.pid()
             kill(pid, SIGKILL)
             try await waitUntil { !lives(pid) }

@@ -12,6 +12,21 @@ func withCluster(
 ) async throws {
     let temporary = try await TemporaryCluster.guarded(
         in: TemporaryCluster.makeFolder(), subfolder: subfolder, settings: settings)
+    try await removing(temporary, after: body)
+}
+
+/// Runs `body` with a running cluster that exists already. It is a copy, which takes a fraction of the time of a creation, and it
+/// is removed like the cluster of `withCluster`.
+func withRunningCluster(
+    settings: [String: String] = [:], _ body: (LocalCluster) async throws -> Void
+) async throws {
+    let temporary = try await TemporaryServer.startCluster(settings: settings)
+    try await removing(temporary, after: body)
+}
+
+private func removing(
+    _ temporary: TemporaryCluster, after body: (LocalCluster) async throws -> Void
+) async throws {
     do {
         try await body(temporary.cluster)
     } catch {

@@ -1,4 +1,6 @@
+import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import LocalPostgres
@@ -40,10 +42,11 @@ struct HomeTests {
 
     @Test("A home reached through a symbolic link is the same cluster")
     func symbolicLink() async throws {
-        try await withCluster { cluster in
-            try await cluster.start()
-            let link = "\(cluster.home)/../link"
-            #expect(symlink(cluster.home, link) == 0)
+        try await withFolder { folder in
+            let (home, link) = ("\(folder.path)/home", "\(folder.path)/link")
+            #expect(mkdir(home, 0o700) == 0)
+            #expect(symlink(home, link) == 0)
+            let cluster = LocalCluster(home: home)
             #expect(LocalCluster(home: link).home == cluster.home)
             #expect(LocalCluster(home: "\(link)/not/yet").home == "\(cluster.home)/not/yet")
         }

@@ -32,8 +32,7 @@ struct StartTests {
 
     @Test("The database quakes is UTF-8, sorts by bytes, and belongs to the superuser quakes")
     func database() async throws {
-        try await withCluster { cluster in
-            try await cluster.start()
+        try await withRunningCluster { cluster in
             let facts = try await cluster.query(
                 """
                 SELECT current_database(), current_user, usesuper, pg_encoding_to_char(encoding),
@@ -64,19 +63,21 @@ struct StartTests {
 
     @Test("Every mode stops the server", arguments: [SIGTERM, SIGINT, SIGQUIT])
     func stopModes(_ signal: Int32) async throws {
-        try await withCluster { cluster in
-            try await cluster.start()
-            #expect(try await cluster.stop(signal: signal))
+        try await withRunningCluster { cluster in
+            let stopped = try await cluster.stop(signal: signal)
+            #expect(stopped)
             #expect(try await cluster.start() == .started)
         }
     }
 
     @Test("The server gets the configuration, but never opens a TCP port")
     func configuration() async throws {
-        let settings = ["work_mem": "7MB", "listen_addresses": "*", "port": "5433"]
-        try await withCluster(settings: settings) { cluster in
-            try await cluster.start()
-            #expect(try await cluster.query("SHOW work_mem") == "7MB")
+        let settings = ["max_connections": "33", "listen_addresses": "*", "port": "5433"]
+        try await withRunningCluster(settings: settings) { cluster in
+            // The creation of the cluster has set both; the second setting of a name takes effect.
+            let fsync = try await cluster.query("SHOW fsync")
+            #expect(fsync == "off")
+            #expect(try await cluster.query("SHOW max_connections") == "33")
             #expect(try await cluster.query("SHOW listen_addresses") == "")
             #expect(try await cluster.query("SHOW port") == "5432")
         }
@@ -93,8 +94,7 @@ struct StartTests {
 
     @Test("If the server refuses to start, the error shows the last lines of its log")
     func refusedStart() async throws {
-        try await withCluster { cluster in
-            try await cluster.start()
+        try await withRunningCluster { cluster in
             try await cluster.stop()
             try FileSystem.append(
                 "max_connections = nonsense\n", to: "\(cluster.data)/quakes.conf", for: .current())

@@ -6,29 +6,6 @@ import Testing
 
 @Suite("A temporary cluster leaves nothing behind")
 struct TemporaryClusterTests {
-    @Test(
-        "The caller's settings override the fast settings, and `remove` leaves nothing behind")
-    func remove() async throws {
-        let temporary = try await TemporaryCluster.start(settings: ["max_connections": "33"])
-        let cluster = temporary.cluster
-        let pid = try await cluster.pid()
-        #expect(try await cluster.query("SHOW fsync") == "off")
-        #expect(try await cluster.query("SHOW max_connections") == "33")
-        #expect(await temporary.remove())
-        #expect(await temporary.remove())
-        #expect(!exists(cluster.home))
-        try await waitUntil { !lives(pid) }
-    }
-
-    @Test("A cluster is also removed if it is released without a call to `remove`")
-    func dropped() async throws {
-        var temporary: TemporaryCluster? = try await TemporaryCluster.start()
-        let home = temporary!.cluster.home
-        let pid = try await temporary!.cluster.pid()
-        temporary = nil
-        try await waitUntil { !exists(home) && !lives(pid) }
-    }
-
     @Test("After kill -9 of the owner, the server and the folder are removed")
     func killedOwner() async throws {
         let result = await #expect(

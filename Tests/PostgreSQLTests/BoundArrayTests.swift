@@ -16,7 +16,7 @@ struct BoundArrayTests {
             integers.append(index == 0 ? .min : Int64(index))
         }
         #expect(strings.parameter.bytes == texts.parameter.bytes)
-        try await TestServer.shared.withEmptyDatabase { [texts, integers] database in
+        try await TestServer.shared.withSharedDatabase { [texts, integers] database in
             let rows = try await database.query(
                 """
                 select text, integer from unnest(\(texts), \(integers)) with ordinality as one (text, integer, position)
@@ -34,7 +34,7 @@ struct BoundArrayTests {
         arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
     func copied(strings: [String]) async throws {
         let integers = [Int64.min, 0, 7]
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let found = Mutex<[String]>([])
                 try await connection.copy(

@@ -11,7 +11,7 @@ import Testing
 struct CancellationTests {
     @Test("A cancelled statement ends on the server, and the connection stays usable")
     func sleeping() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let pid = try await backend(of: connection)
                 let sleeping = Task { try await connection.query("select pg_sleep(600)", to: "sleep") }
@@ -51,11 +51,11 @@ struct CancellationTests {
 
     @Test("A task that is already cancelled starts no statement")
     func cancelledBefore() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let late = Task {
                     withUnsafeCurrentTask { $0?.cancel() }
-                    try await connection.execute(script: "create table late ()", to: "come late")
+                    try await connection.execute(script: "create temporary table late ()", to: "come late")
                 }
                 await #expect(throws: CancellationError.self) { try await late.value }
                 let row = try await connection.query(
@@ -70,7 +70,7 @@ struct CancellationTests {
     /// statement 2:                                             must wait ─ sent ─ its result
     @Test("A late cancellation never hits the next statement")
     func lateCancellation() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 var random = seededRandom()
                 for round in 0..<200 {
@@ -99,7 +99,7 @@ struct CancellationTests {
     /// next:                                     must wait ─ sent ─ its result
     @Test("If a body throws, the cancellation that ends its stream never hits the next statement")
     func lateCancellationOfStream() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 for _ in 0..<100 {
                     await #expect(throws: Stop.self) {
@@ -116,7 +116,7 @@ struct CancellationTests {
 
     @Test("Cancellation of the task ends an endless stream, even if the rows are read slowly")
     func endlessStream() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             let many = "select generate_series(1, 1000000000000)"
             try await database.withConnection { connection in
                 for takes in [copying, selecting] {
@@ -149,7 +149,7 @@ struct CancellationTests {
     /// Runs in its own process, because it uses all threads for computing.
     @Test("A cancellation is sent even while all threads of the process are busy")
     func busyThreads() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             _ = await #expect(processExitsWith: .success) { [url = database.url as String] in
                 try await TestDatabase(url: url).withConnection { connection in
                     await connection.run { connection in
@@ -169,9 +169,9 @@ struct CancellationTests {
 
     @Test("shieldingFromCancellation lets a cancelled task finish its work")
     func shieldingFromCancellation() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
-            try await database.query("create table n (i int)")
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
+                try await connection.execute(script: "create temporary table n (i int)", to: "create")
                 let ending = Task {
                     withUnsafeCurrentTask { $0?.cancel() }
                     try await connection.shieldingFromCancellation(within: .seconds(5)) {
@@ -190,7 +190,7 @@ struct CancellationTests {
 
     @Test("A rollback inside shieldingFromCancellation leaves the rest of the body protected")
     func rollbackDespiteCancellation() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let ending = Task {
                     withUnsafeCurrentTask { $0?.cancel() }

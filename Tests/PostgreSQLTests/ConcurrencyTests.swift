@@ -36,7 +36,7 @@ struct ConcurrencyTests {
 
     @Test("Tasks that share a connection take turns")
     func shared() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let answers = try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<50 {

@@ -9,7 +9,7 @@ import Testing
 struct ConnectTests {
     @Test("The environment provides the options that are not set")
     func environment() async throws {
-        try await TestServer.shared.withEmptyDatabase { (database) async throws in
+        try await TestServer.shared.withSharedDatabase { (database) async throws in
             let options = try database.options()
             let result = await #expect(
                 processExitsWith: .success, observing: [\.standardOutputContent]
@@ -53,7 +53,7 @@ struct ConnectTests {
     @Test("A silent host does not block the hosts after it", arguments: [1, 2])
     func silentHosts(_ count: Int) async throws {
         let silent = try (0..<count).map { _ in try SilentListener() }
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             let options = try ServerList.options(of: database, behind: silent.map(\.port))
             try await Connection.with(options, logger: .quiet) { try await $0.expectUsable() }
         }
@@ -95,7 +95,7 @@ struct ConnectTests {
         #expect("\(error)".contains("no answer within 1.0 seconds from 127.0.0.1 port \(silent.port); "))
         #expect("\(error)".contains("/nonexistent/.s.PGSQL.5432"))
 
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             var options = try ServerList.options(of: database, behind: [silent.port])
             options["dbname"] = "nowhere"
             let error = try await postgresError { [options] in
@@ -153,7 +153,7 @@ struct ConnectTests {
             ("options", "-c quakes=1", "42704", ""),
         ])
     func refused(_ keyword: String, _ value: String, sqlState: String, remedy: String) async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             var options = try database.options()
             options[keyword] = value
             let error = try await postgresError {
@@ -168,7 +168,7 @@ struct ConnectTests {
 
     @Test("A wrong password is refused without showing it; the right one works")
     func wrongPassword() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await requirePassword(of: "quakes_guarded", "open%sesame", in: database)
             var options = try database.options()
             options["user"] = "quakes_guarded"
@@ -187,7 +187,7 @@ struct ConnectTests {
 
     @Test("The error for too many connections says so, and gives the remedy")
     func tooManyConnections() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.query("create role quakes_limited login connection limit 1")
             var options = try database.options()
             options["user"] = "quakes_limited"

@@ -97,7 +97,7 @@ struct CopyTests {
 
     @Test("Rows can be written in pieces, or not at all")
     func pieces() async throws {
-        try await withTable("create table t (i int)") { _, connection in
+        try await withTemporaryTable("t (i int)") { connection in
             #expect(try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in } == 0)
             let count = try await connection.copy(into: "t", columns: ["i"], to: "fill") { writer in
                 try await writer.write(numbers(7...7, bytes: 0..<3))
@@ -208,7 +208,7 @@ struct CopyTests {
 
     @Test("A row with too few or too many columns is an error", arguments: [1, 3])
     func wrongColumnCount(_ count: Int) async throws {
-        try await withTable("create table t (i int, j int)") { _, connection in
+        try await withTemporaryTable("t (i int, j int)") { connection in
             let error = try await postgresError {
                 try await connection.copy(into: "t", columns: ["i", "j"], to: "fill") { writer in
                     var rows = BinaryRows()
@@ -230,7 +230,7 @@ struct CopyTests {
             ("nowhere", "i", "42P01"), ("t", "nothing", "42703"), ("t t", "i", "42601"),
         ])
     func wrongTarget(_ table: String, column: String, sqlState: String) async throws {
-        try await withTable("create table t (i int)") { _, connection in
+        try await withTemporaryTable("t (i int)") { connection in
             let error = try await postgresError {
                 try await connection.copy(into: table, columns: [column], to: "fill") { _ in
                     Issue.record("the body ran")
@@ -263,7 +263,7 @@ struct CopyTests {
 
     @Test("A statement inside the body is an error, and ends the COPY")
     func statementInBody() async throws {
-        try await withTable("create table t (i int)") { _, connection in
+        try await withTemporaryTable("t (i int)") { connection in
             let error = try await postgresError {
                 try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in
                     try await connection.query("select 1", to: "ask")
@@ -276,7 +276,7 @@ struct CopyTests {
 
     @Test("A writer that outlives its COPY can no longer write")
     func escapedWriter() async throws {
-        try await withTable("create table t (i int)") { _, connection in
+        try await withTemporaryTable("t (i int)") { connection in
             var escaped: CopyWriter?
             try await connection.copy(into: "t", columns: ["i"], to: "fill") { escaped = $0 }
             let error = try await postgresError { try await escaped!.write(numbers(1...2)) }
@@ -285,6 +285,20 @@ struct CopyTests {
         }
     }
 
+    /// Runs `body` with a table that only this connection sees.
+    private func withTemporaryTable(
+        _ definition: String, _ body: (Connection) async throws -> Void
+    ) async throws {
+        try await TestServer.shared.withSharedDatabase { database in
+            try await database.withConnection { connection in
+                try await connection.execute(
+                    script: "create temporary table \(definition)", to: "create the table")
+                try await body(connection)
+            }
+        }
+    }
+
+    /// Runs `body` with a table that other sessions also see.
     private func withTable(
         _ definition: String, _ body: (TestDatabase, Connection) async throws -> Void
     ) async throws {

@@ -138,13 +138,8 @@ struct FaultTests {
     private func withServer(
         _ body: (ConnectionOptions, RecordedLog) async throws -> Void
     ) async throws {
-        let server = try await TemporaryCluster.start()
-        do {
-            try await body(ConnectionOptions(server.cluster.url(database: "postgres")), RecordedLog())
-            await server.remove()
-        } catch {
-            await server.remove()
-            throw error
-        }
+        let server = try await TemporaryServer.start()
+        try await body(ConnectionOptions(server.url), RecordedLog())
+        withExtendedLifetime(server) {}
     }
 }

@@ -7,7 +7,7 @@ import Testing
 struct NoticeTests {
     @Test("Notices are logged at their level, in one line, and without the row that they quote")
     func logged() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             let log = RecordedLog()
             try await Connection.with(try database.options(), logger: log.logger) { connection in
                 try await connection.execute(script: "drop table if exists nowhere", to: "drop")
@@ -25,7 +25,7 @@ struct NoticeTests {
     /// The notices exceed the socket's buffers, so the client must read them while it sends.
     @Test("A flood of notices does not block a statement that is still being sent")
     func flood() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let flood = String(
                     repeating:

@@ -9,7 +9,9 @@ struct PostgresErrorTests {
     @Test("An error is one line with operation, message, SQLSTATE and remedy")
     func oneLine() async throws {
         try await withConnection { connection in
-            try await connection.execute(script: "create role reader; set role reader", to: "become a reader")
+            // The transaction is never committed, so the role disappears with the connection.
+            try await connection.execute(
+                script: "begin; create role reader; set role reader", to: "become a reader")
             let error = try await postgresError {
                 try await connection.execute(script: "create table public.mine ()", to: "create a table")
             }
@@ -64,7 +66,10 @@ struct PostgresErrorTests {
         try await withConnection { connection in
             try await connection.execute(
                 script:
-                    "create table t (code text primary key check (code <> 'bad sesame'), n text not null)",
+                    """
+                    create temporary table t (
+                        code text primary key check (code <> 'bad sesame'), n text not null)
+                    """,
                 to: "create")
             try await connection.execute("insert into t values ('sesame', '')", to: "insert")
             for (values, sqlState) in [
@@ -96,7 +101,8 @@ struct PostgresErrorTests {
     @Test("A value beyond a limit of the server counts as refused")
     func programLimit() async throws {
         try await withConnection { connection in
-            try await connection.execute(script: "create table t (code text primary key)", to: "create")
+            try await connection.execute(
+                script: "create temporary table t (code text primary key)", to: "create")
             let error = try await postgresError {
                 try await connection.execute(
                     "insert into t select string_agg(md5(i::text), '') from generate_series(1, 1000) i",
@@ -173,7 +179,7 @@ struct PostgresErrorTests {
 
     @Test("A terminated connection is lost, and every later call reports the reason immediately")
     func terminated() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let pid = try await backend(of: connection)
                 try await database.query("select pg_terminate_backend(\(Int(pid))::int, 5000)")
@@ -208,7 +214,7 @@ struct PostgresErrorTests {
 
     @Test("A connection that the server closes after an idle timeout is also lost")
     func idleTimeout() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let pid = try await backend(of: connection)
                 let error = try await postgresError {
@@ -237,6 +243,6 @@ struct PostgresErrorTests {
     }
 
     private func withConnection(_ body: (Connection) async throws -> Void) async throws {
-        try await TestServer.shared.withEmptyDatabase { try await $0.withConnection(body) }
+        try await TestServer.shared.withSharedDatabase { try await $0.withConnection(body) }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 struct PreparedTests {
     @Test("Values of every type arrive unchanged, including nulls and empty texts")
     func types() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 for value in ["é🌋", "", nil] as [String?] {
                     try await connection.forEachRow(
@@ -34,7 +34,7 @@ struct PreparedTests {
         "A query text is parsed once, and planned only for its first five runs; other texts are prepared separately"
     )
     func once() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 for number in 1...8 {
                     try await connection.expect([Int64(number)], of: "select \(number)")
@@ -51,7 +51,7 @@ struct PreparedTests {
         "Only the most recently used texts stay prepared; values of other types need another prepared query"
     )
     func many() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 for number in 0..<200 {
                     let added = number % 2 == 0 ? 0 : number
@@ -110,7 +110,7 @@ struct PreparedTests {
 
     @Test("A query that fails, in the server or in the body, leaves the connection usable")
     func failures() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let refused = try await postgresError {
                     try await connection.expect([], of: "select nothing")

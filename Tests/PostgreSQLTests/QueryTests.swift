@@ -7,10 +7,11 @@ import Testing
 struct QueryTests {
     @Test("Values are bound, never spliced into the statement")
     func bound() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let name = "Robert'); drop table student; --"
-                try await connection.execute(script: "create table student (name text)", to: "create")
+                try await connection.execute(
+                    script: "create temporary table student (name text)", to: "create")
                 try await connection.execute("insert into student values (\(name))", to: "insert")
                 let row = try await connection.query(
                     "select name from student where name = \(name)", to: "read")[0]
@@ -56,7 +57,7 @@ struct QueryTests {
     @Test("Bytes come back unchanged", arguments: [[], [0], [0, 1, 0], Array(0...255)] as [[UInt8]])
     func bytes(_ value: [UInt8]) async throws {
         let digits = value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             let row = try await database.query("select decode(\(digits), 'hex') as value")[0]
             #expect(try row.decode("value") == value)
         }
@@ -64,7 +65,7 @@ struct QueryTests {
 
     @Test("nil of every type becomes null")
     func null() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             let row = try await database.query(
                 """
                 select num_nulls(\(nil as String?), \(nil as Int?), \(nil as Int64?), \(nil as Double?),
@@ -77,9 +78,9 @@ struct QueryTests {
     /// In libpq's text format, a text ends at the first NUL, so only "Eureka" would have been stored.
     @Test("The server refuses text with a NUL character instead of cutting it off")
     func nulInText() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
-                try await connection.execute(script: "create table place (name text)", to: "create")
+                try await connection.execute(script: "create temporary table place (name text)", to: "create")
                 let error = try await postgresError {
                     try await connection.execute(
                         "insert into place values (\("Eureka\0, CA"))", to: "insert a place")
@@ -94,16 +95,16 @@ struct QueryTests {
 
     @Test("A NUL character in a statement or a script is an error, and nothing is run")
     func nulInStatement() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 for body in [
                     {
                         try await connection.execute(
-                            script: "create table half ();\0 garbage", to: "run a script")
+                            script: "create temporary table half ();\0 garbage", to: "run a script")
                     },
                     {
                         _ = try await connection.query(
-                            "create table half ()\(unescaped: "\0")", to: "run a script")
+                            "create temporary table half ()\(unescaped: "\0")", to: "run a script")
                     },
                 ] as [() async throws -> Void] {
                     let error = try await postgresError(#_sourceLocation, body)
@@ -119,7 +120,7 @@ struct QueryTests {
     @Test(
         "A statement with more values than the protocol allows is an error, and the connection stays usable")
     func tooManyValues() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 var interpolation = Query.StringInterpolation(literalCapacity: 0, interpolationCount: 65_536)
                 interpolation.appendLiteral("select ")
@@ -135,10 +136,10 @@ struct QueryTests {
 
     @Test("execute returns how many rows were affected")
     func counts() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let created = try await connection.execute(
-                    "create table n as select generate_series(1, 7) i", to: "fill")
+                    "create temporary table n as select generate_series(1, 7) i", to: "fill")
                 let deleted = try await connection.execute("delete from n where i > \(4)", to: "delete")
                 let none = try await connection.execute("drop table n", to: "drop")
                 #expect([created, deleted, none] == [7, 3, 0])
@@ -149,7 +150,7 @@ struct QueryTests {
     private func roundTrip<Value: Bindable & RowDecodable>(_ value: Value, _ type: String) async throws
         -> Value
     {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.query("select \(value)::\(unescaped: type) as value")[0].decode("value")
         }
     }

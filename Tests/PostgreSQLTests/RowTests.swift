@@ -111,7 +111,7 @@ struct RowTests {
     }
 
     private func row(_ query: Query) async throws -> Row {
-        try await TestServer.shared.withEmptyDatabase { try await $0.query(query)[0] }
+        try await TestServer.shared.withSharedDatabase { try await $0.query(query)[0] }
     }
 
     private func decode<Value: RowDecodable>(_ type: Value.Type, _ column: String, of row: Row) throws {

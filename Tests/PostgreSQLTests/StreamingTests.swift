@@ -9,7 +9,7 @@ struct StreamingTests {
     /// The test reads 300 MB. It runs in a separate process, so that the memory of other tests is not measured.
     @Test("A million rows are handed over in constant memory", .measuresMemory)
     func constantMemory() async throws {
-        try await TestServer.shared.withEmptyDatabase { (database) async throws -> Void in
+        try await TestServer.shared.withSharedDatabase { (database) async throws -> Void in
             await #expect(processExitsWith: .success) { [url = database.url as String] in
                 try await TestDatabase(url: url).withConnection { connection in
                     let seen = Mutex((rows: 0, peak: 0))
@@ -35,7 +35,7 @@ struct StreamingTests {
         arguments: [Stop(), PostgresError(operation: "write elsewhere", message: "no", connectionLost: true)]
             as [any Error & Sendable])
     func throwingBody(_ stop: any Error & Sendable) async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let error = await #expect(throws: (any Error).self) {
                     try await connection.forEachRow(
@@ -52,7 +52,7 @@ struct StreamingTests {
         "When the server fails midway, the body has already received the earlier rows, and the connection stays usable"
     )
     func failingServer() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 let rows = Atomic(0)
                 let error = try await postgresError {
@@ -69,7 +69,7 @@ struct StreamingTests {
 
     @Test("The body also receives a result without rows, and one without columns")
     func emptyResults() async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
                 for (query, count) in [
                     ("select 1 as x where false", 0), ("", 0), ("select from generate_series(1, 3)", 3),
@@ -84,9 +84,10 @@ struct StreamingTests {
     /// Without the error, one side would wait for ever: the server for data, or the client for the end of a COPY.
     @Test("A COPY as a plain statement is an error", arguments: ["copy n from stdin", "copy n to stdout"])
     func strayCopy(_ statement: String) async throws {
-        try await TestServer.shared.withEmptyDatabase { database in
-            try await database.query("create table n as select generate_series(1, 10) as i")
+        try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
+                try await connection.execute(
+                    script: "create temporary table n as select generate_series(1, 10) as i", to: "create")
                 let error = try await postgresError {
                     try await connection.execute(script: statement, to: "stray")
                 }

@@ -19,7 +19,7 @@ struct TransactionTests {
 
     @Test("Settings hold within the transaction, and its body runs on the connection's own thread")
     func settings() async throws {
-        try await withTable { _, connection in
+        try await withConnection { connection in
             try await connection.run { connection in
                 let within: String = try await connection.transaction(
                     .repeatableReadOnly, with: ["work_mem": "'3MB'", "jit": "off"], to: "read a setting"
@@ -85,7 +85,7 @@ struct TransactionTests {
         "A transaction that its body has already ended is not reported as a commit",
         arguments: ["rollback", "commit"])
     func endedByBody(_ statement: String) async throws {
-        try await withTable { _, connection in
+        try await withConnection { connection in
             let error = try await postgresError {
                 try await connection.transaction(to: "insert") {
                     try await connection.execute(script: statement, to: "end")
@@ -137,7 +137,7 @@ struct TransactionTests {
             (.repeatableReadOnly, "repeatable read", "on"), (.serializable, "serializable", "off"),
         ])
     func isolation(_ isolation: Connection.Isolation, name: String, readOnly: String) async throws {
-        try await withTable { _, connection in
+        try await withConnection { connection in
             let row = try await connection.transaction(isolation, to: "look") {
                 try await connection.query(
                     """
@@ -222,6 +222,10 @@ struct TransactionTests {
 
     private func count(_ database: TestDatabase) async throws -> Int {
         try await database.query("select count(*) as count from n")[0].decode("count")
+    }
+
+    private func withConnection(_ body: (Connection) async throws -> Void) async throws {
+        try await TestServer.shared.withSharedDatabase { try await $0.withConnection(body) }
     }
 
     private func withTable(_ body: (TestDatabase, Connection) async throws -> Void) async throws {

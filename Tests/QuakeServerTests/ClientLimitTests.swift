@@ -13,7 +13,7 @@ struct ClientLimitTests {
         arguments: [true, false])
     func unread(byProgress: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(15_000).document)
+            try await database.importLongEvents(970)
             var settings = ServerSettings.patient
             if byProgress {
                 settings.readTime = .milliseconds(200)
@@ -147,7 +147,7 @@ struct ClientLimitTests {
     )
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(15_000).document)
+            try await database.importLongEvents(970)
             var settings = ServerSettings.patient
             settings.spooledBytes = 24 << 20
             try await TestSite.run(of: database, settings) { site in
@@ -180,7 +180,7 @@ struct ClientLimitTests {
     @Test("A client that reads all the time, but too slowly, is also disconnected")
     func dripping() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(15_000).document)
+            try await database.importLongEvents(970)
             var settings = ServerSettings.patient
             settings.readTime = .milliseconds(300)
             try await TestSite.run(of: database, settings) { site in

@@ -44,4 +44,21 @@ struct DayFeed {
     }
 }
 
+extension TestDatabase {
+    /// Imports `usc0` and `usc1`, and inserts `count` more events of the day feed, whose places have 8 kB each. An answer has
+    /// 8.7 kB for each event, so a long answer needs few rows.
+    func importLongEvents(_ count: Int) async throws {
+        // After an import, the time in the feed's answers is the document's time, so two answers are the same.
+        try await importDocument(DayFeed.of(2).document)
+        try await query(
+            """
+            insert into quake (code, net, net_code, magnitude, place, url, time, updated, longitude, latitude)
+            select 'uslong' || n, 'us', 'long' || n, 1.5, repeat('x', 8192),
+                   'https://earthquake.usgs.gov/earthquakes/eventpage/uslong' || n,
+                   now() - n * interval '1 second', now(), 10, 20
+            from generate_series(1, \(count)::integer) as n
+            """)
+    }
+}
+
 let dayPath = "/earthquakes/feed/v1.0/summary/all_day.geojson"

@@ -56,22 +56,25 @@ struct HTTPTests {
         }
     }
 
-    @Test(
-        "A request without a Host, with two of them, or with an invalid one is 400",
-        arguments: [
-            ("", 400), ("Host: x\r\nHost: x\r\n", 400), ("Host: a b\r\n", 400), ("Host: a/b\r\n", 400),
-            ("Host: user@a\r\n", 400), ("Host: [::1\r\n", 400), ("Host: [x]:80\r\n", 400),
-            ("Host: a:b\r\n", 400), ("Host: a:1:2\r\n", 400), ("Host: a,b\r\n", 404), ("Host: %4\r\n", 400),
-            ("Host: \r\n", 404), ("Host: [fe80::1]:80\r\n", 404), ("Host: quakes_1.example.org:\r\n", 404),
-        ])
-    func host(fields: String, status: Int) async throws {
+    /// Fields of a request, each with the status of the answer.
+    private static let hosts = [
+        ("", 400), ("Host: x\r\nHost: x\r\n", 400), ("Host: a b\r\n", 400), ("Host: a/b\r\n", 400),
+        ("Host: user@a\r\n", 400), ("Host: [::1\r\n", 400), ("Host: [x]:80\r\n", 400),
+        ("Host: a:b\r\n", 400), ("Host: a:1:2\r\n", 400), ("Host: a,b\r\n", 404), ("Host: %4\r\n", 400),
+        ("Host: \r\n", 404), ("Host: [fe80::1]:80\r\n", 404), ("Host: quakes_1.example.org:\r\n", 404),
+    ]
+
+    @Test("A request without a Host, with two of them, or with an invalid one is 400")
+    func host() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in
-                let bytes = await site.send(
-                    Array("GET /nothing HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n".utf8))
-                let answer = try TestAnswer(bytes)
-                #expect(answer.status == status)
-                if status == 400 { #expect(answer.text.contains("Host")) }
+                try await forEachCase(of: Self.hosts) { fields, status in
+                    let bytes = await site.send(
+                        Array("GET /nothing HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n".utf8))
+                    let answer = try TestAnswer(bytes)
+                    #expect(answer.status == status, "\(fields)")
+                    if status == 400 { #expect(answer.text.contains("Host"), "\(fields)") }
+                }
             }
         }
     }
@@ -149,25 +152,31 @@ struct HTTPTests {
         }
     }
 
-    @Test(
-        "A malformed request is refused with a reason, and counted",
-        arguments: [
-            ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}", 400), ("GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
-            ("GET / HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "y", count: 20_000))\r\n\r\n", 431),
-            ("GET /\(String(repeating: "y", count: 200_000))", 431),
-        ])
-    func unreadable(request: String, status: Int) async throws {
+    /// Malformed requests, each with the status of the answer.
+    private static let unreadables: [(String, Int)] = [
+        ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}", 400), ("GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "y", count: 20_000))\r\n\r\n", 431),
+        ("GET /\(String(repeating: "y", count: 200_000))", 431),
+    ]
+
+    @Test("A malformed request is refused with a reason, and counted")
+    func unreadable() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in
-                let answer = try TestAnswer(await site.send(Array(request.utf8)))
-                #expect(answer.status == status)
-                #expect(answer.headers["connection"] == "close")
-                #expect(answer.text.hasSuffix(".\n"))
+                try await forEachCase(of: Self.unreadables) { request, status in
+                    let name = request.prefix(60)
+                    let answer = try TestAnswer(await site.send(Array(request.utf8)))
+                    #expect(answer.status == status, "\(name)")
+                    #expect(answer.headers["connection"] == "close", "\(name)")
+                    #expect(answer.text.hasSuffix(".\n"), "\(name)")
+                }
                 let metrics = try await site.get("/metrics").text
-                #expect(
-                    metrics.contains(
-                        "quakes_http_requests_total{route=\"unreadable\",status=\"\(status)\"} 1\n"))
+                for (status, count) in [(400, 3), (431, 2)] {
+                    let line =
+                        "quakes_http_requests_total{route=\"unreadable\",status=\"\(status)\"} \(count)\n"
+                    #expect(metrics.contains(line), "\(status)")
+                }
             }
         }
     }
@@ -177,7 +186,7 @@ struct HTTPTests {
     @Test("A client that leaves in the middle of an answer is counted with status 0")
     func left() async throws {
         try await server.withDatabase { database in
-            try await database.importDocument(DayFeed.of(20_000).document)
+            try await database.importLongEvents(1300)
             try await TestSite.run(of: database) { site in
                 await onThread {
                     let client = LoopbackSocket()

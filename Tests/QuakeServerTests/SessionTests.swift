@@ -19,7 +19,7 @@ struct SessionTests {
     @Test("A client that does not read holds no session, and still gets its whole answer")
     func slowClient() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(40_000).document)
+            try await database.importLongEvents(2600)
             try await TestSite.run(of: database, oneSession) { site in
                 let slow = LoopbackSocket()
                 defer { slow.close() }

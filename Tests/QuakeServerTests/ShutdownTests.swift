@@ -70,7 +70,7 @@ struct ShutdownTests {
         endingTime: Duration, _ body: @escaping @Sendable (LoopbackSocket, String) async throws -> Void
     ) async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importDocument(DayFeed.of(40_000).document)
+            try await database.importLongEvents(2600)
             let client = LoopbackSocket()
             defer { client.close() }
             var settings = ServerSettings.patient

@@ -211,37 +211,43 @@ struct ViewErrorTests {
         }
     }
 
-    @Test(
-        "A damaged position is reported, both to readers of the file and to its follower",
-        arguments: [
-            ("store", "null"), ("store", "x'ff'"), ("store", "'no uuid'"), ("token", "null"),
-            ("token", "'many'"), ("token", "1e300"), ("token", "-1"), ("committed_at", "null"),
-            ("committed_at", "7"), ("committed_at", "'yesterday'"), ("nonce", "null"), ("nonce", "'many'"),
-        ])
-    func damagedPosition(column: String, value: String) async throws {
-        try await withView { database, path in
-            try await database.importFeatures([SmallFeed.feature("a")])
-            try await database.catchUp(SQLiteView(path))
-            try await DatabaseQueue(path: path).write { db in
-                try db.execute(
-                    sql: """
-                        create table other as select * from position;
-                        update other set \(column) = \(value);
-                        drop table position;
-                        alter table other rename to position
-                        """)
-            }
-            let message = "\(path): its position is damaged; remove the file, and quakes follow recreates it"
+    /// Damages to a position: a column and its value.
+    private static let damages = [
+        "store = null", "store = x'ff'", "store = 'no uuid'", "token = null", "token = 'many'",
+        "token = 1e300", "token = -1", "committed_at = null", "committed_at = 7",
+        "committed_at = 'yesterday'", "nonce = null", "nonce = 'many'",
+    ]
 
-            let followed = await #expect(throws: ViewError.self) {
-                try await database.catchUp(SQLiteView(path))
+    @Test("A damaged position is reported, both to readers of the file and to its follower")
+    func damagedPosition() async throws {
+        try await withView { database, whole in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.catchUp(SQLiteView(whole))
+            try await forEachCase(of: Array(Self.damages.enumerated())) { number, damage in
+                let path = "\(whole)\(number)"
+                try FileManager.default.copyItem(atPath: whole, toPath: path)
+                try await DatabaseQueue(path: path).write { db in
+                    try db.execute(
+                        sql: """
+                            create table other as select * from position;
+                            update other set \(damage);
+                            drop table position;
+                            alter table other rename to position
+                            """)
+                }
+                let message =
+                    "\(path): its position is damaged; remove the file, and quakes follow recreates it"
+
+                let followed = await #expect(throws: ViewError.self, "\(damage)") {
+                    try await database.catchUp(SQLiteView(path))
+                }
+                #expect(followed?.description == message, "\(damage)")
+                #expect(followed?.isFailure == false, "\(damage)")
+                let read = #expect(throws: ViewError.self, "\(damage)") {
+                    try ViewFile(path).forEach(QuakeSelection()) { _ in }
+                }
+                #expect(read?.description == message, "\(damage)")
             }
-            #expect(followed?.description == message)
-            #expect(followed?.isFailure == false)
-            let read = #expect(throws: ViewError.self) {
-                try ViewFile(path).forEach(QuakeSelection()) { _ in }
-            }
-            #expect(read?.description == message)
         }
     }
 

@@ -28,11 +28,13 @@ extension TestDatabase {
     }
 
     /// Checks that a view file has the same contents as the table.
-    func expectSame(_ path: String, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    func expectSame(
+        _ path: String, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
         let file = try FileState(path)
         let difference = try await tableText().difference(from: file.table)
-        #expect(difference == nil, sourceLocation: sourceLocation)
-        #expect(try await positionText() == file.position, sourceLocation: sourceLocation)
+        #expect(difference == nil, comment, sourceLocation: sourceLocation)
+        #expect(try await positionText() == file.position, comment, sourceLocation: sourceLocation)
     }
 }
 

@@ -81,37 +81,46 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("An idle stream gets heartbeats: a comment, or an empty line", arguments: [true, false])
-    func heartbeat(events: Bool) async throws {
+    @Test("An idle stream gets heartbeats: a comment, or an empty line")
+    func heartbeat() async throws {
         try await server.withDatabase { database in
             var settings = ServerSettings.patient
             settings.heartbeat = .milliseconds(30)
             try await TestSite.run(of: database, settings) { site in
-                try await StreamClient.with(site, "after=now", events: events) { client in
-                    _ = await client.pass()
-                    await client.waitForText(events ? "\n\n:\n\n:\n\n" : "\n\n\n")
-                    try await database.importDocument(DayFeed.of(1).document)
-                    #expect(await client.pass().count == 2)
+                try await forEachCase(of: [true, false]) { isEvents in
+                    try await StreamClient.with(site, "after=now", events: isEvents) { client in
+                        _ = await client.pass()
+                        await client.waitForText(isEvents ? "\n\n:\n\n:\n\n" : "\n\n\n")
+                        try await database.query(
+                            """
+                            insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                            values (\(isEvents ? "us1" : "us2"), 'us', '', now(), now(), 0, 0)
+                            """)
+                        #expect(await client.pass().count == 2, "events: \(isEvents)")
+                    }
                 }
             }
         }
     }
 
-    @Test(
-        "A request that makes no sense is refused with a reason",
-        arguments: [
-            ("limit=5", "limit cannot be used for changes"), ("asof=1", "asof cannot be used for changes"),
-            ("minmagnitud=5", "unknown parameter: minmagnitud; did you mean minmagnitude?"),
-            ("minmagnitude=x", "minmagnitude=x is not a decimal number"),
-            ("after=yesterday", "after=yesterday is neither a position, nor a token, nor now"),
-            ("after=1&after=2", "after is given more than once"),
-        ])
-    func refused(query: String, reason: String) async throws {
+    /// Queries, each with the reason for its refusal.
+    private static let refusals = [
+        ("limit=5", "limit cannot be used for changes"), ("asof=1", "asof cannot be used for changes"),
+        ("minmagnitud=5", "unknown parameter: minmagnitud; did you mean minmagnitude?"),
+        ("minmagnitude=x", "minmagnitude=x is not a decimal number"),
+        ("after=yesterday", "after=yesterday is neither a position, nor a token, nor now"),
+        ("after=1&after=2", "after is given more than once"),
+    ]
+
+    @Test("A request that makes no sense is refused with a reason")
+    func refused() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in
-                let answer = try await site.get("/changes?\(query)")
-                #expect(answer.status == 400)
-                #expect(answer.text == "\(reason)\n")
+                try await forEachCase(of: Self.refusals) { query, reason in
+                    let answer = try await site.get("/changes?\(query)")
+                    #expect(answer.status == 400, "\(query)")
+                    #expect(answer.text == "\(reason)\n", "\(query)")
+                }
             }
         }
     }

@@ -135,19 +135,20 @@ struct TrackedTests {
         }
     }
 
-    @Test(
-        "A table's name may contain the characters that separate the arguments of a trigger",
-        arguments: [#"back\000slash"#, "Ümläut", "quo'te", #"dou"ble"#, "do.t"])
-    func oddNames(_ name: String) async throws {
+    @Test("A table's name may contain the characters that separate the arguments of a trigger")
+    func oddNames() async throws {
         try await server.withDatabase { database in
-            let table = "\"\(name.replacing("\"", with: "\"\""))\""
-            try await database.execute(
-                """
-                create table \(table) ("the \\000 key" text primary key);
-                select history.track('\(table.replacing("'", with: "''"))', 'the \\000 key', 'any');
-                insert into \(table) values ('a')
-                """)
-            #expect(try await database.changes(of: name) == ["1.1 a insert -"])
+            for name in [#"back\000slash"#, "Ümläut", "quo'te", #"dou"ble"#, "do.t"] {
+                let table = "\"\(name.replacing("\"", with: "\"\""))\""
+                try await database.execute(
+                    """
+                    create table \(table) ("the \\000 key" text primary key);
+                    select history.track('\(table.replacing("'", with: "''"))', 'the \\000 key', 'any');
+                    insert into \(table) values ('a')
+                    """)
+                let token = try await database.token()
+                #expect(try await database.changes(of: name) == ["\(token).1 a insert -"], "\(name)")
+            }
         }
     }
 }

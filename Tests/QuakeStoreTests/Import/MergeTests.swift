@@ -87,19 +87,21 @@ struct MergeTests {
         let server = try await TemporaryServer.start(settings: ["autovacuum": "off"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }
-        try await importSample(SampleFeed(count: 20_000), into: database)
+        let count = 2000
+        try await importSample(SampleFeed(count: count), into: database)
         // A vacuum sets the hint bits that the first reader would otherwise write.
         try await database.query("vacuum freeze public.quake")
         let before = try await database.query("select pg_current_wal_insert_lsn()::text as lsn")[0]
             .decode("lsn", as: String.self)
 
-        let summary = try await importSample(SampleFeed(count: 20_000), into: database)
+        let summary = try await importSample(SampleFeed(count: count), into: database)
 
         let bytes = try await database.query(
             "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), \(before)::pg_lsn)::bigint as bytes")[0]
             .decode("bytes", as: Int.self)
-        #expect(summary.counts.unchanged == 20_000)
-        #expect(bytes < 200_000)
+        #expect(summary.counts.unchanged == count)
+        // A record of the log takes more than 10 bytes for each row. The record of the run takes about 1000 bytes in all.
+        #expect(bytes < 10 * count)
     }
 
     @Test(
@@ -135,28 +137,6 @@ struct MergeTests {
             #expect(summary.counts.unchanged == 900)
         }
     }
-
-    @Test("A change in any single column is noticed, even if it was made by hand", arguments: editable)
-    func everyColumnCounts(column: String, value: String) async throws {
-        try await server.withDatabase { database in
-            let feature = SmallFeed.feature("a", more: "\"ids\":\",q0a,\",\"felt\":3,\"new\":{\"x\":1}")
-            try await database.importFeatures([feature])
-            try await database.query("update quake set \(unescaped: column) = \(unescaped: value)")
-
-            let summary = try await database.importFeatures([feature])
-
-            #expect(summary.figures == [0, 1, 0, 0, 0])
-        }
-    }
-
-    static let editable: [(String, String)] = [
-        ("net", "'x'"), ("net_code", "'x'"), ("magnitude", "magnitude + 1e-15"), ("magnitude_type", "'x'"),
-        ("place", "place || ' '"), ("title", "''"), ("url", "'x'"), ("detail", "'x'"), ("status", "'x'"),
-        ("alert", "'x'"), ("type", "'x'"), ("time", "time + interval '1 ms'"), ("tz", "1"), ("felt", "null"),
-        ("sig", "1"), ("nst", "1"), ("cdi", "1"), ("mmi", "1"), ("dmin", "1"), ("rms", "1"), ("gap", "1"),
-        ("tsunami", "false"), ("ids", "'{}'"), ("sources", "'{}'"), ("types", "'{a}'"), ("longitude", "1"),
-        ("latitude", "1"), ("depth", "null"), ("extra", "'{\"new\":{\"x\":2}}'"),
-    ]
 
     @Test("imported_at stays the time of a row's first import")
     func importedAtStays() async throws {

@@ -48,23 +48,30 @@ struct SourceStatusTests {
     }
 
     @Test(
-        "Sources of a daemon and URLs that once succeeded are monitored, but files and misspelt URLs are not",
-        arguments: [
-            ("https://host/a", "done", nil, true), ("https://host/a", "failed", nil, false),
-            ("https://host/a", "failed", "1 minute", true), ("file", "done", nil, false),
-            ("file", "done", "1 minute", true), ("-", "done", nil, false),
-        ] as [(String, String, String?, Bool)])
-    func monitored(source: String, outcome: String, every: String?, isMonitored: Bool) async throws {
+        "Sources of a daemon and URLs that once succeeded are monitored, but files and misspelt URLs are not")
+    func monitored() async throws {
         try await server.withDatabase { database in
-            try await database.query(
-                """
-                insert into import.run (source, outcome, finished, every)
-                values (\(source), \(outcome), now(), \(every)::interval)
-                """)
+            var expected: [String: Bool] = [:]
+            for (source, outcome, every, isMonitored) in [
+                ("https://host/done", "done", nil, true), ("https://host/failed", "failed", nil, false),
+                ("https://host/daemon", "failed", "1 minute", true), ("file", "done", nil, false),
+                ("daemon-file", "done", "1 minute", true), ("-", "done", nil, false),
+            ] as [(String, String, String?, Bool)] {
+                try await database.query(
+                    """
+                    insert into import.run (source, outcome, finished, every)
+                    values (\(source), \(outcome), now(), \(every)::interval)
+                    """)
+                expected[source] = isMonitored
+            }
             let status = try await database.withConnection { try await ImportStatus.read(on: $0) }
-            #expect(status.sources.map(\.isMonitored) == [isMonitored])
-            let rows = try await database.query("select is_monitored from report.feed_health")
-            #expect(try rows[0].decode("is_monitored") == isMonitored)
+            let stated = status.sources.map { ($0.name, $0.isMonitored) }
+            #expect(Dictionary(uniqueKeysWithValues: stated) == expected)
+            let rows = try await database.query("select source, is_monitored from report.feed_health")
+            let reported = try rows.map {
+                try ($0.decode("source", as: String.self), $0.decode("is_monitored", as: Bool.self))
+            }
+            #expect(Dictionary(uniqueKeysWithValues: reported) == expected)
         }
     }
 

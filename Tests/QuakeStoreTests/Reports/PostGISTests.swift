@@ -63,7 +63,7 @@ struct PostGISTests {
                     try await database.query("notify qgis, 'end'")
                     var heard: [String] = []
                     while heard.last != "end", let next = try await notifications.next(within: .seconds(60)) {
-                        heard.append(next.payload)
+                        heard.append(next)
                     }
                     return heard
                 }

@@ -9,7 +9,12 @@ public struct TemporaryServer: Sendable {
 
     /// Starts the server. It is removed when the last reference is dropped.
     public static func start(settings: [String: String] = [:]) async throws -> TemporaryServer {
-        TemporaryServer(temporary: try await unused.value.startCopy(settings: settings))
+        TemporaryServer(temporary: try await startCluster(settings: settings))
+    }
+
+    /// Starts the cluster of such a server, for a test that waits for its removal.
+    package static func startCluster(settings: [String: String] = [:]) async throws -> TemporaryCluster {
+        try await unused.value.startCopy(settings: settings)
     }
 
     /// A stopped cluster whose files every temporary server starts with.

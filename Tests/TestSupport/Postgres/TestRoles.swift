@@ -29,11 +29,9 @@ extension TestServer {
             let result = try await withDatabase { database in
                 let roles = TestRoles(database: database, roles: try Roles(prefix: name))
                 made = roles
-                _ = try await database.withConnection { try await roles.roles.establish(on: $0) }
-                for login in roles.logins { try await database.execute("create role \(login) login") }
-                for purpose in Roles.Purpose.allCases {
-                    try await database.execute(
-                        "grant \(roles.roles.name(purpose)) to \(roles.loginName(purpose))")
+                try await database.withConnection { connection in
+                    _ = try await roles.roles.establish(on: connection)
+                    try await connection.execute(script: roles.creation, to: "create the test's logins")
                 }
                 return try await body(roles)
             }
@@ -47,6 +45,13 @@ extension TestServer {
 }
 
 extension TestRoles {
+    /// Creates the logins and grants them their roles, as one script, because a session costs more than its statements.
+    fileprivate var creation: String {
+        let created = logins.map { "create role \($0) login" }
+        let granted = Roles.Purpose.allCases.map { "grant \(roles.name($0)) to \(loginName($0))" }
+        return (created + granted).joined(separator: ";")
+    }
+
     fileprivate func drop(on maintenance: TestDatabase) async throws {
         let names = logins + Roles.Purpose.allCases.map(roles.name)
         try await maintenance.execute("drop role if exists \(names.joined(separator: ", "))")

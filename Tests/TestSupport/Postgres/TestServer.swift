@@ -12,6 +12,8 @@ public actor TestServer {
 
     private var starting: Task<TemporaryCluster, any Error>?
     private var preparingTemplate: Task<Void, any Error>?
+    private var preparingEmptyTemplate: Task<Void, any Error>?
+    private var preparingSharedDatabase: Task<Void, any Error>?
 
     /// Returns the server, after starting it if necessary.
     public func cluster() async throws -> LocalCluster {
@@ -33,7 +35,31 @@ public actor TestServer {
     nonisolated public func withEmptyDatabase<Result>(
         _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
-        try await withDatabase(template: "template0", body)
+        try await prepareEmptyTemplate()
+        return try await withDatabase(template: "empty_template", body)
+    }
+
+    /// Runs `body` with an empty database that other tests use at the same time. For a short test, the creation of its own
+    /// database would take most of the time.
+    ///
+    /// The test must leave nothing behind and disturb no other test: its tables are temporary, it looks only at its own sessions,
+    /// and no other test uses its channels. The database exists until the server ends.
+    nonisolated public func withSharedDatabase<Result>(
+        _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
+        try await prepareSharedDatabase()
+        return try await takingTurn {
+            let session = QuerySession()
+            do {
+                let url = try await cluster().url(database: "test_shared")
+                let result = try await body(TestDatabase(url: url, querySession: session))
+                await session.close()
+                return result
+            } catch {
+                await session.close()
+                throw error
+            }
+        }
     }
 
     /// Runs `body` with a migrated database that has an ICU locale. Does nothing on a server that was built without ICU.
@@ -64,14 +90,16 @@ public actor TestServer {
     nonisolated private func withDatabase<Result>(
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
+        try await takingTurn { try await withNewDatabase(template: template, body) }
+    }
+
+    nonisolated private func takingTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
         // A test that holds a turn must not wait for a second turn, because two such tests could deadlock.
-        if Self.hasTurn { return try await withNewDatabase(template: template, body) }
+        if Self.hasTurn { return try await body() }
         return try await turns.run {
             let start = ContinuousClock.now
             defer { record(since: start) }
-            return try await Self.$hasTurn.withValue(true) {
-                try await withNewDatabase(template: template, body)
-            }
+            return try await Self.$hasTurn.withValue(true) { try await body() }
         }
     }
 
@@ -127,6 +155,27 @@ public actor TestServer {
                 try await template.withConnection { _ = try await Migrator($0).migrate() }
             }
         preparingTemplate = task
+        try await task.value
+    }
+
+    private func prepareEmptyTemplate() async throws {
+        let task =
+            preparingEmptyTemplate
+            ?? Task {
+                try await administer("create database empty_template template template0")
+                // A first session writes pg_internal.init, a cache of the system tables. Every clone gets a copy of that file.
+                let template = TestDatabase(url: try await cluster().url(database: "empty_template"))
+                try await template.query("select 1")
+            }
+        preparingEmptyTemplate = task
+        try await task.value
+    }
+
+    private func prepareSharedDatabase() async throws {
+        let task =
+            preparingSharedDatabase
+            ?? Task { try await administer("create database test_shared template template0") }
+        preparingSharedDatabase = task
         try await task.value
     }
 

@@ -313,19 +313,21 @@ struct BackfillCommandTests {
         "If a service has no readable format, or a malformed count, the exit code is 65 and the error gives the reason"
     )
     func unfitService() async throws {
-        for service in Self.unfit {
-            try await TestServer.shared.withDatabase { database in
+        try await TestServer.shared.withDatabase { database in
+            for service in Self.unfit {
                 try await TestFeedServer.run(answering: { request in
                     request.uri.contains("/count?") ? service.count : service.query
                 }) { server in
                     let outcome = try await QuakesCommand().run(
                         Self.backfill(from: server, into: database)
                             + ["--from", "2020-01-01", "--to", "2020-01-02"])
-                    #expect(outcome.status == 65)
+                    #expect(outcome.status == 65, "\(service.reason)")
                     #expect(
                         outcome.errors.contains("\(server.url("/fdsnws/event/1/")): \(service.reason)"),
                         "\(outcome.errors)")
-                    #expect(outcome.errors.contains("the USGS's GeoJSON or in the FDSN's text"))
+                    #expect(
+                        outcome.errors.contains("the USGS's GeoJSON or in the FDSN's text"),
+                        "\(outcome.errors)")
                 }
             }
         }

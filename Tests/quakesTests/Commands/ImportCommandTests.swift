@@ -1,7 +1,11 @@
+import Feed
 import Foundation
 import PostgreSQL
+import QuakeStore
 import TestSupport
 import Testing
+
+@testable import quakes
 
 @Suite("quakes import")
 struct ImportCommandTests {
@@ -51,7 +55,9 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Each source has its JSON object, even if it fails or is never reached")
+    @Test(
+        "If one of several sources fails, the others are still imported; each source has its JSON object, even if it fails or is never reached"
+    )
     func jsonForEachSource() async throws {
         try await server.withDatabase { database in
             let arguments = ["import", "nofile", "-", "--format", "json"]
@@ -64,11 +70,12 @@ struct ImportCommandTests {
             let reached = try await QuakesCommand(["DATABASE_URL": database.url]).run(
                 arguments, input: SmallFeed.document([SmallFeed.feature("a")]))
             #expect(reached.status == 66)
+            #expect(reached.errors == "quakes: cannot read nofile: No such file or directory\n")
             let both = try objects(reached)
             #expect(both.map { $0["source"] as? String } == ["nofile", "-"])
             #expect(both.map { $0["outcome"] as? String } == ["failed", "done"])
             #expect(both[0]["error"] as? String == "cannot read nofile: No such file or directory")
-            #expect(both[1]["error"] is NSNull)
+            #expect(both[1]["error"] is NSNull && both[1]["inserted"] as? Int == 1)
 
             let unreached = try await QuakesCommand(["DATABASE_URL": "postgresql://127.0.0.1:1/"]).run(
                 arguments)
@@ -113,57 +120,60 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Bad input ends with its exit code and a line that gives the reason", arguments: badInputs)
-    func badInput(input: BadInput) async throws {
+    @Test("Bad input ends with its exit code and a line that gives the reason")
+    func badInput() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            for input in Self.badInputs {
+                let outcome = try await quakes.run("import", "-", input: input.document)
 
-            let outcome = try await quakes.run("import", "-", input: input.document)
-
-            #expect(outcome.status == input.status)
-            #expect(outcome.errors.split(separator: "\n").count == (input.message.isEmpty ? 0 : 1))
-            #expect(input.message.isEmpty || outcome.errors.contains(input.message), "\(outcome.errors)")
+                let said = "\(input.name): \(outcome.errors)"
+                #expect(outcome.status == input.status, "\(said)")
+                #expect(
+                    outcome.errors.split(separator: "\n").count == (input.message.isEmpty ? 0 : 1), "\(said)")
+                #expect(input.message.isEmpty || outcome.errors.contains(input.message), "\(said)")
+            }
         }
     }
 
-    struct BadInput: Sendable, CustomTestStringConvertible {
-        let testDescription: String
+    private struct BadInput: Sendable {
+        let name: String
         let document: String
         let status: Int32
         let message: String
     }
 
-    static let badInputs = [
+    private static let badInputs = [
         BadInput(
-            testDescription: "an HTML page", document: "<!DOCTYPE html><html></html>", status: 65,
+            name: "an HTML page", document: "<!DOCTYPE html><html></html>", status: 65,
             message: "an HTML page, not an earthquake document, at byte 0"),
         BadInput(
-            testDescription: "a truncated document",
+            name: "a truncated document",
             document: String(SmallFeed.document([SmallFeed.feature("a")]).dropLast(10)), status: 65,
             message: "the document ends too early, at byte"),
         BadInput(
-            testDescription: "an object without type", document: "{\"features\":[]}", status: 65,
+            name: "an object without type", document: "{\"features\":[]}", status: 65,
             message: "the top-level object has no \"type\""),
         BadInput(
-            testDescription: "nothing", document: "", status: 65, message: "the document is empty, at byte 0"),
+            name: "nothing", document: "", status: 65, message: "the document is empty, at byte 0"),
         BadInput(
-            testDescription: "no features at all", document: SmallFeed.document([]), status: 0, message: ""),
+            name: "no features at all", document: SmallFeed.document([]), status: 0, message: ""),
         BadInput(
-            testDescription: "only rejected features",
+            name: "only rejected features",
             document: SmallFeed.document([SmallFeed.feature("a", magnitude: "\"x\"")]), status: 65,
             message: "1 of 1 features were rejected"),
         BadInput(
-            testDescription: "a NUL in a place among good features",
+            name: "a NUL in a place among good features",
             document: SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("b", place: "x\\u0000")]),
             status: 0, message: ""),
         BadInput(
-            testDescription: "a string of 10 MB",
+            name: "a string of 10 MB",
             document: SmallFeed.document([
                 SmallFeed.feature("a"),
                 SmallFeed.feature("b", place: String(repeating: "x", count: 10_000_000)),
             ]), status: 0, message: ""),
         BadInput(
-            testDescription: "10,000 nested arrays",
+            name: "10,000 nested arrays",
             document: SmallFeed.document([
                 SmallFeed.feature("a"),
                 SmallFeed.feature(
@@ -194,20 +204,27 @@ struct ImportCommandTests {
         }
     }
 
-    @Test(
-        "If one of several sources fails, the others are still imported, and the first failure decides the exit code"
-    )
-    func severalSources() async throws {
+    @Test("The summary is one line without control characters, even if the file's name has some")
+    func oddName() async throws {
         try await server.withDatabase { database in
-            let quakes = QuakesCommand(["DATABASE_URL": database.url])
-            let good = SmallFeed.document([SmallFeed.feature("a")])
-
-            let outcome = try await quakes.run("import", "/no/such/file", "-", input: good)
-
-            #expect(outcome.status == 66)
-            #expect(outcome.errors == "quakes: cannot read /no/such/file: No such file or directory\n")
-            #expect(outcome.output.contains("1 inserted"))
+            try await withFolder { folder in
+                let document = SmallFeed.document([SmallFeed.feature("a")])
+                let path = "\(folder.path)/a\u{1B}[2J\nb"
+                try document.write(toFile: path, atomically: false, encoding: .utf8)
+                let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run("import", path)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(outcome.output.contains("1 inserted") && !outcome.output.contains("\u{1B}"))
+                #expect(outcome.output.split(separator: "\n").count == 1)
+            }
         }
+    }
+
+    @Test("The summary has the feed's short name, whether the feed was imported or not modified")
+    func shortName() {
+        var summary = ImportSummary(source: FeedSource("all_day"))
+        #expect(summary.text.hasPrefix("all_day: 0 seen"))
+        summary.outcome = .notModified
+        #expect(summary.text == "all_day: not modified")
     }
 
     @Test("A script that names no database ends with 64 and says what to do")

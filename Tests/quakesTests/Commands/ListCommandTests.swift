@@ -76,20 +76,22 @@ struct ListCommandTests {
         }
     }
 
-    @Test("Unknown properties are printed unchanged", arguments: ["geojson", "json", "ndjson"])
-    func extra(format: String) async throws {
+    @Test("Unknown properties are printed unchanged")
+    func extra() async throws {
         try await withQuakes { quakes in
             let feature = SmallFeed.feature("x", updated: 3000, more: "\"new\":{\"a\":[1,null]}")
             _ = try await quakes.run("import", "-", input: SmallFeed.document([feature]))
 
-            let outcome = try await quakes.run("list", "--format", format)
+            for format in ["geojson", "json", "ndjson"] {
+                let outcome = try await quakes.run("list", "--format", format)
 
-            #expect(outcome.output.contains("\"new\": {\"a\": [1, null]}"))
+                #expect(outcome.output.contains("\"new\": {\"a\": [1, null]}"), "\(format)")
+            }
         }
     }
 
-    @Test("JSON, NDJSON and CSV have every column of the table, in every row", arguments: ["json", "ndjson"])
-    func columns(format: String) async throws {
+    @Test("JSON, NDJSON and CSV have every column of the table, in every row")
+    func columns() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             _ = try await quakes.run("import", "-", input: SmallFeed.document([SmallFeed.feature("a")]))
@@ -100,12 +102,15 @@ struct ListCommandTests {
                 """
             ).map { try $0.decode("name", as: String.self) }
 
-            let outcome = try await quakes.run("list", "--format", format)
-            let csv = try await quakes.run("list", "--format", "csv")
+            for format in ["json", "ndjson"] {
+                let outcome = try await quakes.run("list", "--format", format)
 
-            let json = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8))
-            let row = try #require((json as? [[String: Any]])?.first ?? json as? [String: Any])
-            #expect(Set(row.keys) == Set(names))
+                let json = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8))
+                let row = try #require(
+                    (json as? [[String: Any]])?.first ?? json as? [String: Any], "\(format)")
+                #expect(Set(row.keys) == Set(names), "\(format)")
+            }
+            let csv = try await quakes.run("list", "--format", "csv")
             #expect(
                 Set(csv.output.split(separator: "\n")[0].split(separator: ",").map(String.init)) == Set(names)
             )
@@ -123,18 +128,19 @@ struct ListCommandTests {
         }
     }
 
-    @Test(
-        "An empty list is valid in every format",
-        arguments: ["json", "geojson", "ndjson", "csv", "table", "quakeml"])
-    func empty(format: String) async throws {
+    @Test("An empty list is valid in every format")
+    func empty() async throws {
         try await server.withDatabase { database in
-            let outcome = try await QuakesCommand(["DATABASE_URL": database.url]).run(
-                "list", "--format", format)
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            for format in ["json", "geojson", "ndjson", "csv", "table", "quakeml"] {
+                let outcome = try await quakes.run("list", "--format", format)
 
-            #expect(outcome.status == 0)
-            if format == "json" { #expect(outcome.output == "[]\n") }
-            if format == "geojson" {
-                #expect(try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) is [String: Any])
+                #expect(outcome.status == 0, "\(format): \(outcome.errors)")
+                if format == "json" { #expect(outcome.output == "[]\n") }
+                if format == "geojson" {
+                    let object = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8))
+                    #expect(object is [String: Any])
+                }
             }
         }
     }

@@ -5,13 +5,6 @@ import Testing
 
 @Suite("quakes serve")
 struct ServeCommandTests {
-    @Test("Prints its port, answers there, and ends with exit code 0 on SIGTERM")
-    func port() async throws {
-        try await TestServer.shared.withDatabase { database in
-            try await serve(database, ["--listen", "127.0.0.1:0"], launcher: QuakesCommand.intoFile)
-        }
-    }
-
     @Test("Uses the socket that systemd has opened")
     func activation() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -201,7 +194,8 @@ struct ServeCommandTests {
         """,
     ]
 
-    /// Runs the command, sends it requests, calls `body` with its port, and then ends it.
+    /// Runs the command, expects it to print its port and to answer there, calls `body` with the port, and expects exit code 0
+    /// after SIGTERM.
     private func serve(
         _ database: TestDatabase, _ arguments: [String], launcher: [String],
         _ body: @escaping @Sendable (Int) async throws -> Void = { _ in }

@@ -56,49 +56,46 @@ struct FirstLineTests {
     }
 
     @Test(
-        "At a terminal, the newest 20 rows are shown, with a note that there are more; in a pipe, all rows are",
-        arguments: [["list"], ["changes"], ["report", "event"]])
-    func terminal(arguments: [String]) async throws {
+        "At a terminal, the newest 20 rows are shown, with a note that there are more; in a pipe, or with --limit 0, all rows are"
+    )
+    func limits() async throws {
         try await server.withDatabase { database in
             try await database.importSample(30)
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
-
-            // At 80 columns, a change may take several lines.
-            let columns = arguments == ["changes"] ? 160 : 80
-            let short = try await quakes.runAtTerminal(arguments, columns: columns)
-            let five = try await quakes.runAtTerminal(arguments + ["--limit", "5"], columns: columns)
-            let all = try await quakes.runAtTerminal(arguments + ["--limit", "0"], columns: columns)
-            let piped = try await quakes.run(arguments)
-
-            #expect([short, five, all, piped].map(\.status) == [0, 0, 0, 0])
-            // A report has so many columns that the names of some need two lines.
-            let heading = arguments[0] == "report" ? 2 : 1
-            #expect(
-                [short, five, all, piped].map(\.lines.count) == [20 + heading, 5 + heading, 30 + heading, 31])
-            #expect(
-                short.errors.hasPrefix("quakes: these are the ")
-                    && short.errors.contains("--limit 0 shows all"))
-            #expect(five.errors == "" && all.errors == "" && piped.errors == "")
-            // The rows include the newest event or change.
             let newest = try await database.query("select code from quake order by time desc limit 1")[0]
                 .decode("code", as: String.self)
-            if arguments != ["changes"] { #expect(short.output.contains(newest)) }
-        }
-    }
+            for arguments in [["list"], ["changes"], ["report", "event"]] {
+                // At 80 columns, a change may take several lines.
+                let columns = arguments == ["changes"] ? 160 : 80
+                let short = try await quakes.runAtTerminal(arguments, columns: columns)
+                let five = try await quakes.runAtTerminal(arguments + ["--limit", "5"], columns: columns)
+                let all = try await quakes.runAtTerminal(arguments + ["--limit", "0"], columns: columns)
+                let piped = try await quakes.run(arguments)
 
-    @Test(
-        "--limit 0 means all, and a negative limit is wrong usage",
-        arguments: [["list"], ["changes"], ["report", "event"], ["rejects"]])
-    func limits(arguments: [String]) async throws {
-        try await server.withDatabase { database in
-            try await database.importSample(30)
-            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+                let outcomes = [short, five, all, piped]
+                #expect(outcomes.map(\.status) == [0, 0, 0, 0], "\(arguments)")
+                // A report has so many columns that the names of some need two lines.
+                let heading = arguments[0] == "report" ? 2 : 1
+                #expect(
+                    outcomes.map(\.lines.count) == [20 + heading, 5 + heading, 30 + heading, 31],
+                    "\(arguments)")
+                #expect(
+                    short.errors.hasPrefix("quakes: these are the ")
+                        && short.errors.contains("--limit 0 shows all"), "\(arguments)")
+                #expect(outcomes.dropFirst().allSatisfy { $0.errors == "" }, "\(arguments)")
+                // The rows include the newest event or change.
+                if arguments != ["changes"] { #expect(short.output.contains(newest), "\(arguments)") }
+            }
 
-            let all = try await quakes.run(arguments + ["--limit", "0"])
-            let negative = try await quakes.run(arguments + ["--limit=-1"])
+            for arguments in [["list"], ["changes"], ["report", "event"], ["rejects"]] {
+                let all = try await quakes.run(arguments + ["--limit", "0"])
+                let negative = try await quakes.run(arguments + ["--limit=-1"])
 
-            #expect(all.status == 0 && all.lines.count == (arguments == ["rejects"] ? 1 : 31))
-            #expect(negative.status == 64 && negative.errors.contains("--limit must not be negative"))
+                let lines = arguments == ["rejects"] ? 1 : 31
+                #expect(all.status == 0 && all.lines.count == lines, "\(arguments)")
+                #expect(negative.status == 64, "\(arguments)")
+                #expect(negative.errors.contains("--limit must not be negative"), "\(arguments)")
+            }
         }
     }
 
