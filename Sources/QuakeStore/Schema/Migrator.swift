@@ -1,5 +1,4 @@
 import Feed
-import Migrations
 import PostgreSQL
 
 /// Brings a database's schema up to date with this version of Quakes.
