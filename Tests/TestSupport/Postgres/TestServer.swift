@@ -11,9 +11,8 @@ public actor TestServer {
     public static let shared = TestServer()
 
     private var starting: Task<TemporaryCluster, any Error>?
-    private var preparingTemplate: Task<Void, any Error>?
-    private var preparingEmptyTemplate: Task<Void, any Error>?
-    private var preparingSharedDatabase: Task<Void, any Error>?
+    /// The tasks that create the databases which exist until the server ends, by the names of these databases.
+    private var preparing: [String: Task<Void, any Error>] = [:]
 
     /// Returns the server, after starting it if necessary.
     public func cluster() async throws -> LocalCluster {
@@ -27,7 +26,9 @@ public actor TestServer {
     nonisolated public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws
         -> Result
     {
-        try await prepareTemplate()
+        try await prepare("quakes_template") { template in
+            try await template.withConnection { _ = try await Migrator($0).migrate() }
+        }
         return try await withDatabase(template: "quakes_template", body)
     }
 
@@ -35,7 +36,8 @@ public actor TestServer {
     nonisolated public func withEmptyDatabase<Result>(
         _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
-        try await prepareEmptyTemplate()
+        // A first session writes pg_internal.init, a cache of the system tables. Every clone gets a copy of that file.
+        try await prepare("empty_template") { template in try await template.query("select 1") }
         return try await withDatabase(template: "empty_template", body)
     }
 
@@ -47,19 +49,8 @@ public actor TestServer {
     nonisolated public func withSharedDatabase<Result>(
         _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
-        try await prepareSharedDatabase()
-        return try await takingTurn {
-            let session = QuerySession()
-            do {
-                let url = try await cluster().url(database: "test_shared")
-                let result = try await body(TestDatabase(url: url, querySession: session))
-                await session.close()
-                return result
-            } catch {
-                await session.close()
-                throw error
-            }
-        }
+        try await prepare("test_shared") { _ in }
+        return try await takingTurn { try await withSession(of: "test_shared", body) }
     }
 
     /// Runs `body` with a migrated database that has an ICU locale. Does nothing on a server that was built without ICU.
@@ -109,18 +100,30 @@ public actor TestServer {
         template: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         let name = Self.databaseName()
-        let session = QuerySession()
         do {
             // PostgreSQL's other strategy copies the database through the log, which takes twice the time.
             try await administer("create database \(name) template \(template) strategy file_copy")
-            let url = try await cluster().url(database: name)
-            let result = try await body(TestDatabase(url: url, querySession: session))
-            await session.close()
+            let result = try await withSession(of: name, body)
             try await administer("drop database \(name) with (force)")
             return result
         } catch {
-            await session.close()
             try await administer("drop database if exists \(name) with (force)")
+            throw error
+        }
+    }
+
+    /// Runs `body` with a session for the test's queries, which is closed afterwards.
+    nonisolated private func withSession<Result>(
+        of name: String, _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
+        let session = QuerySession()
+        do {
+            let url = try await cluster().url(database: name)
+            let result = try await body(TestDatabase(url: url, querySession: session))
+            await session.close()
+            return result
+        } catch {
+            await session.close()
             throw error
         }
     }
@@ -146,36 +149,17 @@ public actor TestServer {
         return "test_\(counter.add(1, ordering: .relaxed).newValue)_\(test)"
     }
 
-    private func prepareTemplate() async throws {
+    /// Creates a database that exists until the server ends, if this was not done yet.
+    private func prepare(
+        _ name: String, _ fill: @escaping @Sendable (TestDatabase) async throws -> Void
+    ) async throws {
         let task =
-            preparingTemplate
+            preparing[name]
             ?? Task {
-                try await administer("create database quakes_template template template0")
-                let template = TestDatabase(url: try await cluster().url(database: "quakes_template"))
-                try await template.withConnection { _ = try await Migrator($0).migrate() }
+                try await administer("create database \(name) template template0")
+                try await fill(TestDatabase(url: try await cluster().url(database: name)))
             }
-        preparingTemplate = task
-        try await task.value
-    }
-
-    private func prepareEmptyTemplate() async throws {
-        let task =
-            preparingEmptyTemplate
-            ?? Task {
-                try await administer("create database empty_template template template0")
-                // A first session writes pg_internal.init, a cache of the system tables. Every clone gets a copy of that file.
-                let template = TestDatabase(url: try await cluster().url(database: "empty_template"))
-                try await template.query("select 1")
-            }
-        preparingEmptyTemplate = task
-        try await task.value
-    }
-
-    private func prepareSharedDatabase() async throws {
-        let task =
-            preparingSharedDatabase
-            ?? Task { try await administer("create database test_shared template template0") }
-        preparingSharedDatabase = task
+        preparing[name] = task
         try await task.value
     }
 
