@@ -806,7 +806,8 @@ begin
                 to_jsonb(q.*)
          from (select s.*, lead(s.ordinal) over (partition by s.key collate "C" order by s.token, s.ordinal) is null as is_last
                from history.since($1, $2, $3) as s) as c
-         left join only %s as q on c.is_last and q.%I = c.key collate %s
+         left join lateral (
+             select * from only %s as t where c.is_last and t.%I = c.key collate %s offset 0) as q on true
          order by c.token, c.ordinal',
         tracked.relation, tracked.key, tracked.collation)
     using after, of_entity, up_to;

@@ -247,7 +247,10 @@ begin
                q.code is not null as is_stored, known.updated > i.updated and not row.is_listed as is_behind,
                import.service_of(q.url) as row_service, q.time as row_time, q.updated as row_updated,
                last.listed, gone.generated, gone.reason
-        from pg_temp.incoming i left join only public.quake q on q.code = i.code
+        from pg_temp.incoming i
+        -- Because of `offset 0`, here and below, each code is looked up in the index. A plain join may read the whole table for
+        -- each code, if the statistics describe an empty table.
+        left join lateral (select * from only public.quake where quake.code = i.code offset 0) as q on true
         -- A version that does not say when it was revised has its origin time instead. If neither the row nor the feature has a
         -- revision time, neither counts as older, because a revision may move the origin time either way.
         cross join lateral (
@@ -388,7 +391,7 @@ begin
                                      where s.generated > generated and old.code <> all (s.rejected))) as is_gone
           from pg_temp.present new
           cross join unnest(new.ids) as listed(code)
-          left join only public.quake old on old.code = listed.code
+          left join lateral (select * from only public.quake where quake.code = listed.code offset 0) as old on true
           where new.is_current and listed.code <> new.code
             and listed.code not in (select p.code from pg_temp.present p)
           order by old_code, new_code) as r;
@@ -398,7 +401,7 @@ begin
         features := features + (select count(distinct said.code) from pg_temp.stated said);
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
         from pg_temp.stated said
-        join only public.quake q on q.code = said.code
+        cross join lateral (select * from only public.quake where quake.code = said.code offset 0) as q
         where coalesce(import.service_of(q.url), '') = said.service and q.updated < said.deleted_at
           and q.code <> all (renamed)
           and not (q.code = any (newer)
@@ -475,7 +478,7 @@ begin
     -- if this document lacks the event, too.
     if exists (select from import.deleted) then
         delete from import.deleted d using pg_temp.present p
-        where d.code = p.code and exists (select from only public.quake q where q.code = d.code);
+        where d.code = p.code and exists (select from only public.quake q where q.code = d.code offset 0);
     end if;
     if has_deletions then
         insert into import.withdrawn as w (code, generated, reason, service, updated)

@@ -13,7 +13,8 @@ extension Pass {
                union all
                select moved.*, to_jsonb(quake)
                from \(regrouped(after: token, upTo: end)) as moved
-               join only public.quake on quake.code = moved.key) as change
+               cross join lateral (
+                   select * from only public.quake where quake.code = moved.key offset 0) as quake) as change
          order by token, ordinal)
         """
     }
@@ -29,7 +30,7 @@ extension Pass {
                select c.*, m.code
                from history.changes(\(token), 'earthquake', \(end)) as c
                join only public.earthquake_member as m on m.earthquake = c.key) as moved
-         where exists (select from only public.quake where quake.code = moved.code)
+         where exists (select from only public.quake where quake.code = moved.code offset 0)
          order by code, token desc, ordinal desc)
         """
     }
@@ -51,7 +52,8 @@ extension Pass {
                 join only public.earthquake as e on e.code = m.earthquake
                 cross join lateral (
                     select array_agg(distinct q.net collate "C") as networks, array_agg(o.code order by o.code) as members
-                    from only public.earthquake_member as o join only public.quake as q on q.code = o.code
+                    from only public.earthquake_member as o
+                    cross join lateral (select net from only public.quake where quake.code = o.code offset 0) as q
                     where o.earthquake = e.code) as listed
                 where m.code = \(unescaped: code)), '') || '}'
         """

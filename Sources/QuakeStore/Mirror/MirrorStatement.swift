@@ -78,7 +78,7 @@ enum MirrorStatement {
 
             total := (select count(*) from only public.quake);
             deleted := (select count(*) from pg_temp.changed c
-                        where c."row" is null and exists (select from only public.quake q where q.code = c.key));
+                        where c."row" is null and exists (select from only public.quake q where q.code = c.key offset 0));
             is_braked := not force and not keeps
                          and (import.is_too_many(deleted, total) or deleted > 0 and deleted = total);
             if is_braked then return; end if;
@@ -87,8 +87,8 @@ enum MirrorStatement {
             else
                 for change in select distinct c.reason from pg_temp.changed c where c."row" is null order by 1 loop
                     perform set_config('history.reason', change.reason, true);
-                    delete from only public.quake q using pg_temp.changed c
-                    where c.reason = change.reason and c."row" is null and q.code = c.key;
+                    delete from only public.quake q
+                    where q.code = any (array(select c.key from pg_temp.changed c where c.reason = change.reason and c."row" is null));
                 end loop;
             end if;
             insert into import.mirror (source, position) values (source, word)

@@ -194,14 +194,15 @@ public struct Verification: Sendable {
             try await connection.execute(
                 """
                 insert into pg_temp.finding (kind, code, time, here, there)
-                select case when q.code is null then 'missing' when q.updated < i.updated then 'older'
-                            when q.updated > i.updated then 'newer' else 'different' end as kind,
-                       i.code, i.time, q.updated, i.updated
-                from pg_temp.incoming i left join only public.quake q on q.code = i.code
-                where (q.code is null
-                       or (\(unescaped: Property.allCases.list("q.")))
+                select case when quake.code is null then 'missing' when quake.updated < i.updated then 'older'
+                            when quake.updated > i.updated then 'newer' else 'different' end as kind,
+                       i.code, i.time, quake.updated, i.updated
+                from pg_temp.incoming i \(unescaped: MergeStatement.lookUp("i.code"))
+                where (quake.code is null
+                       or (\(unescaped: Property.allCases.list("quake.")))
                           is distinct from (\(unescaped: Property.allCases.list("i."))))
-                  and i.updated < \(recent) and (q.updated is null or q.updated < \(recent) or q.updated > now())
+                  and i.updated < \(recent)
+                  and (quake.updated is null or quake.updated < \(recent) or quake.updated > now())
                 """, to: "compare with the service")
         }
     }
@@ -297,8 +298,8 @@ public struct Verification: Sendable {
         let rows = try await connection.query(
             """
             select f.code, count(*) over () as count
-            from pg_temp.finding f left join only public.quake q on q.code = f.code
-            where f.kind not in ('surplus', 'newer') or q.updated = f.here
+            from pg_temp.finding f \(unescaped: MergeStatement.lookUp("f.code"))
+            where f.kind not in ('surplus', 'newer') or quake.updated = f.here
             order by f.time, f.code limit \(Self.namedCodes)
             """, to: "look for remaining differences")
         return (try rows.first?.decode("count") ?? 0, try rows.map { try $0.decode("code") })

@@ -160,7 +160,7 @@ extension TestServer {
 
 extension TestDatabase {
     /// How many table rows and index entries the server reads while `body` runs.
-    fileprivate func entriesRead(_ body: (Connection) async throws -> Void) async throws -> Int {
+    func entriesRead(_ body: (Connection) async throws -> Void) async throws -> Int {
         func count() async throws -> Int {
             // A session reports its counts when it ends.
             try await waitUntil {
