@@ -104,6 +104,28 @@ struct MergeTests {
         #expect(bytes < 10 * count)
     }
 
+    @Test(
+        "Even after a vacuum of the empty table, features are looked up by key and not by scanning the table"
+    )
+    func plannedForAnEmptyTable() async throws {
+        try await server.withDatabase { database in
+            try await database.query("vacuum analyze quake")
+
+            try await database.importFeatures((0..<500).map { SmallFeed.feature("c\($0)") })
+
+            // The worker's session reports its counters when it ends.
+            try await waitUntil {
+                try await database.query(
+                    "select from pg_stat_user_tables where relname = 'quake' and n_tup_ins = 500"
+                ).count == 1
+            }
+            let read = try await database.query(
+                "select coalesce(seq_tup_read, 0) as read from pg_stat_user_tables where relname = 'quake'")[
+                    0]
+            #expect(try read.decode("read") == 0)
+        }
+    }
+
     /// After an import that was rolled back, a vacuum finds many pages and no row. From then on, the planner believes that the
     /// table is empty, however large it becomes, until the next vacuum.
     @Test("Even if the statistics describe an empty table, events are looked up by key")
