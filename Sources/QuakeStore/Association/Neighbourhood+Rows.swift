@@ -12,7 +12,7 @@ extension SolutionChange {
             select \(unescaped: SolutionColumns.expressions(of: "past")),
                    \(unescaped: SolutionColumns.expressions(of: "quake"))
             from undone
-            left join lateral (select * from only public.quake where quake.code = undone.key offset 0) as quake on true
+            \(unescaped: LookUp.row(of: "undone.key"))
             left join lateral jsonb_to_record(coalesce(to_jsonb(quake.*), '{}') || undone.before)
                 as past (\(unescaped: SolutionColumns.declarations)) on undone.operation <> 'insert'
             """, to: "read the changed rows")

@@ -44,12 +44,10 @@ public struct Pass: Sendable {
 
     private var rows: Query {
         if freshStart != nil { return "code, true, \(unescaped: table.expressions) from only public.quake" }
-        // `offset 0` forces a look-up for each row. The planner might choose a worse plan, because its statistics may be older
-        // than the last load.
         return """
             changed.key, quake.code is not null, \(unescaped: table.expressions)
             from history.changed_keys(\(after), 'quake') as changed (key)
-            left join lateral (select * from only public.quake where quake.code = changed.key offset 0) as quake on true
+            \(unescaped: LookUp.row(of: "changed.key"))
             """
     }
 

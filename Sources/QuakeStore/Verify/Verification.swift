@@ -197,7 +197,7 @@ public struct Verification: Sendable {
                 select case when quake.code is null then 'missing' when quake.updated < i.updated then 'older'
                             when quake.updated > i.updated then 'newer' else 'different' end as kind,
                        i.code, i.time, quake.updated, i.updated
-                from pg_temp.incoming i \(unescaped: MergeStatement.lookUp("i.code"))
+                from pg_temp.incoming i \(unescaped: LookUp.row(of: "i.code"))
                 where (quake.code is null
                        or (\(unescaped: Property.allCases.list("quake.")))
                           is distinct from (\(unescaped: Property.allCases.list("i."))))
@@ -298,7 +298,7 @@ public struct Verification: Sendable {
         let rows = try await connection.query(
             """
             select f.code, count(*) over () as count
-            from pg_temp.finding f \(unescaped: MergeStatement.lookUp("f.code"))
+            from pg_temp.finding f \(unescaped: LookUp.row(of: "f.code"))
             where f.kind not in ('surplus', 'newer') or quake.updated = f.here
             order by f.time, f.code limit \(Self.namedCodes)
             """, to: "look for remaining differences")

@@ -6,7 +6,7 @@ enum MergeStatement {
     /// The settings of a worker's session, applied once per connection.
     ///
     /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without fresh statistics, the planner may
-    ///   choose to read all of the large table, so the plans that do that are turned off. See also `lookUp`.
+    ///   choose to read all of the large table, so the plans that do that are turned off. See also `LookUp`.
     /// - The session leaves the replica role, in which triggers do not fire and changes would be missing from the history.
     /// - If a worker is killed, even in the middle of a statement, its backend notices this within a few seconds, and releases
     ///   the lock on the source.
@@ -60,14 +60,6 @@ enum MergeStatement {
                                                   current_setting('synchronous_commit')), true)
         """
 
-    /// A part of a FROM clause: the row of `quake` with the given code, or nulls.
-    ///
-    /// Because of `offset 0`, the planner always looks up each code in the index. A plain join may read the whole table for each
-    /// code: after an import that was rolled back, a vacuum may leave statistics that describe an empty table.
-    static func lookUp(_ code: String) -> String {
-        "left join lateral (select * from only public.quake where quake.code = \(code) offset 0) as quake on true"
-    }
-
     static func prepare(_ connection: Connection) async throws {
         try await connection.execute(script: session, to: "prepare the session")
     }
@@ -87,7 +79,7 @@ enum MergeStatement {
         let isNeeded: Query = "quake.code is null or \(RowFingerprint.ofServer(seed)) <> asked.number"
         let asked: Query = """
             unnest(\(rows.codes), \(rows.numbers)) with ordinality as asked (code, number, position)
-            \(unescaped: lookUp("asked.code"))
+            \(unescaped: LookUp.row(of: "asked.code"))
             """
         guard settling.notesPresence else {
             return "select position from \(asked) where \(isNeeded)"
@@ -118,7 +110,7 @@ enum MergeStatement {
                    quake.code is null as is_new, coalesce(quake.updated > incoming.updated and not \(unescaped: areUndated("incoming")), false) as is_older,
                    (\(unescaped: Property.allCases.list("quake.")))
                    is distinct from (\(unescaped: Property.allCases.list("incoming."))) as differs
-            from pg_temp.incoming \(unescaped: lookUp("incoming.code"))
+            from pg_temp.incoming \(unescaped: LookUp.row(of: "incoming.code"))
         )\(unescaped: settling.notesPresence ? presence : "")
         """
     }
@@ -237,7 +229,7 @@ enum MergeStatement {
                 begin
                     insert into public.quake (\(Property.allCases.list()))
                     select \(Property.allCases.list("incoming."))
-                    from pg_temp.incoming \(lookUp("incoming.code"))
+                    from pg_temp.incoming \(LookUp.row(of: "incoming.code"))
                     where incoming.ctid between slots[number] and slots[number + size - 1]
                       and (quake.code is null
                            or (quake.updated <= incoming.updated or \(areUndated("incoming")))
