@@ -49,14 +49,14 @@ struct AccessLogTests {
         let pipe = Pipe()
         defer { try? pipe.fileHandleForReading.close() }
         try await TestServer.shared.withDatabase { database in
-            let log = AccessLog(to: pipe.fileHandleForWriting.fileDescriptor)
+            let log = AccessLog(to: pipe.fileHandleForWriting.fileDescriptor, limit: 100)
             try await TestSite.run(of: database, accessLog: log) { site in
                 let request =
                     "GET /nothing HTTP/1.1\r\nHost: x\r\nUser-Agent: \(String(repeating: "x", count: 2000))\r\n"
-                var requests = String(repeating: "\(request)\r\n", count: 11_000)
+                var requests = String(repeating: "\(request)\r\n", count: 200)
                 requests += "\(request)Connection: close\r\n\r\n"
-                let answers = await site.pipelined(requests).split(separator: "HTTP/1.1 404")
-                #expect(answers.count == 11_001)
+                let answers = await site.pipelined(requests).components(separatedBy: "HTTP/1.1 404")
+                #expect(answers.count == 202)
                 let metrics = try await site.get("/metrics").text
                 let dropped = try #require(
                     metrics.firstMatch(of: /quakes_access_log_dropped_lines_total (\d+)\n/))

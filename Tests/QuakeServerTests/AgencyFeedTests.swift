@@ -120,10 +120,8 @@ struct AgencyFeedTests {
                         insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
                         values ('obs:9', 'obs', '9', \(site.url("/events/9")), now() - interval '1 hour', now() - interval '1 hour', 0, 0)
                         """)
-                    let summary = try await second.withConnection { connection in
-                        try await Importer(connection, options: Importer.Options(), logger: .quiet)
-                            .run(.url(site.url("\(Self.folder)/summary/\(scope)all_day.geojson")))
-                    }
+                    let summary = try await second.importFeed(
+                        .url(site.url("\(Self.folder)/summary/\(scope)all_day.geojson")))
                     #expect(summary.failure == nil && summary.counts.rejected == 0)
                     let codes = try await second.query("select code from quake order by code collate \"C\"")
                         .map { try $0.decode("code", as: String.self) }

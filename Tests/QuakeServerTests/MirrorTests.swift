@@ -341,9 +341,7 @@ extension TestDatabase {
         var options = Importer.Options()
         options.fetch.sleep = { _ in }
         change(&options)
-        return try await withConnection { [options] connection in
-            try await Importer(connection, options: options, logger: .quiet).run(FeedSource(url))
-        }
+        return try await importFeed(FeedSource(url), options)
     }
 
     /// All rows, without the time of their import.

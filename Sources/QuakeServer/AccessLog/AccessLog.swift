@@ -4,22 +4,25 @@ import Synchronization
 
 /// Writes one line for each request, with a JSON object.
 ///
-/// Requests never wait for the log. Lines are dropped and counted when 10,000 lines wait for a pipe that is not read, or when the
+/// Requests never wait for the log. Lines are dropped and counted when too many lines wait for a pipe that is not read, or when the
 /// disk is full.
 public final class AccessLog: Sendable {
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "access log")
     private let state = Mutex((waiting: 0, dropped: 0, isBroken: false))
 
-    private static let limit = 10_000
+    private let limit: Int
 
-    public init(to descriptor: Int32) { self.descriptor = descriptor }
+    /// - Parameter limit: how many lines may wait.
+    public init(to descriptor: Int32, limit: Int = 10_000) {
+        (self.descriptor, self.limit) = (descriptor, limit)
+    }
 
     var dropped: Int { state.withLock { $0.dropped } }
 
     func write(_ request: LoggedRequest) {
         let isTaken = state.withLock { state in
-            guard state.waiting < Self.limit, !state.isBroken else {
+            guard state.waiting < limit, !state.isBroken else {
                 state.dropped += 1
                 return false
             }

@@ -82,7 +82,7 @@ struct LongPollTests {
                 for filter in ["", "minmagnitude=2.5", "eventtype=earthquake&maxdepth=300"] {
                     var replica = StreamReplica()
                     var path = "/changes?wait=60s&\(filter)"
-                    for _ in 0..<25 {
+                    for _ in rounds(10, of: 25) {
                         let answer = try await site.get(path)
                         try #require(answer.status == 200, "\(answer.text)")
                         for event in answer.events {

@@ -77,7 +77,7 @@ struct EventClientTests {
     /// Serves earthquakes of all kinds, and a deleted one.
     private func withSample(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importSample(300)
+            try await database.importSample(100)
             try await database.importFeatures([
                 SmallFeed.feature("bare", magnitude: "null").replacing(
                     #""place":"somewhere""#, with: #""place":null"#)

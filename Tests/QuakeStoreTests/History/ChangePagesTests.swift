@@ -101,7 +101,7 @@ private struct Told: Equatable {
 extension TestDatabase {
     /// Writes one large transaction, and 150 small ones by two authors.
     fileprivate func write(_ random: inout SplitMix64) async throws {
-        try await importFeatures((0..<1500).map { SmallFeed.feature("c\($0)", place: "at \($0)") })
+        try await importFeatures((0..<600).map { SmallFeed.feature("c\($0)", place: "at \($0)") })
         for step in 1...150 {
             let code = "q0c\(random.below(40))"
             let author = ["a", "b"][random.below(2)]

@@ -123,7 +123,7 @@ extension TestServer {
     /// Runs `body` with a history of 20,000 inserts, 1,000 events that were renamed, and 3,000 transactions that each revise one
     /// event. One in ten of these transactions revises the event `hot`. The planner has no statistics about these rows.
     fileprivate func withLongHistory(_ body: (TestDatabase) async throws -> Void) async throws {
-        try await withDatabase { database in
+        let fill = { @Sendable (database: TestDatabase) in
             for table in ["quake", "history.change", "history.transaction"] {
                 try await database.execute("alter table \(table) set (autovacuum_enabled = false)")
             }
@@ -153,8 +153,8 @@ extension TestServer {
                 """
                 begin; set local history.reason = 'superseded by e2'; delete from quake where code like 'gone%'; commit
                 """)
-            try await body(database)
         }
+        try await withDatabase(like: "long_history", filledBy: fill, body)
     }
 }
 
@@ -163,14 +163,7 @@ extension TestDatabase {
     func entriesRead(_ body: (Connection) async throws -> Void) async throws -> Int {
         func count() async throws -> Int {
             // A session reports its counts when it ends.
-            try await waitUntil {
-                try await query(
-                    """
-                    select from pg_stat_activity
-                    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
-                    """
-                ).isEmpty
-            }
+            try await waitUntil { try await otherSessions().isEmpty }
             return try await query(
                 """
                 select ((select sum(seq_tup_read) from pg_stat_user_tables)

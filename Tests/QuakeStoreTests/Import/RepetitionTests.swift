@@ -301,11 +301,7 @@ extension TestDatabase {
 
     /// How many transactions have ended, including those of sessions that have ended.
     fileprivate func transactions() async throws -> Int {
-        try await waitUntil {
-            try await query(
-                "select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-            ).isEmpty
-        }
+        try await waitUntil { try await otherSessions().isEmpty }
         return try await query(
             """
             select (xact_commit + xact_rollback)::bigint as count from pg_stat_database

@@ -13,7 +13,7 @@ struct OrderTests {
     @Test("Real hourly documents in any order end with the same table", .needsRealFeeds)
     func replay() async throws {
         var random = seededRandom("replay")
-        let paths = rounds(30, of: 120).map { number in
+        let paths = rounds(20, of: 120).map { number in
             let name = String("00\(number - 1)".suffix(3)) + ".geojson.gz"
             return RealFeeds.folder.appending(path: "replay-all_day/\(name)").path
         }
@@ -76,11 +76,15 @@ struct OrderTests {
         }
     }
 
+    /// Four documents are taken in 6 of their 24 orders; with THOROUGH=1, in all of them.
     @Test("Every order of a few documents ends with the same table")
     func permutations() async throws {
         try await server.withDatabase { database in
+            var random = seededRandom()
             for situation in Situation.all {
-                for order in situation.documents.permutations {
+                for order in situation.documents.permutations.shuffled(using: &random).prefix(
+                    rounds(6, of: 24).count)
+                {
                     for document in order { try await database.settle(document.feed, retraction: .force) }
                     let names = order.map { "\($0.name)@\($0.minute)" }
                     #expect(try await database.codes() == situation.codes, "\(situation.name): \(names)")

@@ -81,10 +81,8 @@ struct ReplayTests {
                     var retracted = 0
                     var isTaken = false
                     while !isTaken {
-                        let summary = try await database.withConnection { connection in
-                            try await Importer(connection, options: options, logger: .quiet)
-                                .run(.url(server.url("/all_day.geojson")))
-                        }
+                        let summary = try await database.importFeed(
+                            .url(server.url("/all_day.geojson")), options)
                         retracted += summary.counts.retracted
                         isTaken = summary.failure == nil && summary.counts.seen > 0
                     }

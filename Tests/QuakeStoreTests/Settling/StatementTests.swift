@@ -13,7 +13,7 @@ import Testing
 struct StatementTests {
     let server = TestServer.shared
 
-    /// Takes four statements in 8 orders, or in all 24 with THOROUGH=1. There is one event for each combination of words that the
+    /// Takes four statements in 4 orders, or in all 24 with THOROUGH=1. There is one event for each combination of words that the
     /// four statements can say about an event, and there are families of three events that may be taken for the same event: see
     /// `SmallWorld`. Each run chooses at random the kinds of the four statements, their services, and the times of a revision.
     @Test(
@@ -31,7 +31,7 @@ struct StatementTests {
         say("\(expected.values.count { $0.count > 1 }) of \(expected.count) codes depend on the order")
         try await server.withDatabase { database in
             for order in world.statements.permutations.shuffled(using: &random).prefix(
-                rounds(8, of: 24).count)
+                rounds(4, of: 24).count)
             {
                 try await database.take(order)
                 let differences = try await database.rows().differences(from: expected)

@@ -24,9 +24,7 @@ extension TestDatabase {
     ) async throws -> ImportSummary {
         var options = Importer.Options.through(server)
         change(&options)
-        return try await withConnection { [options] connection in
-            try await Importer(connection, options: options, logger: .quiet).run(FeedSource(source))
-        }
+        return try await importFeed(FeedSource(source), options)
     }
 
     /// The revision time of each event in milliseconds, by code.

@@ -4,7 +4,7 @@ import QuakeStore
 import SampleFeed
 
 extension TestDatabase {
-    /// Writes a document to a file and imports the file on a separate connection.
+    /// Writes a document to a file and imports the file.
     @discardableResult
     public func importDocument(
         _ document: String, _ options: Importer.Options = Importer.Options()
@@ -33,9 +33,7 @@ extension TestDatabase {
     public func importFile(
         _ path: String, _ options: Importer.Options = Importer.Options()
     ) async throws -> ImportSummary {
-        try await withConnection { connection in
-            try await Importer(connection, options: options, logger: .quiet).run(.file(path))
-        }
+        try await importFeed(.file(path), options)
     }
 
     /// Imports events of the synthetic sample feed.

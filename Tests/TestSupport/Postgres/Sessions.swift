@@ -41,9 +41,11 @@ extension TestDatabase {
         return sessions
     }
 
-    /// The process numbers of the database's other sessions. With `ending`, those sessions are terminated.
+    /// The process numbers of the database's other sessions. With `ending`, those sessions are terminated. The session for imports
+    /// is closed first, if it is idle.
     public func otherSessions(ending: Bool = false) async throws -> [Int] {
-        try await query(
+        await closeIdleImportSession()
+        return try await query(
             """
             select pid, case when \(ending) then pg_terminate_backend(pid) end from pg_stat_activity
             where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()

@@ -1,5 +1,7 @@
+import Feed
 import Logging
 import PostgreSQL
+import QuakeStore
 
 /// One test's database.
 public struct TestDatabase: Sendable {
@@ -13,13 +15,21 @@ public struct TestDatabase: Sendable {
     /// Settings of the session, in the format of PGOPTIONS.
     private var settings: String?
     private var socketDirectory: String?
-    /// The session of this test's queries; nil if each query has its own session.
-    private(set) var querySession: QuerySession?
+    /// The sessions of this test; nil if each query and each import has its own session.
+    private var sessions: (queries: TestSession, imports: TestSession)?
 
-    /// A database that exists only for one test.
-    init(url: String, querySession: QuerySession) {
-        (self.url, self.querySession) = (url, querySession)
+    /// A database that exists only for one test. Call `closeSessions()` at the end.
+    init(sharingSessions url: String) {
+        (self.url, sessions) = (url, (TestSession(), TestSession()))
     }
+
+    /// Closes the sessions for queries and imports. If they are needed again, new ones are opened.
+    func closeSessions() async {
+        await sessions?.queries.close()
+        await sessions?.imports.close()
+    }
+
+    func closeIdleImportSession() async { await sessions?.imports.closeIfIdle() }
 
     public func options() throws -> ConnectionOptions {
         var options = try ConnectionOptions(url)
@@ -31,14 +41,14 @@ public struct TestDatabase: Sendable {
     /// The same database, with settings such as `-csearch_path=evil` for its sessions.
     public func with(_ settings: String) -> TestDatabase {
         var database = self
-        (database.settings, database.querySession) = (settings, nil)
+        (database.settings, database.sessions) = (settings, nil)
         return database
     }
 
     /// The same database, reached through another socket.
     public func through(_ socketDirectory: String) -> TestDatabase {
         var database = self
-        (database.socketDirectory, database.querySession) = (socketDirectory, nil)
+        (database.socketDirectory, database.sessions) = (socketDirectory, nil)
         return database
     }
 
@@ -55,7 +65,19 @@ public struct TestDatabase: Sendable {
         let run = { @Sendable (connection: Connection) in
             try await connection.query(query, to: "run a test's query")
         }
-        if let rows = try await querySession?.use(options(), run) { return rows }
+        if let rows = try await sessions?.queries.use(options(), run) { return rows }
+        return try await withConnection(run)
+    }
+
+    /// Imports one feed. As in a daemon, imports that follow each other use one session.
+    @discardableResult
+    public func importFeed(
+        _ source: FeedSource, _ options: Importer.Options = Importer.Options()
+    ) async throws -> ImportSummary {
+        let run = { @Sendable (connection: Connection) in
+            try await Importer(connection, options: options, logger: .quiet).run(source)
+        }
+        if let summary = try await sessions?.imports.use(self.options(), run) { return summary }
         return try await withConnection(run)
     }
 }

@@ -26,10 +26,26 @@ public actor TestServer {
     nonisolated public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws
         -> Result
     {
-        try await prepare("quakes_template") { template in
+        try await prepareMigrated()
+        return try await withDatabase(template: Self.migrated, body)
+    }
+
+    private static let migrated = "quakes_template"
+
+    nonisolated private func prepareMigrated() async throws {
+        try await prepare(Self.migrated) { template in
             try await template.withConnection { _ = try await Migrator($0).migrate() }
         }
-        return try await withDatabase(template: "quakes_template", body)
+    }
+
+    /// Runs `body` with a copy of a migrated database that `fill` has filled, once for all tests that give the same name.
+    nonisolated public func withDatabase<Result>(
+        like name: String, filledBy fill: @escaping @Sendable (TestDatabase) async throws -> Void,
+        _ body: (TestDatabase) async throws -> Result
+    ) async throws -> Result {
+        try await prepareMigrated()
+        try await prepare(name, template: Self.migrated, fill)
+        return try await withDatabase(template: name, body)
     }
 
     /// Runs `body` with an empty database.
@@ -74,7 +90,7 @@ public actor TestServer {
         of database: TestDatabase, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
         let name: String = try await database.query("select current_database() as name")[0].decode("name")
-        await database.querySession?.close()
+        await database.closeSessions()
         return try await withDatabase(template: name, body)
     }
 
@@ -112,18 +128,17 @@ public actor TestServer {
         }
     }
 
-    /// Runs `body` with a session for the test's queries, which is closed afterwards.
+    /// Runs `body` with sessions for the test's queries and imports, which are closed afterwards.
     nonisolated private func withSession<Result>(
         of name: String, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
-        let session = QuerySession()
+        let database = TestDatabase(sharingSessions: try await cluster().url(database: name))
         do {
-            let url = try await cluster().url(database: name)
-            let result = try await body(TestDatabase(url: url, querySession: session))
-            await session.close()
+            let result = try await body(database)
+            await database.closeSessions()
             return result
         } catch {
-            await session.close()
+            await database.closeSessions()
             throw error
         }
     }
@@ -151,12 +166,13 @@ public actor TestServer {
 
     /// Creates a database that exists until the server ends, if this was not done yet.
     private func prepare(
-        _ name: String, _ fill: @escaping @Sendable (TestDatabase) async throws -> Void
+        _ name: String, template: String = "template0",
+        _ fill: @escaping @Sendable (TestDatabase) async throws -> Void
     ) async throws {
         let task =
             preparing[name]
             ?? Task {
-                try await administer("create database \(name) template template0")
+                try await administer("create database \(name) template \(template)")
                 try await fill(TestDatabase(url: try await cluster().url(database: name)))
             }
         preparing[name] = task
@@ -174,12 +190,13 @@ public actor TestServer {
     }
 
     nonisolated private func administer(_ statement: String) async throws {
-        let maintenance = TestDatabase(
-            url: try await cluster().url(database: "postgres"), querySession: administration)
+        let options = try ConnectionOptions(try await cluster().url(database: "postgres"))
         try await waitUntil {
             do {
                 _ = try await administrationTurn.run {
-                    try await maintenance.query("\(unescaped: statement)")
+                    try await administration.use(options) {
+                        try await $0.query("\(unescaped: statement)", to: "prepare a test's database")
+                    }
                 }
                 return true
             } catch let error as PostgresError where error.sqlState == "55006" {
@@ -189,6 +206,6 @@ public actor TestServer {
         }
     }
 
-    private let administration = QuerySession()
+    private let administration = TestSession()
     private let administrationTurn = Turns(1)
 }

@@ -160,7 +160,7 @@ struct ListCommandTests {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             try await database.importFeatures((0..<50).map { SmallFeed.feature("c\($0)") })
-            try await database.query("update quake set place = repeat('x', 1000000) where code = 'q0c7'")
+            try await database.query("update quake set place = repeat('x', 50000) where code = 'q0c7'")
 
             for arguments in [["list", "--limit", "0"], ["report", "event"], ["changes"]] {
                 let table = try await quakes.run(arguments).output
@@ -173,7 +173,7 @@ struct ListCommandTests {
             }
             for format in ["json", "ndjson", "csv", "geojson"] {
                 let listed = try await quakes.run("list", "--format", format).output
-                #expect(listed.contains(String(repeating: "x", count: 1_000_000)))
+                #expect(listed.contains(String(repeating: "x", count: 50_000)))
             }
         }
     }

@@ -25,7 +25,7 @@ struct NotifyReplayTests {
         arguments: Course.allCases)
     func replay(_ course: Course) async throws {
         var random = seededRandom()
-        var hours = try await Hour.all(rounds(24, of: 120).count)
+        var hours = try await Hour.all(rounds(12, of: 120).count)
         let end = hours[hours.count - 1].generated
         if course == .shuffled { hours.shuffle(using: &random) }
         try await withFolder { folder in
@@ -104,7 +104,7 @@ struct NotifyReplayTests {
         }
 
         mutating func play(_ stretch: Range<Int>) async throws {
-            let kills = rounds(20, of: 200).count
+            let kills = rounds(10, of: 200).count
             for number in stretch {
                 let now = now.map { $0 + number * 600_000 } ?? hours[number].generated
                 let token = try await database.token()

@@ -1,23 +1,27 @@
 import PostgreSQL
 
-/// A session that runs a test's queries one after another. If each short query had a separate session, the session would cost the
-/// server ten times as much as the query.
-///
-/// A query that starts while another query is running gets a separate session. Every query of a database with other settings or
-/// another socket gets one, too.
-actor QuerySession {
+/// A session that runs a test's queries, or its imports, one after another. If each of them had a separate session, the session
+/// would cost the server more than its work.
+actor TestSession {
     private var connection: Connection?
     private var isBusy = false
     private var closing: CheckedContinuation<Void, Never>?
 
-    /// Runs `body` in the session; returns nil if the session is busy.
+    /// Runs `body` in the session; returns nil if the session is busy. If `body` fails, the session is closed, because a failed
+    /// import may leave a transaction or a lock behind.
     func use<Result: Sendable>(
         _ options: ConnectionOptions, _ body: @Sendable (Connection) async throws -> Result
     ) async throws -> Result? {
         guard !isBusy else { return nil }
         isBusy = true
         defer { isBusy = false }
-        return try await body(connected(options))
+        let connection = try await connected(options)
+        do {
+            return try await body(connection)
+        } catch {
+            close()
+            throw error
+        }
     }
 
     /// Returns the session. Opens a new session if the test has terminated the old one or stopped its server.
@@ -51,9 +55,13 @@ actor QuerySession {
         }
     }
 
-    /// Closes the session. The next query opens a new one.
+    /// Closes the session. When it is needed again, a new one is opened.
     func close() {
         closing?.resume()
         (closing, connection) = (nil, nil)
+    }
+
+    func closeIfIdle() {
+        if !isBusy { close() }
     }
 }
