@@ -136,7 +136,7 @@ def list_of_the_map(page):
 def many_rows(page):
     """The list can have thousands of rows. If the server returns only the newest events, the page shows the total number."""
     page.open("?period=month&minmag=all")
-    expect(page.count() > 5000, f"the list has only {page.count()} events")
+    expect(page.count() > 3000, f"the list has only {page.count()} events")
     rows = "return document.querySelectorAll('.row').length"
     expect(page.browser.run(rows) < 60, "the list has elements for invisible rows")
     page.browser.run("document.getElementById('list').focus()")
@@ -438,7 +438,7 @@ def main():
     # The database is a copy, whose history begins when its template was made. It must not begin long before the import, or the
     # whole import would come after the last step in which the past is played.
     sql("update history.store set pruned_committed_at = now()")
-    sample = subprocess.run([QUAKES, "sample", "--count", "10000"], check=True, capture_output=True, text=True).stdout
+    sample = subprocess.run([QUAKES, "sample", "--count", "6000"], check=True, capture_output=True, text=True).stdout
     load(without_expiring_events(json.loads(sample)))
     failed = 0
     server = Server()

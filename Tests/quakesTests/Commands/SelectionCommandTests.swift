@@ -144,8 +144,8 @@ struct SelectionCommandTests {
     @Test("ObsPy reads the exact values of the table from QuakeML, and finds it valid", .needsClients)
     func obsPy() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.importSample(300)
-            for name in RealFeeds.names.prefix(2) { try await database.importFile(RealFeeds.path(name)) }
+            try await database.importSample(200)
+            for name in RealFeeds.names.prefix(1) { try await database.importFile(RealFeeds.path(name)) }
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
             try await withFolder { folder in
                 var paths: [String] = []
