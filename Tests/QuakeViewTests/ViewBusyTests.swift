@@ -1,5 +1,6 @@
 import Feed
 import GRDB
+import Glibc
 import QuakeStore
 import QuakeView
 import TestSupport
@@ -51,6 +52,11 @@ struct ViewBusyTests {
     private static func locked(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
+        // A reader may see what the follower has committed a moment before the follower releases its lock.
+        configuration.busyMode = .callback { _ in
+            usleep(10_000)
+            return true
+        }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.writeWithoutTransaction { try $0.beginTransaction(.immediate) }
         return queue
