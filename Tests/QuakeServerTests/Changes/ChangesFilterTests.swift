@@ -18,7 +18,7 @@ struct ChangesFilterTests {
             var random = seededRandom()
             var writer = RandomWriter(random)
             try await writer.write(5, to: database)
-            let filters = (0..<12).map { _ in filter(&random) }
+            let filters = rounds(5, of: 12).map { _ in filter(&random) }
             try await TestSite.run(of: database) { [writer] site in
                 try await waitUntil { try await site.get(dayPath).status == 200 }
                 var writer = writer
