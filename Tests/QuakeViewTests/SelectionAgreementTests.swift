@@ -54,7 +54,7 @@ struct SelectionAgreementTests {
                     }
                     counts.insert(expected.count)
                 }
-                #expect(counts.count > trials.count / 8, "\(counts)")
+                #expect(15 * counts.count > 2 * trials.count, "\(counts)")
             }
         }
     }

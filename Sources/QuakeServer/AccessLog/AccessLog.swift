@@ -4,8 +4,8 @@ import Synchronization
 
 /// Writes one line for each request, with a JSON object.
 ///
-/// Requests never wait for the log. Lines are dropped and counted when too many lines wait for a pipe that is not read, or when the
-/// disk is full.
+/// Requests never wait for the log. Lines are dropped and counted when too many lines wait for a pipe that is not read, or when
+/// the disk is full.
 public final class AccessLog: Sendable {
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "access log")

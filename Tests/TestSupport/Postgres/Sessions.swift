@@ -41,8 +41,8 @@ extension TestDatabase {
         return sessions
     }
 
-    /// The process numbers of the database's other sessions. With `ending`, those sessions are terminated. The session for imports
-    /// is closed first, if it is idle.
+    /// The process numbers of the database's other sessions. With `ending`, those sessions are terminated. The session for
+    /// imports is closed first, if it is idle.
     public func otherSessions(ending: Bool = false) async throws -> [Int] {
         await closeIdleImportSession()
         return try await query(

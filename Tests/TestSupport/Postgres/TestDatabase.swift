@@ -62,11 +62,7 @@ public struct TestDatabase: Sendable {
     /// lock, because the next statement may run in the same session or in another one.
     @discardableResult
     public func query(_ query: Query) async throws -> [Row] {
-        let run = { @Sendable (connection: Connection) in
-            try await connection.query(query, to: "run a test's query")
-        }
-        if let rows = try await sessions?.queries.use(options(), run) { return rows }
-        return try await withConnection(run)
+        try await run(in: sessions?.queries) { try await $0.query(query, to: "run a test's query") }
     }
 
     /// Imports one feed. As in a daemon, imports that follow each other use one session.
@@ -74,11 +70,17 @@ public struct TestDatabase: Sendable {
     public func importFeed(
         _ source: FeedSource, _ options: Importer.Options = Importer.Options()
     ) async throws -> ImportSummary {
-        let run = { @Sendable (connection: Connection) in
-            try await Importer(connection, options: options, logger: .quiet).run(source)
+        try await run(in: sessions?.imports) {
+            try await Importer($0, options: options, logger: .quiet).run(source)
         }
-        if let summary = try await sessions?.imports.use(self.options(), run) { return summary }
-        return try await withConnection(run)
+    }
+
+    /// Runs `body` in a shared session, or in a new one if the shared session is busy or there is none.
+    private func run<Result: Sendable>(
+        in shared: TestSession?, _ body: @Sendable (Connection) async throws -> Result
+    ) async throws -> Result {
+        if let result = try await shared?.use(options(), body) { return result }
+        return try await withConnection(body)
     }
 }
 
