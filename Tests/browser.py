@@ -125,12 +125,16 @@ class Browser:
         return self.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
 
     def wait(self, what, condition):
-        """Waits until a condition is true. Fails after PATIENCE seconds, which is long enough even for a busy machine."""
+        """Waits until a condition is true. Fails after PATIENCE seconds, which is long enough even for a busy machine.
+
+        The pauses get longer, because each look at the page takes about 20 ms of CPU time."""
         end = time.monotonic() + PATIENCE
+        pause = 0.02
         while not (value := condition()):
             if time.monotonic() > end:
                 raise TimeoutError(f"timed out while waiting for: {what}")
-            time.sleep(0.02)
+            time.sleep(pause)
+            pause = min(1.5 * pause, 0.25)
         return value
 
     def errors(self):

@@ -197,9 +197,10 @@ def load(document):
 
 
 def without_expiring_events(document):
-    """Leaves out events that become too old for one of the page's periods during the checks and would then change counts."""
+    """Leaves out events that become too old for one of the page's periods during the checks, or within the minute before them (a
+    period begins at a full minute), because counts would change."""
     def leaves(feature):
-        return any(0 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
+        return any(-60 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
 
     return document | {"features": [feature for feature in document["features"] if not leaves(feature)]}
 
