@@ -18,15 +18,26 @@ KEYS = {
 }
 
 
+def start_driver():
+    """Starts chromedriver on a free port. Returns its process and its address.
+
+    Chromedriver chooses the port itself. If it ends without one, for example because another process was faster to take the port,
+    it is started again."""
+    for _ in range(10):
+        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        said = []
+        for line in driver.stdout:
+            said.append(line)
+            if "started successfully on port" in line:
+                return driver, f"http://127.0.0.1:{int(line.split()[-1].strip('.'))}"
+        driver.wait()
+    raise RuntimeError(f"chromedriver does not start: {''.join(said)}")
+
+
 class Browser:
     def __init__(self, size=(1440, 900), dark=False, calm=False, touch=False):
         """`calm` requests reduced motion; `touch` emulates a phone."""
-        self.driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for line in self.driver.stdout:
-            if "started successfully on port" in line:
-                self.base = f"http://127.0.0.1:{int(line.split()[-1].strip('.'))}"
-                break
+        self.driver, self.base = start_driver()
         options = {"args": [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
             "--accept-lang=en-NZ", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
