@@ -41,7 +41,7 @@ extension RulesReader {
         let words = yaml.list(node, "command").compactMap { yaml.text($0, "a word of the command") }
         var limit = Duration.seconds(30)
         if let timeout, let text = yaml.text(timeout, "timeout") {
-            if let given = duration(text), (.seconds(1)...Duration.seconds(600)).contains(given) {
+            if let given = TimeLength(text)?.duration, (.seconds(1)...Duration.seconds(600)).contains(given) {
                 limit = given
             } else {
                 yaml.note(timeout.mark, "timeout must be a time from 1s to 10m")

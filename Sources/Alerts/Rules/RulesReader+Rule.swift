@@ -132,7 +132,7 @@ extension RulesReader {
 
     private mutating func readAge(_ node: Node) -> Duration? {
         guard let text = yaml.text(node, "max_age") else { return nil }
-        if let age = duration(text), (.seconds(60)...Ledger.memory).contains(age) { return age }
+        if let age = TimeLength(text)?.duration, (.seconds(60)...Ledger.memory).contains(age) { return age }
         yaml.note(node.mark, "max_age must be a time from 1m to 30d, such as 45m, 6h or 7d")
         return nil
     }
@@ -186,21 +186,6 @@ extension RulesReader {
         }
         yaml.note(node.mark, "\(quoted(text)) is not a time of day, such as 07:00 or 22:30")
         return nil
-    }
-}
-
-/// Reads a duration such as `45m`, `6h`, `7d` or `30 s`.
-func duration(_ text: String) -> Duration? {
-    let text = text.filter { $0 != " " }
-    guard let unit = text.last, let number = decimal(text.dropLast()), number >= 0, number < 1e6 else {
-        return nil
-    }
-    switch unit {
-    case "s": return .milliseconds(Int64(number * 1000))
-    case "m": return .milliseconds(Int64(number * 60_000))
-    case "h": return .milliseconds(Int64(number * 3_600_000))
-    case "d": return .milliseconds(Int64(number * 86_400_000))
-    default: return nil
     }
 }
 

@@ -13,7 +13,7 @@ struct MailText {
 
     var bytes: [UInt8] {
         var lines = [
-            "Date: \(Self.dateText(date))",
+            "Date: \(date.internetDate(zone: "+0000"))",
             "From: Quakes <\(from)>",
             "To: <\(to)>",
             "Subject: \(Self.encodedHeader(message.title, after: "Subject: ".count))",
@@ -41,18 +41,6 @@ struct MailText {
     private func identifier(_ id: String) -> String {
         let local = id.map { $0 == ":" ? "/" : String($0) }.joined()
         return "<\(local)@\(from.split(separator: "@").last ?? "localhost")>"
-    }
-
-    /// Such as `Thu, 26 Nov 2026 04:50:38 +0000`.
-    static func dateText(_ moment: Instant) -> String {
-        var seconds = time_t(moment.milliseconds / 1000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        let clock = String(format: "%02d:%02d:%02d", parts.tm_hour, parts.tm_min, parts.tm_sec)
-        let date = "\(parts.tm_mday) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
-        return "\(days[Int(parts.tm_wday)]), \(date) \(clock) +0000"
     }
 
     // MARK: Encodings

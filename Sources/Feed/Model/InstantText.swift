@@ -17,6 +17,22 @@ extension Instant: CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Such as `Sun, 06 Nov 1994 08:49:37 GMT`, as in HTTP (RFC 9110, 5.6.7) and in mails (RFC 5322, 3.3).
+    ///
+    /// - Parameter zone: the word for UTC: `GMT` in HTTP, `+0000` in mails.
+    public func internetDate(zone: String) -> String {
+        let date = CivilDate(daysSince1970: milliseconds.divided(by: 86_400_000).whole)
+        let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+        let weekday = weekdays[Int(date.daysSince1970.divided(by: 7).rest)]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let words = [
+            "\(weekday),", date.day < 10 ? "0\(date.day)" : "\(date.day)", months[date.month - 1],
+            "\(date.year)",
+            "\(shortText.suffix("08:49:37".count))", zone,
+        ]
+        return words.joined(separator: " ")
+    }
+
     /// Appends the description, in ASCII.
     public func appendText(to text: inout [UInt8]) {
         let (days, time) = milliseconds.divided(by: 86_400_000)

@@ -1,5 +1,4 @@
 import Feed
-import Glibc
 import HTTPTypes
 import QuakeStore
 
@@ -9,7 +8,7 @@ extension HTTPResponse {
     ) {
         self.init(common: status, settings)
         headerFields[.eTag] = EntityTag(answer, state, isCompressed: isCompressed, settings).description
-        headerFields[.lastModified] = state.committedAt.httpDate
+        headerFields[.lastModified] = state.committedAt.internetDate(zone: "GMT")
         let age =
             switch answer.past {
             case nil: "\(answer.cacheSeconds)"
@@ -66,23 +65,11 @@ extension HTTPResponse {
 
     private init(common status: Int, _ settings: ServerSettings) {
         self.init(status: .init(integerLiteral: status))
-        headerFields[.date] = Instant.now.httpDate
+        headerFields[.date] = Instant.now.internetDate(zone: "GMT")
         headerFields[.server] = "quakes/\(settings.version)"
         headerFields[.accessControlAllowOrigin] = "*"
         headerFields[.accessControlExposeHeaders] = "ETag, Quakes-Position, Quakes-Token"
         headerFields[.xContentTypeOptions] = "nosniff"
-    }
-}
-
-extension Instant {
-    /// The date as HTTP writes it, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
-    fileprivate var httpDate: String {
-        var (seconds, parts) = (time_t(milliseconds.divided(by: 1000).whole), tm())
-        gmtime_r(&seconds, &parts)
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 40) { text in
-            strftime(text.baseAddress!, text.count, "%a, %d %b %Y %H:%M:%S GMT", &parts)
-            return String(cString: text.baseAddress!)
-        }
     }
 }
 

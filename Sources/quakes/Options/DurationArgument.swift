@@ -1,28 +1,5 @@
 import ArgumentParser
-
-/// A length of time as people write it: `90s`, `15 min`, `1.5h`, `2 weeks`, `1mo`.
-struct TimeLength {
-    /// Either `seconds` or `months` is 0.
-    let seconds: Double
-    let months: Double
-
-    init?(_ text: some StringProtocol) {
-        let form = /(\d+(?:[.]\d+)?) ?([a-z]+)/.asciiOnlyDigits()
-        guard let match = text.lowercased().wholeMatch(of: form)?.output, let number = Double(match.1) else {
-            return nil
-        }
-        switch match.2 {
-        case "s", "sec", "second", "seconds": (seconds, months) = (number, 0)
-        case "m", "min", "minute", "minutes": (seconds, months) = (number * 60, 0)
-        case "h", "hour", "hours": (seconds, months) = (number * 3600, 0)
-        case "d", "day", "days": (seconds, months) = (number * 86_400, 0)
-        case "w", "week", "weeks": (seconds, months) = (number * 604_800, 0)
-        case "mo", "month", "months": (seconds, months) = (0, number)
-        case "y", "year", "years": (seconds, months) = (0, number * 12)
-        default: return nil
-        }
-    }
-}
+import Feed
 
 struct DurationArgument: ExpressibleByArgument {
     let duration: Duration
@@ -30,8 +7,8 @@ struct DurationArgument: ExpressibleByArgument {
     let defaultValueDescription: String
 
     init?(argument: String) {
-        guard let length = TimeLength(argument), length.months == 0, length.seconds < 1e10 else { return nil }
-        duration = .seconds(length.seconds)
+        guard let duration = TimeLength(argument)?.duration else { return nil }
+        self.duration = duration
         defaultValueDescription = argument
     }
 }
