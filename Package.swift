@@ -83,7 +83,7 @@ let package = Package(
             name: "Charts", dependencies: ["EmbeddedFiles", "Feed"],
             exclude: ["Map/land.txt", "Map/islands.txt", "Map/places.txt"]),
         // Finds the rows that belong to the same earthquake. It does not use a database.
-        .target(name: "Association"),
+        .target(name: "Association", dependencies: ["Feed"]),
         .target(
             name: "QuakeStore",
             dependencies: [
@@ -144,7 +144,7 @@ let package = Package(
             path: "Benchmarks/Speed/Scan"
         ),
         .executableTarget(
-            name: "AssociationBenchmark", dependencies: ["Association", "SampleFeed"],
+            name: "AssociationBenchmark", dependencies: ["Association", "Feed", "SampleFeed"],
             path: "Benchmarks/Speed/Association"
         ),
         .target(
@@ -167,7 +167,8 @@ let package = Package(
         .testTarget(name: "LocalPostgresTests", dependencies: ["LocalPostgres", "TestSupport"]),
         .testTarget(name: "FeedTests", dependencies: ["CZlib", "Feed", "SampleFeed", "TestSupport"]),
         .testTarget(name: "ChartsTests", dependencies: ["Charts", "Feed", "SampleFeed", "TestSupport"]),
-        .testTarget(name: "AssociationTests", dependencies: ["Association", "SampleFeed", "TestSupport"]),
+        .testTarget(
+            name: "AssociationTests", dependencies: ["Association", "Feed", "SampleFeed", "TestSupport"]),
         .testTarget(name: "QuakeMLTests", dependencies: ["Feed", "QuakeML", "TestSupport"]),
         .testTarget(
             name: "AlertsTests", dependencies: ["Alerts", "Feed", "SampleFeed", "TestSupport"],

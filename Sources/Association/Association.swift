@@ -37,7 +37,7 @@ public struct Association: Sendable {
         for row in rows.sorted(by: { $0.time < $1.time }) { add(stream.add(row)) }
         add(stream.finish())
         grouping.findings.formUnion(stream.missing.map(Finding.missing))
-        grouping.earthquakes.sort { $0.code.precedes($1.code) }
+        grouping.earthquakes.sort { $0.code < $1.code }
         return grouping
     }
 

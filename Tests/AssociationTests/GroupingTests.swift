@@ -1,3 +1,4 @@
+import Feed
 import Testing
 
 @testable import Association
@@ -82,7 +83,7 @@ struct GroupingTests {
             row("usgs:2", seconds: 20, magnitude: 5.7), row("gfz:2", seconds: 23, 36.1, magnitude: 5.6),
             row("emsc:2", seconds: 19, 36.1, magnitude: 5.7),
         ]
-        let expected: Set<Set<String>> = [["usgs:1", "gfz:1"], ["usgs:2", "gfz:2", "emsc:2"]]
+        let expected: Set<Set<ExactText>> = [["usgs:1", "gfz:1"], ["usgs:2", "gfz:2", "emsc:2"]]
         #expect(association.earthquakes(of: rows).groups == expected)
         #expect(association.groups(rows[0], rows[4]).count == 2, "even if no agency reports both")
     }

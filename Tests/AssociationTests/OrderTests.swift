@@ -1,3 +1,4 @@
+import Feed
 import SampleFeed
 import TestSupport
 import Testing
@@ -47,7 +48,8 @@ struct OrderTests {
                 return row
             }
             let numbers = Array(rows.indices).shuffled(using: &random)
-            let names = Dictionary(uniqueKeysWithValues: zip(rows.map(\.code), numbers.map { "q\($0)" }))
+            let names = Dictionary(
+                uniqueKeysWithValues: zip(rows.map(\.code), numbers.map { ExactText("q\($0)") }))
             let renamed = rows.map { row in
                 var row = row
                 row.code = names[row.code]!
@@ -116,7 +118,7 @@ struct OrderTests {
                 // Some rows first arrive in a different version. Some of these are withdrawn before the final version arrives.
                 random.chance(0.3) ? [world.revised(row, &random), row] : [row]
             }
-            var latest: [String: Int] = [:]
+            var latest: [ExactText: Int] = [:]
             for (index, row) in pending.enumerated() { latest[row.code] = index }
             for override in overrides { table.toggle(override) }
             let transient = world.earthquake(&random)
@@ -129,7 +131,7 @@ struct OrderTests {
             for row in transient { table.remove(row.code) }
             table.follow()
             pending = []
-            #expect(table.earthquakes.values.sorted { $0.code.precedes($1.code) } == expected)
+            #expect(table.earthquakes.values.sorted { $0.code < $1.code } == expected)
         }
     }
 
@@ -167,7 +169,7 @@ struct OrderTests {
 
     /// Finds the components by comparing every pair of rows.
     private func linked(_ rows: [Solution], _ overrides: [Override], _ association: Association) -> Set<
-        Set<String>
+        Set<ExactText>
     > {
         var sets = DisjointSets(count: rows.count)
         for a in rows.indices {

@@ -1,10 +1,11 @@
+import Feed
 import Testing
 
 @testable import Association
 
 @Suite("Choice of the preferred solution")
 struct PreferenceTests {
-    private func preferred(_ rows: [Solution], _ overrides: [Override] = []) -> String? {
+    private func preferred(_ rows: [Solution], _ overrides: [Override] = []) -> ExactText? {
         Association(overrides: overrides).earthquakes(of: rows).earthquakes.first?.preferred
     }
 
@@ -49,7 +50,7 @@ struct PreferenceTests {
 
     @Test("The magnitude is an Mw if there is one, else the preferred solution's, else any")
     func magnitude() {
-        func from(_ rows: [Solution]) -> String? {
+        func from(_ rows: [Solution]) -> ExactText? {
             Association().earthquakes(of: rows).earthquakes.first?.magnitudeFrom
         }
         var usgs = row("usgs:1")

@@ -1,3 +1,4 @@
+import Feed
 import Glibc
 import SampleFeed
 import TestSupport
@@ -21,23 +22,23 @@ func row(
 ) -> Solution {
     let agency = String(code.prefix { $0 != ":" })
     return Solution(
-        code: code, agency: agency, firstSeen: firstSeen, time: Int64((seconds * 1000).rounded()),
+        code: ExactText(code), agency: agency, firstSeen: firstSeen, time: Int64((seconds * 1000).rounded()),
         latitude: latitude, longitude: longitude, depth: depth, magnitude: magnitude)
 }
 
 extension Grouping {
     /// The codes of each earthquake.
-    var groups: Set<Set<String>> { Set(earthquakes.map { Set($0.members.map(\.code)) }) }
+    var groups: Set<Set<ExactText>> { Set(earthquakes.map { Set($0.members.map(\.code)) }) }
 
-    func earthquake(of code: String) -> Earthquake? {
+    func earthquake(of code: ExactText) -> Earthquake? {
         earthquakes.first { $0.members.contains { $0.code == code } }
     }
 
-    func member(_ code: String) -> Member? { earthquake(of: code)?.members.first { $0.code == code } }
+    func member(_ code: ExactText) -> Member? { earthquake(of: code)?.members.first { $0.code == code } }
 }
 
 extension Association {
-    func groups(_ rows: Solution...) -> Set<Set<String>> { earthquakes(of: rows).groups }
+    func groups(_ rows: Solution...) -> Set<Set<ExactText>> { earthquakes(of: rows).groups }
 
     /// The row as `comparison` takes it. All rows get the same agency, which `comparison` does not look at.
     func located(_ row: Solution) -> Located { Located(row, agency: 0, parameters) }
@@ -45,14 +46,14 @@ extension Association {
 
 /// A table in memory, whose groups are kept up to date change by change.
 struct FollowedTable {
-    private(set) var rows: [String: Solution] = [:]
+    private(set) var rows: [ExactText: Solution] = [:]
     private(set) var overrides: Set<Override> = []
     let parameters: Parameters
     /// The earthquakes that the passes have written, by code.
-    private(set) var earthquakes: [String: Earthquake] = [:]
+    private(set) var earthquakes: [ExactText: Earthquake] = [:]
     /// The number of rows that the last pass grouped again.
     private(set) var touched = 0
-    private var before: [String: Solution?] = [:]
+    private var before: [ExactText: Solution?] = [:]
     private var changedOverrides: [Override] = []
 
     init(_ parameters: Parameters = .shipped) { self.parameters = parameters }
@@ -61,9 +62,9 @@ struct FollowedTable {
 
     mutating func set(_ row: Solution) { change(row.code, to: row) }
 
-    mutating func remove(_ code: String) { change(code, to: nil) }
+    mutating func remove(_ code: ExactText) { change(code, to: nil) }
 
-    private mutating func change(_ code: String, to row: Solution?) {
+    private mutating func change(_ code: ExactText, to row: Solution?) {
         if before[code] == nil { before[code] = .some(rows[code]) }
         rows[code] = row
     }
@@ -98,7 +99,7 @@ struct FollowedTable {
     }
 
     /// The earthquakes that grouping all rows at once gives, by code.
-    var rebuilt: [String: Earthquake] {
+    var rebuilt: [ExactText: Earthquake] {
         let all = association.earthquakes(of: Array(rows.values)).earthquakes
         return Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
     }

@@ -1,4 +1,5 @@
 import Association
+import Feed
 import Foundation
 import SampleFeed
 
@@ -24,7 +25,7 @@ struct MadeUpAgency {
     ]
 
     /// The agency's solution of an event; nil if the event is not detected. 3 % of the solutions have three times the scatter.
-    func report(_ event: TrueEvent, _ code: String, _ random: inout SplitMix64) -> Solution? {
+    func report(_ event: TrueEvent, _ code: ExactText, _ random: inout SplitMix64) -> Solution? {
         let seen = 1 / (1 + exp((half - event.magnitude) / 0.25))
         guard Double.random(in: 0..<1, using: &random) < seen else { return nil }
         let worse = Double.random(in: 0..<1, using: &random) < 0.03 ? 3.0 : 1
@@ -46,14 +47,14 @@ struct MadeUpAgency {
 struct MadeUpCatalogue {
     var events: [TrueEvent]
     var rows: [Solution] = []
-    var truth: [String: Int] = [:]
+    var truth: [ExactText: Int] = [:]
 
     init(_ events: [TrueEvent], _ agencies: [MadeUpAgency] = MadeUpAgency.four, seed: UInt64) {
         self.events = events
         var random = SplitMix64(seed: seed)
         for (number, event) in events.enumerated() {
             for agency in agencies {
-                let code = "\(agency.name)\(random.next() % 1_000_000_000_000)"
+                let code = ExactText("\(agency.name)\(random.next() % 1_000_000_000_000)")
                 guard let row = agency.report(event, code, &random) else { continue }
                 rows.append(row)
                 truth[code] = number

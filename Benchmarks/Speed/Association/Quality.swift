@@ -1,4 +1,5 @@
 import Association
+import Feed
 import Foundation
 import SampleFeed
 
@@ -21,7 +22,7 @@ struct Quality {
             )
             print(pad("", 44) + Score.head)
             let parameters = MadeUpCatalogue.parameters()
-            func line(_ name: String, _ groups: [String: Int], _ catalogue: MadeUpCatalogue) {
+            func line(_ name: String, _ groups: [ExactText: Int], _ catalogue: MadeUpCatalogue) {
                 print(pad(name, 44) + Score(groups, catalogue).text)
             }
             line("like ComCat, in time order", Rivals.comcat(catalogue.rows), catalogue)
@@ -75,7 +76,7 @@ struct Quality {
         return ScatterFit(linked, parameters).table(replacing: parameters.scatter)
     }
 
-    private func strata(_ groups: [String: Int], _ catalogue: MadeUpCatalogue) {
+    private func strata(_ groups: [ExactText: Int], _ catalogue: MadeUpCatalogue) {
         let events = catalogue.events
         for (from, to) in [(2.0, 3.0), (3, 4), (4, 5), (5, 10)] {
             let score = Score(groups, catalogue) { (from..<to).contains(events[$0].magnitude) }
@@ -112,7 +113,7 @@ struct Quality {
                 for index in rows.indices where rows[index].agency == late { rows[index].time += 3_600_000 }
                 let grouping = Association(parameters).earthquakes(of: rows)
                 let matched = grouping.earthquakes.filter { $0.agencies > 1 }.flatMap(\.members).count {
-                    $0.code.hasPrefix(late)
+                    $0.code.text.hasPrefix(late)
                 }
                 let all = rows.count { $0.agency == late }
                 texts.append(String(format: "%@ %.2f %%", late, 100 * Double(matched) / Double(all)))

@@ -1,4 +1,5 @@
 import Association
+import Feed
 import Foundation
 
 /// Groups rows by other rules. Each function returns the number of each row's group, by the row's code.
@@ -13,14 +14,14 @@ enum Rivals {
     /// Groups like ComCat: when a row arrives, it joins the nearest event within 16 s and 100 km that its agency has not
     /// reported. The distance is measured to the event's preferred solution. Here, that is the solution of the agency whose name
     /// comes first.
-    static func comcat(_ rows: [Solution]) -> [String: Int] {
+    static func comcat(_ rows: [Solution]) -> [ExactText: Int] {
         struct Event {
             var head: Solution
             var agencies: Set<String>
         }
         var events: [Event] = []
         var byMinute: [Int64: [Int]] = [:]
-        var groups: [String: Int] = [:]
+        var groups: [ExactText: Int] = [:]
         for row in rows {
             let minute = row.time / 60_000
             var nearest: (event: Int, distance: Double)?
@@ -50,7 +51,7 @@ enum Rivals {
     }
 
     /// Single linkage: rows within 16 s and 100 km of each other are in the same group.
-    static func components(_ rows: [Solution]) -> [String: Int] {
+    static func components(_ rows: [Solution]) -> [ExactText: Int] {
         var parents = Array(rows.indices)
         func leader(_ row: Int) -> Int {
             var row = row
@@ -70,8 +71,8 @@ enum Rivals {
         return Dictionary(uniqueKeysWithValues: rows.indices.map { (rows[$0].code, leader($0)) })
     }
 
-    static func association(_ rows: [Solution], _ parameters: Parameters) -> [String: Int] {
-        var groups: [String: Int] = [:]
+    static func association(_ rows: [Solution], _ parameters: Parameters) -> [ExactText: Int] {
+        var groups: [ExactText: Int] = [:]
         let grouping = Association(parameters).earthquakes(of: rows)
         for (number, earthquake) in grouping.earthquakes.enumerated() {
             for member in earthquake.members { groups[member.code] = number }

@@ -1,4 +1,5 @@
 import Association
+import Feed
 import Foundation
 
 /// Measures how well groups agree with the truth.
@@ -17,7 +18,8 @@ struct Score {
     /// both (`right`), and the events whose group is exactly right. Only the true events that `isCounted` accepts, and the groups
     /// that contain rows of these events, count.
     init(
-        _ groups: [String: Int], _ catalogue: MadeUpCatalogue, where isCounted: (Int) -> Bool = { _ in true }
+        _ groups: [ExactText: Int], _ catalogue: MadeUpCatalogue,
+        where isCounted: (Int) -> Bool = { _ in true }
     ) {
         let byGroup = Dictionary(grouping: catalogue.rows.map(\.code)) { groups[$0]! }
         let byEvent = Dictionary(grouping: catalogue.rows.map(\.code)) { catalogue.truth[$0]! }

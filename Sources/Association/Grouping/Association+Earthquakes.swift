@@ -15,15 +15,15 @@ extension Association {
                 code: first.code, preferred: preferred.code,
                 magnitudeFrom: order.magnitude(of: solutions)?.code,
                 agencies: Set(solutions.map(\.agency)).count,
-                members: members.map { member($0, rows, ties) }.sorted { $0.code.precedes($1.code) })
+                members: members.map { member($0, rows, ties) }.sorted { $0.code < $1.code })
             grouping.earthquakes.append(earthquake)
             let named = solutions.map(\.code).filter(overrides.preferred.contains)
             if named.count > 1 {
                 grouping.findings.insert(
-                    .severalPreferred(earthquake: first.code, codes: named.sorted { $0.precedes($1) }))
+                    .severalPreferred(earthquake: first.code, codes: named.sorted()))
             }
         }
-        grouping.earthquakes.sort { $0.code.precedes($1.code) }
+        grouping.earthquakes.sort { $0.code < $1.code }
         return grouping
     }
 
@@ -42,7 +42,7 @@ extension Association {
     }
 
     private static func wasHereBefore(_ a: Solution, _ b: Solution) -> Bool {
-        a.firstSeen == b.firstSeen ? a.code.precedes(b.code) : a.firstSeen < b.firstSeen
+        a.firstSeen == b.firstSeen ? a.code < b.code : a.firstSeen < b.firstSeen
     }
 }
 

@@ -1,17 +1,19 @@
+import Feed
+
 /// The rows of a component by time, then by code, so that the order of the input does not matter.
 struct ComponentRows {
     let solutions: [Solution]
     let located: [Located]
-    let codes: [String]
+    let codes: [ExactText]
     let agencies: Int
     /// The index of each row, by its code.
-    let indices: [String: Int]
+    let indices: [ExactText: Int]
 
     /// - Parameter rows: the rows in any order. Their codes are different.
     init(_ rows: [Solution], _ parameters: Parameters) {
         solutions = rows.sorted { Self.precedes($0, $1) }
         codes = solutions.map(\.code)
-        var indices = [String: Int](minimumCapacity: codes.count)
+        var indices = [ExactText: Int](minimumCapacity: codes.count)
         for (index, code) in codes.enumerated() { indices[code] = index }
         self.indices = indices
         var agencies: [String: Int] = [:]
@@ -22,7 +24,7 @@ struct ComponentRows {
     }
 
     private static func precedes(_ a: Solution, _ b: Solution) -> Bool {
-        a.time == b.time ? a.code.precedes(b.code) : a.time < b.time
+        a.time == b.time ? a.code < b.code : a.time < b.time
     }
 }
 

@@ -1,8 +1,10 @@
+import Feed
+
 /// Why a row belongs to its earthquake: the links that were considered, in order, and their outcomes.
 public struct Explanation: Sendable, Equatable {
     public struct Step: Sendable, Equatable {
-        public var a: String
-        public var b: String
+        public var a: ExactText
+        public var b: ExactText
         public var rule: Rule
         /// How `a` differs from `b`.
         public var difference: Difference
@@ -14,11 +16,11 @@ public struct Explanation: Sendable, Equatable {
         case joined
         case alreadyTogether
         /// Not joined, because these two rows of the same agency would be in one group.
-        case sameAgency(String, String)
+        case sameAgency(ExactText, ExactText)
         /// Not joined, because an override says that these two rows are different.
-        case different(String, String)
+        case different(ExactText, ExactText)
         /// Not joined, because these two rows are too far apart to be in one group.
-        case outOfTheQuestion(String, String)
+        case outOfTheQuestion(ExactText, ExactText)
     }
 
     /// The earthquake that the row belongs to.
@@ -33,7 +35,7 @@ extension Association {
     ///   - component: all rows of its component. To find these rows, create a `Neighbourhood` with a single change whose
     ///     `before` and `after` are both this row. Its `rows` are the component.
     /// - Returns: nil if the row is not in the component.
-    public func explain(_ code: String, in component: [Solution]) -> Explanation? {
+    public func explain(_ code: ExactText, in component: [Solution]) -> Explanation? {
         var links: [(a: Int, b: Int, rule: Rule, outcome: Explanation.Outcome)] = []
         let builder = GroupBuilder(component, self) { a, b, rule, outcome in
             links.append((a, b, rule, outcome))

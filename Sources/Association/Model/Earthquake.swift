@@ -1,18 +1,20 @@
+import Feed
+
 /// A group of rows that describe the same earthquake.
 public struct Earthquake: Sendable, Equatable {
     /// The code of the member that was imported first.
-    public var code: String
+    public var code: ExactText
     /// The member to show.
-    public var preferred: String
+    public var preferred: ExactText
     /// The member whose magnitude to show, which may differ from `preferred`; nil if no member has a magnitude.
-    public var magnitudeFrom: String?
+    public var magnitudeFrom: ExactText?
     /// The number of agencies that report the earthquake.
     public var agencies: Int
     /// Ordered by code.
     public var members: [Member]
 
     public init(
-        code: String, preferred: String, magnitudeFrom: String?, agencies: Int, members: [Member]
+        code: ExactText, preferred: ExactText, magnitudeFrom: ExactText?, agencies: Int, members: [Member]
     ) {
         (self.code, self.preferred, self.magnitudeFrom) = (code, preferred, magnitudeFrom)
         (self.agencies, self.members) = (agencies, members)
@@ -21,10 +23,10 @@ public struct Earthquake: Sendable, Equatable {
 
 /// A row of an earthquake, and the reason why the row belongs to the earthquake.
 public struct Member: Sendable, Equatable {
-    public var code: String
+    public var code: ExactText
     /// The member with the strongest link to this one, or with the lowest cost if several links have the same rule. nil if the
     /// earthquake has no other member.
-    public var partner: String?
+    public var partner: ExactText?
     /// How the row differs from its partner.
     public var difference: Difference?
     public var rule: Rule?
@@ -33,7 +35,7 @@ public struct Member: Sendable, Equatable {
     public var isDoubtful = false
 
     public init(
-        code: String, partner: String? = nil, difference: Difference? = nil, rule: Rule? = nil,
+        code: ExactText, partner: ExactText? = nil, difference: Difference? = nil, rule: Rule? = nil,
         isDoubtful: Bool = false
     ) {
         (self.code, self.partner, self.difference) = (code, partner, difference)
@@ -75,13 +77,13 @@ public struct Difference: Sendable, Equatable {
 /// A problem that a person should check.
 public enum Finding: Sendable, Hashable {
     /// The override that joins the rows `same` was ignored, because another override keeps the rows `different` apart.
-    case contradiction(same: [String], different: [String])
+    case contradiction(same: [ExactText], different: [ExactText])
     /// An override joined rows that are too far apart for any other rule.
-    case farApart([String], kilometres: Double, seconds: Double)
+    case farApart([ExactText], kilometres: Double, seconds: Double)
     /// An override names an event that does not exist.
-    case missing(String)
+    case missing(ExactText)
     /// Overrides name several members of the earthquake with this code as the preferred one.
-    case severalPreferred(earthquake: String, codes: [String])
+    case severalPreferred(earthquake: ExactText, codes: [ExactText])
 }
 
 /// The result of association.

@@ -1,3 +1,5 @@
+import Feed
+
 extension Finding: CustomStringConvertible {
     public var description: String {
         switch self {
@@ -7,9 +9,9 @@ extension Finding: CustomStringConvertible {
             "\(Self.list(codes)) are said to be the same earthquake, but are \(Int(kilometres.rounded())) km and \(Int(seconds.rounded())) s apart"
         case .missing(let code): "\(code) is named in an override, but there is no such event"
         case .severalPreferred(let earthquake, let codes):
-            "several events of \(earthquake) are said to be the preferred one: \(codes.joined(separator: ", "))"
+            "several events of \(earthquake) are said to be the preferred one: \(codes.map(\.text).joined(separator: ", "))"
         }
     }
 
-    private static func list(_ codes: [String]) -> String { codes.joined(separator: " and ") }
+    private static func list(_ codes: [ExactText]) -> String { codes.map(\.text).joined(separator: " and ") }
 }

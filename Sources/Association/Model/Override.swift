@@ -1,14 +1,16 @@
+import Feed
+
 /// A person's decision about events. It takes precedence over every rule.
 public enum Override: Sendable, Hashable {
     /// The two events are the same earthquake.
-    case same(String, String)
+    case same(ExactText, ExactText)
     /// The two events are different earthquakes. This takes precedence over a `same` that contradicts it.
-    case different(String, String)
+    case different(ExactText, ExactText)
     /// The solution with this code is the one to show for its earthquake.
-    case preferred(String)
+    case preferred(ExactText)
 
     /// The codes that the override names.
-    public var codes: [String] {
+    public var codes: [ExactText] {
         switch self {
         case .same(let a, let b), .different(let a, let b): [a, b]
         case .preferred(let code): [code]
@@ -18,10 +20,10 @@ public enum Override: Sendable, Hashable {
 
 /// Overrides by the codes that they name.
 struct OverrideTable: Sendable {
-    private(set) var same: [String: [String]] = [:]
-    private(set) var different: [String: Set<String>] = [:]
-    private(set) var preferred: Set<String> = []
-    let codes: Set<String>
+    private(set) var same: [ExactText: [ExactText]] = [:]
+    private(set) var different: [ExactText: Set<ExactText>] = [:]
+    private(set) var preferred: Set<ExactText> = []
+    let codes: Set<ExactText>
 
     init(_ overrides: [Override]) {
         for override in Set(overrides) {

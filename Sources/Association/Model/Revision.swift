@@ -1,3 +1,5 @@
+import Feed
+
 /// The changes to write after rows were grouped again. Each change has a reason, which the history keeps.
 ///
 /// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. There are only a few
@@ -5,12 +7,12 @@
 public struct Revision: Sendable, Equatable {
     /// A group of several rows that does not exist any more.
     public struct Removal: Sendable, Equatable {
-        public var code: String
+        public var code: ExactText
         /// The earthquake that continues the removed one. It is the earthquake that now has the row with the removed earthquake's
         /// code. If that row was deleted, it is the earthquake with most of the remaining members. nil if no member is left, or
         /// if the row with the code is now an earthquake by itself.
-        public var successor: String?
-        public var reason: String
+        public var successor: ExactText?
+        public var reason: ExactText
     }
 
     /// A group of several rows that is new or has changed.
@@ -18,13 +20,13 @@ public struct Revision: Sendable, Equatable {
         public var earthquake: Earthquake
         /// The members that are new in the group, or differ from the stored members.
         public var members: [Member]
-        public var reason: String
+        public var reason: ExactText
     }
 
     /// A row that was in a group and is alone now, or was deleted.
     public struct Departure: Sendable, Equatable {
-        public var code: String
-        public var reason: String
+        public var code: ExactText
+        public var reason: ExactText
     }
 
     /// Ordered by code.
@@ -60,18 +62,18 @@ public struct Revision: Sendable, Equatable {
             departures.append(
                 Departure(code: code, reason: newHomes[code] == nil ? "withdrawn" : "split"))
         }
-        updates.sort { $0.earthquake.code.precedes($1.earthquake.code) }
-        removals.sort { $0.code.precedes($1.code) }
-        departures.sort { $0.code.precedes($1.code) }
+        updates.sort { $0.earthquake.code < $1.earthquake.code }
+        removals.sort { $0.code < $1.code }
+        departures.sort { $0.code < $1.code }
     }
 
     public var isEmpty: Bool { removals.isEmpty && updates.isEmpty && departures.isEmpty }
 
-    private typealias Home = (earthquake: String, member: Member)
+    private typealias Home = (earthquake: ExactText, member: Member)
 
     /// The earthquake of each member, by the member's code.
-    private static func homes(_ earthquakes: [Earthquake]) -> [String: Home] {
-        var homes: [String: Home] = [:]
+    private static func homes(_ earthquakes: [Earthquake]) -> [ExactText: Home] {
+        var homes: [ExactText: Home] = [:]
         for earthquake in earthquakes {
             for member in earthquake.members { homes[member.code] = (earthquake.code, member) }
         }
@@ -80,8 +82,8 @@ public struct Revision: Sendable, Equatable {
 
     /// - Parameter origin: the code of the earthquake in which the row with `earthquake.code` was before.
     private static func reason(
-        for earthquake: Earthquake, since previous: Earthquake?, origin: String?
-    ) -> String {
+        for earthquake: Earthquake, since previous: Earthquake?, origin: ExactText?
+    ) -> ExactText {
         guard let previous else { return origin.map { "split from \($0)" } ?? "reported" }
         let (members, before) = (Set(earthquake.members.map(\.code)), Set(previous.members.map(\.code)))
         let words = [
@@ -90,20 +92,20 @@ public struct Revision: Sendable, Equatable {
             earthquake.preferred == previous.preferred ? nil : "preferred",
         ]
         let said = words.compactMap(\.self).joined(separator: ", ")
-        return said.isEmpty ? "revised" : said
+        return said.isEmpty ? "revised" : ExactText(said)
     }
 
-    private static func removal(of earthquake: Earthquake, _ homes: [String: Home]) -> Removal {
+    private static func removal(of earthquake: Earthquake, _ homes: [ExactText: Home]) -> Removal {
         if let home = homes[earthquake.code]?.earthquake {
             if home == earthquake.code { return Removal(code: home, successor: nil, reason: "split") }
             return Removal(code: earthquake.code, supersededBy: home)
         }
-        var counts: [String: Int] = [:]
+        var counts: [ExactText: Int] = [:]
         for member in earthquake.members {
             if let home = homes[member.code]?.earthquake { counts[home, default: 0] += 1 }
         }
         let most = counts.values.max()
-        guard let home = counts.filter({ $0.value == most }).keys.min(by: { $0.precedes($1) }) else {
+        guard let home = counts.filter({ $0.value == most }).keys.min() else {
             return Removal(code: earthquake.code, successor: nil, reason: "withdrawn")
         }
         return Removal(code: earthquake.code, supersededBy: home)
@@ -111,7 +113,7 @@ public struct Revision: Sendable, Equatable {
 }
 
 extension Revision.Removal {
-    fileprivate init(code: String, supersededBy successor: String) {
+    fileprivate init(code: ExactText, supersededBy successor: ExactText) {
         self.init(code: code, successor: successor, reason: "superseded by \(successor)")
     }
 }

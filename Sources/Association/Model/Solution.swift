@@ -1,7 +1,9 @@
+import Feed
+
 /// One agency's solution of an earthquake: the columns of a row that association needs.
 public struct Solution: Sendable, Equatable {
     /// The row's key, such as `us7000abcd` or `gfz:gfz2026texh`.
-    public var code: String
+    public var code: ExactText
     /// The catalogue that the row belongs to, as `report.agency(net)` returns it: `usgs` for all networks of ComCat. A catalogue
     /// distinguishes its own events, so only a hard link puts two of its rows into one group.
     public var agency: String
@@ -29,7 +31,7 @@ public struct Solution: Sendable, Equatable {
     /// The azimuthal gap, in degrees.
     public var gap: Double?
     /// All ids that the event has had in its catalogue (ComCat's `ids`).
-    public var ids: [String] = []
+    public var ids: [ExactText] = []
     /// Published uncertainties, as standard deviations.
     public var uncertainty = Uncertainty()
 
@@ -64,7 +66,7 @@ public struct Solution: Sendable, Equatable {
     }
 
     public init(
-        code: String, agency: String, network: String? = nil, firstSeen: Int64 = 0, updated: Int64 = 0,
+        code: ExactText, agency: String, network: String? = nil, firstSeen: Int64 = 0, updated: Int64 = 0,
         time: Int64,
         latitude: Double, longitude: Double, depth: Double? = nil, magnitude: Double? = nil
     ) {
@@ -72,9 +74,4 @@ public struct Solution: Sendable, Equatable {
         (self.firstSeen, self.updated, self.time) = (firstSeen, updated, time)
         (self.latitude, self.longitude, self.depth, self.magnitude) = (latitude, longitude, depth, magnitude)
     }
-}
-
-extension String {
-    /// Whether this text is before `other` in the order of bytes, as in PostgreSQL's collation "C".
-    func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 }

@@ -1,3 +1,5 @@
+import Feed
+
 /// Takes rows in the order of their times, and returns components as soon as they are complete. Only open components are in
 /// memory, so a table of any size can be grouped.
 ///
@@ -32,5 +34,5 @@ public struct ComponentStream {
     }
 
     /// The codes in overrides that none of the rows had, in ascending order.
-    public var missing: [String] { links.missing }
+    public var missing: [ExactText] { links.missing }
 }

@@ -1,3 +1,5 @@
+import Feed
+
 /// Groups rows, which arrive in time order, into components of linked rows.
 ///
 /// Past versions of rows can be added, too. Past versions link other rows as they did when they were current, but they are not
@@ -6,16 +8,16 @@ struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []
         /// The codes of the component's past versions.
-        fileprivate(set) var past: [String] = []
+        fileprivate(set) var past: [ExactText] = []
         /// The numbers of the overrides that wait for their second row.
         fileprivate var waits: [Int] = []
         fileprivate var size: Int { rows.count + past.count }
     }
 
     private struct Node {
-        let code: String
+        let code: ExactText
         let located: Located
-        let ids: [String]
+        let ids: [ExactText]
     }
 
     private let association: Association
@@ -32,16 +34,16 @@ struct LinkedRows {
     /// negative key.
     private var components: [Int: Component] = [:]
     /// The numbers of the open nodes by code: the row's node, and the nodes of its past versions.
-    private var numbers: [String: [Int]] = [:]
+    private var numbers: [ExactText: [Int]] = [:]
     /// The numbers of the open nodes, by each id that they list.
-    private var listing: [String: [Int]] = [:]
+    private var listing: [ExactText: [Int]] = [:]
     /// For each code whose row has not been added yet, the numbers of the overrides that wait for it. `waiters` has the component
     /// of each override.
-    private var waiting: [String: [Int]] = [:]
+    private var waiting: [ExactText: [Int]] = [:]
     private var waiters: [Int: Int] = [:]
     private var lastWait = 0
     private var lastHeld = 0
-    private var unseen: Set<String>
+    private var unseen: Set<ExactText>
 
     init(_ association: Association) {
         self.association = association
@@ -50,7 +52,7 @@ struct LinkedRows {
     }
 
     /// The codes in overrides that none of the rows had.
-    var missing: [String] { unseen.sorted { $0.precedes($1) } }
+    var missing: [ExactText] { unseen.sorted() }
 
     /// - Parameter isPast: whether `row` is a past version of a row.
     mutating func add(_ row: Solution, isPast: Bool) {
@@ -194,7 +196,7 @@ struct LinkedRows {
         for id in node.ids { Self.remove(number, from: &listing, at: id) }
     }
 
-    private static func remove(_ number: Int, from table: inout [String: [Int]], at key: String) {
+    private static func remove(_ number: Int, from table: inout [ExactText: [Int]], at key: ExactText) {
         guard let index = table.index(forKey: key) else { return }
         if table.values[index].count == 1 {
             table.remove(at: index)

@@ -1,3 +1,5 @@
+import Feed
+
 /// Finds all rows whose groups may change after some rows have changed. They are the rows of all components that contain a
 /// changed row now, or contained a changed row before its change.
 ///
@@ -23,16 +25,16 @@ public struct Neighbourhood {
         /// All rows whose times are in one of these ranges, in milliseconds since 1970. Most are a few minutes long.
         case times([ClosedRange<Int64>])
         /// The existing rows with these codes.
-        case codes([String])
+        case codes([ExactText])
     }
 
     private let association: Association
-    private let changed: Set<String>
+    private let changed: Set<ExactText>
     private let past: [Solution]
-    private var known: [String: Solution] = [:]
+    private var known: [ExactText: Solution] = [:]
     private var read = TimeRanges()
     /// Codes whose rows were read, or found not to exist.
-    private var answered: Set<String>
+    private var answered: Set<ExactText>
     /// The next rows to read; nil once `rows` is complete.
     public private(set) var request: Request?
     /// The rows to group again, in whole components.
@@ -54,7 +56,7 @@ public struct Neighbourhood {
     }
 
     /// The codes of `rows`, of deleted rows and of changed overrides. Groups with any of these members are written again.
-    public var codes: Set<String> { changed.union(rows.map(\.code)) }
+    public var codes: Set<ExactText> { changed.union(rows.map(\.code)) }
 
     /// Adds the requested rows. Some of these rows may be known already.
     public mutating func add(_ rows: [Solution], for request: Request) {
@@ -70,7 +72,7 @@ public struct Neighbourhood {
     private mutating func advance() {
         let unread = changed.subtracting(answered)
         if !unread.isEmpty {
-            request = .codes(unread.sorted { $0.precedes($1) })
+            request = .codes(unread.sorted())
             return
         }
         let touched = touchedComponents()
@@ -95,9 +97,9 @@ public struct Neighbourhood {
     }
 
     private func missing(from components: [LinkedRows.Component]) -> Request? {
-        var codes: Set<String> = []
+        var codes: Set<ExactText> = []
         var ranges = TimeRanges()
-        var pastCodes: Set<String> = []
+        var pastCodes: Set<ExactText> = []
         for component in components {
             pastCodes.formUnion(component.past)
             for row in component.rows {
@@ -108,7 +110,7 @@ public struct Neighbourhood {
         for row in past where pastCodes.contains(row.code) { ranges.insert(Self.reach(of: row)) }
         for row in past { codes.formUnion(association.overrides.same[row.code] ?? []) }
         codes.subtract(answered)
-        if !codes.isEmpty { return .codes(codes.sorted { $0.precedes($1) }) }
+        if !codes.isEmpty { return .codes(codes.sorted()) }
         let gaps = ranges.subtracting(read)
         if gaps.isEmpty { return nil }
         var wider = TimeRanges()

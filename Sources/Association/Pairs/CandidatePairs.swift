@@ -1,3 +1,5 @@
+import Feed
+
 /// The pairs of rows of different agencies that may describe the same earthquake, with their costs.
 ///
 /// **Each row has at most eight partners of each other agency**, the cheapest ones. A pair is a candidate if at least one of its
@@ -59,7 +61,7 @@ struct CandidatePairs {
     }
 
     /// Orders pairs by cost, then by their lesser code, then by their greater code.
-    private static func precedes(_ left: Pair, _ right: Pair, _ codes: [String]) -> Bool {
+    private static func precedes(_ left: Pair, _ right: Pair, _ codes: [ExactText]) -> Bool {
         guard left.cost == right.cost else { return left.cost < right.cost }
         return CodePair(codes[Int(left.a)], codes[Int(left.b)])
             < CodePair(codes[Int(right.a)], codes[Int(right.b)])
@@ -74,14 +76,14 @@ private struct CheapestPartners {
     }
 
     private let agencies: Int
-    private let codes: [String]
+    private let codes: [ExactText]
     /// `CandidatePairs.partners` elements for each slot, the cheapest first.
     private var partners: [Partner]
     private var counts: [UInt8]
     /// For each slot, the highest cost with which a new partner would still be among the cheapest.
     private(set) var bounds: [Double]
 
-    init(rows: Int, agencies: Int, codes: [String]) {
+    init(rows: Int, agencies: Int, codes: [ExactText]) {
         (self.agencies, self.codes) = (agencies, codes)
         let slots = rows * agencies
         partners = Array(repeating: Partner(row: 0, cost: 0), count: slots * CandidatePairs.partners)
@@ -114,7 +116,7 @@ private struct CheapestPartners {
 
     private func precedes(_ left: Partner, _ right: Partner) -> Bool {
         left.cost == right.cost
-            ? codes[Int(left.row)].precedes(codes[Int(right.row)]) : left.cost < right.cost
+            ? codes[Int(left.row)] < codes[Int(right.row)] : left.cost < right.cost
     }
 
     /// All pairs, each once.
@@ -145,15 +147,15 @@ private struct CheapestPartners {
 
 /// Two codes, the lesser one first.
 struct CodePair: Comparable, Hashable {
-    let lesser: String
-    let greater: String
+    let lesser: ExactText
+    let greater: ExactText
 
-    init(_ a: String, _ b: String) {
-        (lesser, greater) = b.precedes(a) ? (b, a) : (a, b)
+    init(_ a: ExactText, _ b: ExactText) {
+        (lesser, greater) = b < a ? (b, a) : (a, b)
     }
 
     static func < (left: Self, right: Self) -> Bool {
         left.lesser == right.lesser
-            ? left.greater.precedes(right.greater) : left.lesser.precedes(right.lesser)
+            ? left.greater < right.greater : left.lesser < right.lesser
     }
 }

@@ -96,7 +96,7 @@ extension Parameters {
 extension ScatterTable: CustomStringConvertible {
     /// The table as lines of a parameters file, sorted by agency. The line for all other agencies (`*`) comes first.
     public var description: String {
-        rows.sorted { $0.key.precedes($1.key) }.flatMap { name, rows in
+        rows.sorted { $0.key < $1.key }.flatMap { name, rows in
             rows.map { row in
                 let from = row.magnitude == -.infinity ? "-" : "\(row.magnitude)"
                 let numbers = [row.scatter.seconds, row.scatter.kilometres, row.scatter.magnitudes]

@@ -120,7 +120,7 @@ public struct ScatterFit {
                 Located(a.row, agency: 0, parameters), Located(b.row, agency: 1, parameters)
             )
             let difference = comparison.difference(first, second)
-            let key = a.group.name.precedes(b.group.name) ? [a.group, b.group] : [b.group, a.group]
+            let key = a.group.name < b.group.name ? [a.group, b.group] : [b.group, a.group]
             found[key, default: Differences()].seconds.append(
                 comparison.correctedSeconds(first, second))
             found[key, default: Differences()].kilometres.append(difference.kilometres)
@@ -155,7 +155,7 @@ public struct ScatterFit {
 
     private static func order(_ left: [Class], _ right: [Class]) -> Bool {
         for (a, b) in zip(left, right) where a != b {
-            return a.name == b.name ? a.magnitude < b.magnitude : a.name.precedes(b.name)
+            return a.name == b.name ? a.magnitude < b.magnitude : a.name < b.name
         }
         return false
     }

@@ -1,3 +1,5 @@
+import Feed
+
 /// The order in which the solutions of an earthquake are preferred.
 ///
 /// The criteria in descending order: a person's override; an agency that is authoritative at the epicentre (ComCat gives such a
@@ -5,9 +7,9 @@
 /// scevent, STATUS); the agency's rank; more stations; a smaller gap; the later revision; the code.
 struct PreferenceOrder {
     private let parameters: Parameters
-    private let named: Set<String>
+    private let named: Set<ExactText>
 
-    init(_ parameters: Parameters, _ named: Set<String>) {
+    init(_ parameters: Parameters, _ named: Set<ExactText>) {
         (self.parameters, self.named) = (parameters, named)
     }
 
@@ -21,11 +23,11 @@ struct PreferenceOrder {
         let (gapA, gapB) = (a.gap?.known ?? 361, b.gap?.known ?? 361)
         if gapA != gapB { return gapA < gapB }
         if a.updated != b.updated { return a.updated > b.updated }
-        return a.code.precedes(b.code)
+        return a.code < b.code
     }
 
     /// 0 if an override names the solution, 1 if its agency is authoritative, else 2.
-    private static func key(_ solution: Solution, _ named: Set<String>) -> Int {
+    private static func key(_ solution: Solution, _ named: Set<ExactText>) -> Int {
         if named.contains(solution.code) { return 0 }
         return Region.isAuthoritative(solution.network, agency: solution.agency, at: solution) ? 1 : 2
     }

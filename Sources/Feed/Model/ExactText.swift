@@ -2,22 +2,30 @@
 ///
 /// String treats é and an e followed by an accent as equal, because they are canonically equivalent. In the table, they are
 /// different texts, and may be the codes of different events.
-package struct ExactText: Hashable, Comparable, Sendable {
-    package let text: String
+public struct ExactText: Hashable, Comparable, Sendable, CustomStringConvertible,
+    ExpressibleByStringInterpolation
+{
+    public let text: String
 
-    package init(_ text: String) {
+    public init(_ text: String) {
         self.text = text
     }
 
-    package static func == (one: ExactText, other: ExactText) -> Bool {
+    public init(stringLiteral text: String) {
+        self.init(text)
+    }
+
+    public var description: String { text }
+
+    public static func == (one: ExactText, other: ExactText) -> Bool {
         one.text.utf8.elementsEqual(other.text.utf8)
     }
 
-    package static func < (one: ExactText, other: ExactText) -> Bool {
+    public static func < (one: ExactText, other: ExactText) -> Bool {
         one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
     }
 
-    package func hash(into hasher: inout Hasher) {
+    public func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }

@@ -1,4 +1,5 @@
 import Association
+import Feed
 import PostgreSQL
 
 /// Queries about the association whose results are shown to people.
@@ -34,7 +35,8 @@ public enum AssociationQueries {
             let state = try await AssociationState.read(on: connection)
             let association = Association(
                 state.parameters, overrides: try await Overrides.all(on: connection))
-            guard let row = try await Neighbourhood.Request.codes([code]).rows(on: connection).first else {
+            let exact = ExactText(code)
+            guard let row = try await Neighbourhood.Request.codes([exact]).rows(on: connection).first else {
                 throw UnknownCodes(codes: [code], consequence: "there is nothing to explain")
             }
             // The neighbourhood of a change from the row to itself is exactly the row's component.
@@ -42,7 +44,7 @@ public enum AssociationQueries {
             while let request = neighbourhood.request {
                 neighbourhood.add(try await request.rows(on: connection), for: request)
             }
-            guard let explanation = association.explain(code, in: neighbourhood.rows) else {
+            guard let explanation = association.explain(exact, in: neighbourhood.rows) else {
                 preconditionFailure("a row is in its own component")
             }
             return explanation

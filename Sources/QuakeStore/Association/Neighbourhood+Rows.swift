@@ -29,7 +29,7 @@ extension Neighbourhood.Request {
     func rows(on connection: Connection) async throws -> [Solution] {
         let source: Query =
             switch self {
-            case .codes(let codes): "only public.quake where quake.code = any(\(codes))"
+            case .codes(let codes): "only public.quake where quake.code = any(\(codes.map(\.text)))"
             case .times(let ranges):
                 // The column `time` may have microseconds, while the ranges are in whole milliseconds.
                 """
@@ -57,22 +57,23 @@ extension Neighbourhood.Request {
 
 extension Earthquake {
     /// The earthquakes that have a member with one of these codes, with all their members.
-    static func withMembers(_ codes: Set<String>, on connection: Connection) async throws -> [Earthquake] {
+    static func withMembers(_ codes: Set<ExactText>, on connection: Connection) async throws -> [Earthquake] {
         let rows = try await connection.query(
             """
             select e.code, e.preferred, e.magnitude_from, e.agencies, m.code, m.partner, m.seconds, m.km, m.magnitudes,
                    m.cost, m.rule, m.is_doubtful
-            from (select distinct earthquake from public.earthquake_member where code = any(\(Array(codes)))) as known
+            from (select distinct earthquake from public.earthquake_member where code = any(\(codes.map(\.text)))) as known
             cross join lateral (select * from public.earthquake where code = known.earthquake offset 0) as e
             cross join lateral (select * from public.earthquake_member where earthquake = e.code offset 0) as m
             order by e.code, m.code
             """, to: "read the earthquakes")
         var earthquakes: [Earthquake] = []
         for var row in rows {
-            guard let code = try row.nextText(), let preferred = try row.nextText() else {
+            guard let code = try row.nextText().map({ ExactText($0) }), let preferred = try row.nextText()
+            else {
                 throw RowError.other
             }
-            let magnitudeFrom = try row.nextText()
+            let magnitudeFrom = try row.nextText().map { ExactText($0) }
             guard let agencies = try row.nextInteger() else { throw RowError.other }
             let member = try Member.next(in: &row)
             if earthquakes.last?.code == code {
@@ -80,7 +81,7 @@ extension Earthquake {
             } else {
                 earthquakes.append(
                     Earthquake(
-                        code: code, preferred: preferred, magnitudeFrom: magnitudeFrom,
+                        code: code, preferred: ExactText(preferred), magnitudeFrom: magnitudeFrom,
                         agencies: Int(agencies),
                         members: [member]))
             }
@@ -100,7 +101,7 @@ extension Member {
             let isDoubtful = try row.nextBool()
         else { throw RowError.other }
         return Member(
-            code: code, partner: partner,
+            code: ExactText(code), partner: ExactText(partner),
             difference: Difference(
                 seconds: seconds, kilometres: kilometres, magnitudes: magnitudes, cost: cost),
             rule: rule, isDoubtful: isDoubtful)

@@ -1,4 +1,5 @@
 import Association
+import Feed
 import PostgreSQL
 
 /// The table `association_override`, in which people override the association.
@@ -7,10 +8,10 @@ public enum Overrides {
         let rows = try await connection.query(
             "select verdict, a, b from only public.association_override", to: "read the overrides")
         return try rows.map { row in
-            let a: String = try row.decode("a")
+            let a = ExactText(try row.decode("a"))
             switch try row.decode("verdict", as: String.self) {
-            case "same": return .same(a, try row.decode("b"))
-            case "different": return .different(a, try row.decode("b"))
+            case "same": return .same(a, ExactText(try row.decode("b")))
+            case "different": return .different(a, ExactText(try row.decode("b")))
             default: return .preferred(a)
             }
         }
@@ -27,8 +28,8 @@ public enum Overrides {
             where said.pair is not null or change.operation = 'delete'
             """, to: "read the changed overrides")
         return try rows.map { row in
-            let a: String = try row.decode("a")
-            return try row.decodeIfPresent("b").map { .same(a, $0) } ?? .preferred(a)
+            let a = ExactText(try row.decode("a"))
+            return try row.decodeIfPresent("b").map { .same(a, ExactText($0)) } ?? .preferred(a)
         }
     }
 
@@ -36,7 +37,7 @@ public enum Overrides {
     public static func say(_ override: Override, because reason: String?, on connection: Connection)
         async throws
     {
-        let (verdict, a, b): (String, String, String?) =
+        let (verdict, a, b): (String, ExactText, ExactText?) =
             switch override {
             case .same(let a, let b): ("same", a, b)
             case .different(let a, let b): ("different", a, b)
@@ -46,7 +47,7 @@ public enum Overrides {
             try await connection.execute(
                 """
                 insert into public.association_override as said (a, b, verdict, reason)
-                values (\(a), \(b), \(verdict), \(reason))
+                values (\(a.text), \(b?.text), \(verdict), \(reason))
                 on conflict (pair) do update
                 set verdict = excluded.verdict, reason = excluded.reason, author = excluded.author, said_at = excluded.said_at
                 where (said.verdict, said.reason) is distinct from (excluded.verdict, excluded.reason)

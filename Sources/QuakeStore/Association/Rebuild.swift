@@ -1,4 +1,5 @@
 import Association
+import Feed
 import PostgreSQL
 
 /// Groups all rows again in the open transaction, and writes the differences.
@@ -112,7 +113,7 @@ struct Rebuild {
             "select reason, array_agg(code) as codes from associated_departure group by reason order by reason",
             to: "compare the groups")
         for row in reasons {
-            try await Revision.setReason(try row.decode("reason"), on: connection)
+            try await Revision.setReason(ExactText(try row.decode("reason")), on: connection)
             written += try await connection.execute(
                 "delete from only public.earthquake where code = any(\(try row.decode("codes", as: [String].self)))",
                 to: "delete earthquakes")
@@ -124,7 +125,7 @@ struct Rebuild {
         return written
     }
 
-    private static let statements: [(reason: String, statement: Query)] = [
+    private static let statements: [(reason: ExactText, statement: Query)] = [
         (
             "split",
             """
@@ -185,24 +186,29 @@ struct Rebuild {
 extension BinaryRows {
     fileprivate mutating func append(_ earthquake: Earthquake) {
         let texts = [earthquake.code, earthquake.preferred, earthquake.magnitudeFrom ?? ""]
-        appendRow(columns: 4, capacity: 20 + texts.reduce(0) { $0 + $1.utf8.count }) { row in
-            row.appendBytes(earthquake.code.utf8)
-            row.appendBytes(earthquake.preferred.utf8)
-            if let code = earthquake.magnitudeFrom { row.appendBytes(code.utf8) } else { row.appendNull() }
+        appendRow(columns: 4, capacity: 20 + texts.reduce(0) { $0 + $1.text.utf8.count }) { row in
+            row.appendBytes(earthquake.code.text.utf8)
+            row.appendBytes(earthquake.preferred.text.utf8)
+            if let code = earthquake.magnitudeFrom {
+                row.appendBytes(code.text.utf8)
+            } else {
+                row.appendNull()
+            }
             row.appendInteger(Int32(earthquake.agencies))
         }
     }
 
-    fileprivate mutating func append(_ member: Member, of earthquake: String) {
+    fileprivate mutating func append(_ member: Member, of earthquake: ExactText) {
         guard let partner = member.partner, let difference = member.difference, let rule = member.rule else {
             preconditionFailure("a member of several has a partner")
         }
         let size =
-            member.code.utf8.count + earthquake.utf8.count + partner.utf8.count + rule.rawValue.utf8.count
+            member.code.text.utf8.count + earthquake.text.utf8.count + partner.text.utf8.count
+            + rule.rawValue.utf8.count
         appendRow(columns: 9, capacity: size + 9 * 4 + 4 * 8 + 1) { row in
-            row.appendBytes(member.code.utf8)
-            row.appendBytes(earthquake.utf8)
-            row.appendBytes(partner.utf8)
+            row.appendBytes(member.code.text.utf8)
+            row.appendBytes(earthquake.text.utf8)
+            row.appendBytes(partner.text.utf8)
             row.appendDouble(difference.seconds)
             row.appendDouble(difference.kilometres)
             if let magnitudes = difference.magnitudes {

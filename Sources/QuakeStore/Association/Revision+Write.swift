@@ -1,4 +1,5 @@
 import Association
+import Feed
 import PostgreSQL
 
 extension Revision {
@@ -27,17 +28,17 @@ extension Revision {
         return written
     }
 
-    static func setReason(_ reason: String, on connection: Connection) async throws {
+    static func setReason(_ reason: ExactText, on connection: Connection) async throws {
         try await connection.query(
-            "select set_config('history.reason', \(reason), true)", to: "set the reason")
+            "select set_config('history.reason', \(reason.text), true)", to: "set the reason")
     }
 
     private static func delete(
-        _ codes: [String], from table: String, because reason: String, on connection: Connection
+        _ codes: [ExactText], from table: String, because reason: ExactText, on connection: Connection
     ) async throws -> Int {
         try await setReason(reason, on: connection)
         return try await connection.execute(
-            "delete from only public.\(unescaped: table) where code = any(\(codes))",
+            "delete from only public.\(unescaped: table) where code = any(\(codes.map(\.text)))",
             to: "delete from \(table)")
     }
 
@@ -47,8 +48,8 @@ extension Revision {
             """
             insert into public.earthquake as known (code, preferred, magnitude_from, agencies)
             select code, preferred, nullif(magnitude_from, ''), agencies::integer
-            from unnest(\(earthquakes.map(\.code)), \(earthquakes.map(\.preferred)),
-                        \(earthquakes.map { $0.magnitudeFrom ?? "" }), \(earthquakes.map { "\($0.agencies)" }))
+            from unnest(\(earthquakes.map(\.code.text)), \(earthquakes.map(\.preferred.text)),
+                        \(earthquakes.map { $0.magnitudeFrom?.text ?? "" }), \(earthquakes.map { "\($0.agencies)" }))
                 as new (code, preferred, magnitude_from, agencies)
             on conflict (code) do update
             set preferred = excluded.preferred, magnitude_from = excluded.magnitude_from, agencies = excluded.agencies
@@ -58,7 +59,7 @@ extension Revision {
     }
 
     private static func write(
-        _ members: [(earthquake: String, member: Member)], on connection: Connection
+        _ members: [(earthquake: ExactText, member: Member)], on connection: Connection
     ) async throws -> Int {
         func texts(_ value: (Member) -> String?) -> [String] { members.map { value($0.member) ?? "" } }
         func numbers(_ value: (Difference) -> Double?) -> [String] {
@@ -70,7 +71,7 @@ extension Revision {
                 (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
             select code, earthquake, partner, seconds::double precision, km::double precision,
                    nullif(magnitudes, '')::double precision, cost::double precision, rule, is_doubtful::boolean
-            from unnest(\(texts { $0.code }), \(members.map(\.earthquake)), \(texts { $0.partner }), \(numbers { $0.seconds }),
+            from unnest(\(texts { $0.code.text }), \(members.map(\.earthquake.text)), \(texts { $0.partner?.text }), \(numbers { $0.seconds }),
                         \(numbers { $0.kilometres }), \(numbers { $0.magnitudes }), \(numbers { $0.cost }),
                         \(texts { $0.rule?.rawValue }), \(texts { "\($0.isDoubtful)" }))
                 as new (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
@@ -81,7 +82,7 @@ extension Revision {
     }
 }
 
-extension Dictionary where Key == String {
+extension Dictionary where Key == ExactText {
     /// The entries in the order of their keys, so that passes with the same changes write in the same order.
-    fileprivate var inOrder: [(key: String, value: Value)] { sorted { $0.key < $1.key } }
+    fileprivate var inOrder: [(key: ExactText, value: Value)] { sorted { $0.key < $1.key } }
 }

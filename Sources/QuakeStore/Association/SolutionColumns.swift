@@ -44,14 +44,14 @@ extension Solution {
             throw RowError.other
         }
         var solution = Solution(
-            code: code, agency: agency, network: network, firstSeen: firstSeen.milliseconds,
+            code: ExactText(code), agency: agency, network: network, firstSeen: firstSeen.milliseconds,
             updated: updated.milliseconds, time: time.milliseconds, latitude: latitude, longitude: longitude,
             depth: depth, magnitude: magnitude)
         solution.magnitudeType = magnitudeType
         solution.review = Review(status: status)
         solution.stations = stations.map(Int.init)
         solution.gap = gap
-        solution.ids = ids ?? []
+        solution.ids = (ids ?? []).map { ExactText($0) }
         solution.author = try row.nextText()
         // The uncertainties are texts in `extra`, and other programs may store something other than a number there.
         solution.uncertainty = Uncertainty(

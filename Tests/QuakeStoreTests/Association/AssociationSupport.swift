@@ -45,17 +45,17 @@ struct AssociatedTable {
             """, to: "read the earthquakes")
         var earthquakes: [Earthquake] = []
         for row in codes {
-            let code: String = try row.decode("code")
+            let code = ExactText(try row.decode("code"))
             if earthquakes.last?.code != code {
                 earthquakes.append(
                     Earthquake(
-                        code: code, preferred: try row.decode("preferred"),
-                        magnitudeFrom: try row.decodeIfPresent("magnitude_from"),
+                        code: code, preferred: ExactText(try row.decode("preferred")),
+                        magnitudeFrom: try row.decodeIfPresent("magnitude_from").map { ExactText($0) },
                         agencies: try row.decode("agencies"), members: []))
             }
             earthquakes[earthquakes.count - 1].members.append(
                 Member(
-                    code: try row.decode("member"), partner: try row.decode("partner"),
+                    code: ExactText(try row.decode("member")), partner: ExactText(try row.decode("partner")),
                     difference: Difference(
                         seconds: try row.decode("seconds"), kilometres: try row.decode("km"),
                         magnitudes: try row.decodeIfPresent("magnitudes"), cost: try row.decode("cost")),
@@ -93,7 +93,7 @@ struct AssociatedTable {
     }
 
     /// The codes of each earthquake's rows.
-    func groups() async throws -> Set<Set<String>> {
+    func groups() async throws -> Set<Set<ExactText>> {
         Set(try await earthquakes().map { Set($0.members.map(\.code)) })
     }
 

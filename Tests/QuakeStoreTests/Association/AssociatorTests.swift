@@ -1,4 +1,5 @@
 import Association
+import Feed
 import PostgreSQL
 import SampleFeed
 import TestSupport
@@ -68,7 +69,35 @@ struct AssociatorTests {
             }
             try await table.associate()
             #expect(try await table.earthquakes() == table.expected())
-            #expect(Set(rows.map(\.code)) == Set(try await table.solutions().map(\.code)))
+            #expect(Set(rows.map(\.code)) == Set(try await table.solutions().map(\.code.text)))
+        }
+    }
+
+    @Test("Codes that look the same, but have different bytes, are different events")
+    func codesThatLookTheSame() async throws {
+        try await server.withAssociatedTable { table in
+            // é as one character, and as an e with an accent.
+            let letters = ["\u{e9}", "e\u{301}"]
+            var expected: Set<Set<ExactText>> = []
+            for (number, letter) in letters.enumerated() {
+                let first = ReportedEvent("us\(letter)", "us", seconds: 1000 * Double(number))
+                var second = ReportedEvent("gfz:\(letter)", "gfz", seconds: first.seconds + 1)
+                second.firstSeen = 1
+                try await table.execute(first.statement + second.statement)
+                expected.insert([ExactText(first.code), ExactText(second.code)])
+            }
+            #expect(try await table.associate().rebuilt != nil)
+            #expect(try await table.groups() == expected)
+            for change in [
+                "update quake set time = time + interval '1 second' where net = 'gfz'",
+                "delete from quake where net = 'us'",
+            ] {
+                try await table.execute(change)
+                #expect(try await table.associate().rebuilt == nil)
+                #expect(try await table.earthquakes() == table.expected())
+            }
+            let reasons = try await table.reasons(of: "earthquake").map { ExactText($0) }
+            #expect(Set(reasons).isSuperset(of: letters.map { "delete us\($0): superseded by gfz:\($0)" }))
         }
     }
 

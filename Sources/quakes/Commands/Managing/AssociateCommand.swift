@@ -84,14 +84,14 @@ struct AssociateCommand: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOptions
 
     private var said: [Override] {
-        (same.isEmpty ? [] : [.same(same[0], same[1])])
-            + (different.isEmpty ? [] : [.different(different[0], different[1])])
-            + (prefer.map { [.preferred($0)] } ?? [])
+        (same.isEmpty ? [] : [.same(ExactText(same[0]), ExactText(same[1]))])
+            + (different.isEmpty ? [] : [.different(ExactText(different[0]), ExactText(different[1]))])
+            + (prefer.map { [.preferred(ExactText($0))] } ?? [])
     }
 
     func validate() throws {
         for (name, codes) in [("--same", same), ("--different", different)] where !codes.isEmpty {
-            guard codes.count == 2, codes[0] != codes[1] else {
+            guard codes.count == 2, ExactText(codes[0]) != ExactText(codes[1]) else {
                 throw ValidationError("\(name) takes the codes of two events")
             }
         }

@@ -9,15 +9,15 @@ extension Explanation {
         guard codes.count > 1 else { return "\(earthquake.code) is an earthquake by itself" }
         let magnitude = earthquake.magnitudeFrom.map { ", with the magnitude of \($0)" } ?? ""
         return
-            "earthquake \(earthquake.code) of \(codes.joined(separator: ", ")); \(earthquake.preferred) is shown\(magnitude)"
+            "earthquake \(earthquake.code) of \(codes.map(\.text).joined(separator: ", ")); \(earthquake.preferred) is shown\(magnitude)"
     }
 }
 
 extension Explanation.Step {
     static var columns: [Column<Self>] {
         [
-            Column("event", minimumWidth: 10, flexible: true) { $0.a },
-            Column("with", minimumWidth: 10, flexible: true) { $0.b },
+            Column("event", minimumWidth: 10, flexible: true) { $0.a.text },
+            Column("with", minimumWidth: 10, flexible: true) { $0.b.text },
             Column("rule") { $0.rule.rawValue },
         ] + Difference.columns { $0.difference } + [
             Column("outcome", minimumWidth: 20, flexible: true) { $0.outcome.text }
@@ -26,7 +26,7 @@ extension Explanation.Step {
 
     var json: JSONObject {
         [
-            "event": a, "with": b, "rule": rule.rawValue, "seconds": difference.seconds,
+            "event": a.text, "with": b.text, "rule": rule.rawValue, "seconds": difference.seconds,
             "km": difference.kilometres,
             "magnitudes": difference.magnitudes, "cost": difference.cost, "outcome": outcome.text,
         ]
