@@ -80,13 +80,13 @@ extension QuakeSelection {
         }
         choose("time >=", "since", since.map(Self.text))
         choose("time <", "until", until.map(Self.text))
-        choose("magnitude >=", "minimum", minimumMagnitude)
-        choose("magnitude <=", "maximum", maximumMagnitude)
-        choose("code =", "code", code)
+        choose("magnitude >=", "minimum", ranges[.magnitude]?.lowerBound)
+        choose("magnitude <=", "maximum", ranges[.magnitude]?.upperBound)
+        if let codes = values[.code], codes.count == 1 { choose("code =", "code", codes[0]) }
         // The other conditions are checked afterwards, row by row.
         let isAll =
-            types == nil && place == nil && near == nil && box == nil && updatedAfter == nil && ranges.isEmpty
-            && values.isEmpty && contributors == nil
+            types == nil && place == nil && near == nil && box == nil && updatedAfter == nil
+            && ranges.keys.allSatisfy { $0 == .magnitude } && values.isEmpty && contributors == nil
         return try Row.fetchCursor(
             db,
             sql: """

@@ -78,8 +78,15 @@ struct SelectionAgreementTests {
         func any() -> Quake { all.randomElement(using: &random)! }
         if chance(0.3) { selection.since = any().time }
         if chance(0.3) { selection.until = any().time }
-        if chance(0.3) { selection.minimumMagnitude = any().magnitude }
-        if chance(0.3) { selection.maximumMagnitude = any().magnitude }
+        if chance(0.4), let one = any().magnitude, let other = any().magnitude {
+            let (least, most) = (
+                chance(0.7) ? min(one, other) : -.infinity, chance(0.7) ? max(one, other) : .infinity
+            )
+            selection.ranges[.magnitude] = least...most
+        }
+        if chance(0.1) {
+            selection.values[.code] = (0...Int.random(in: 0...2, using: &random)).map { _ in any().code }
+        }
         if chance(0.2) {
             selection.types = [["Earthquake"], ["quarry blast", "ROCK slide"], ["explosion"], ["E\u{301}"]]
                 .randomElement(using: &random)
@@ -115,8 +122,10 @@ struct SelectionAgreementTests {
         let chosen = all.filter { quake in
             if let since = selection.since, quake.time < since { return false }
             if let until = selection.until, quake.time >= until { return false }
-            if let minimum = selection.minimumMagnitude, (quake.magnitude ?? -100) < minimum { return false }
-            if let maximum = selection.maximumMagnitude, (quake.magnitude ?? 100) > maximum { return false }
+            if let range = selection.ranges[.magnitude] {
+                guard let magnitude = quake.magnitude, range.contains(magnitude) else { return false }
+            }
+            if let codes = selection.values[.code], !codes.contains(quake.code) { return false }
             let type = quake[.type].text ?? "earthquake"
             if let types = selection.types,
                 !types.contains(where: { $0.lowercased().utf8.elementsEqual(type.lowercased().utf8) })

@@ -58,7 +58,9 @@ struct ViewFileTests {
         ] {
             add { $0.since = Instant(since) }
         }
-        for magnitude in [-1, 0, 2.5, 5.5] as [Double] { add { $0.minimumMagnitude = magnitude } }
+        for magnitude in [-1, 0, 2.5, 5.5] as [Double] {
+            add { $0.ranges[.magnitude] = magnitude...Double.infinity }
+        }
         for (latitude, longitude) in [
             (0, 180), (0, -180), (0.05, 179.95), (90, 0), (90, 77), (-90, 0), (89.95, -90), (35, 139),
             (0, 360),
@@ -72,7 +74,7 @@ struct ViewFileTests {
         for limit in [1, 7, 55, 2000] { add { $0.limit = limit } }
         add {
             $0.since = Instant("2025-12-28")
-            $0.minimumMagnitude = 1
+            $0.ranges[.magnitude] = 1...Double.infinity
             $0.near = .init(latitude: 0, longitude: 0, kilometres: 12_000)
             $0.limit = 40
         }

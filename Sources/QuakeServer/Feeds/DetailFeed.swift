@@ -11,11 +11,11 @@ enum DetailFeed {
         ) { connection, state, writer in
             let properties = writer.begin(EventGeoJSON(isDetail: true))
             var selection = scope.selection
-            selection.code = code
+            selection.values[.code] = [code]
             let selected = try await selection.selected(on: connection, newest: state.position.token)
             try await selected.forEachRow(of: properties) { try writer.append(&$0) }
             if writer.rows == 0, let newCode = try await selected.newCode(of: code) {
-                selection.code = newCode
+                selection.values[.code] = [newCode]
                 try await selection.selected(on: connection, newest: selected.token)
                     .forEachRow(of: properties) { try writer.append(&$0) }
             }

@@ -128,7 +128,9 @@ struct SummaryFeed: Sendable, Equatable {
         var selection = scope.selection
         selection.since = Instant(milliseconds: generated.milliseconds - period.milliseconds)
         // Magnitudes are rounded to one decimal before they are compared, as at the USGS: its 2.5 feeds contain magnitude 2.45.
-        selection.minimumMagnitude = Double("\(size)").map { (($0 - 0.05) * 100).rounded() / 100 }
+        if let size = Double("\(size)") {
+            selection.ranges[.magnitude] = (((size - 0.05) * 100).rounded() / 100)...Double.infinity
+        }
         // The events in the USGS's lists of significant events have about this significance or more
         // (https://earthquake.usgs.gov/earthquakes/browse/significant.php). The USGS's exact rule is unknown.
         if size == "significant" { selection.ranges[.sig] = 600...Double.infinity }

@@ -54,7 +54,7 @@ extension Responder {
                 on: connection, limit: settings.statementTime, hasSettled: false
             ) { state in
                 var selection = QuakeSelection()
-                selection.code = code
+                selection.values[.code] = [code]
                 let found = Mutex<PageCard?>(nil)
                 try await selection.selected(on: connection, newest: state.position.token).forEachQuake {
                     quake in

@@ -3,21 +3,18 @@ import PostgreSQL
 
 /// Selects earthquakes, and determines the order in which they are read.
 ///
-/// A nil member does not narrow the selection. A condition on the magnitude leaves out events without a magnitude.
+/// A nil member does not narrow the selection.
 public struct QuakeSelection: Sendable {
     /// Only events with this origin time or later.
     public var since: Instant?
     /// Only events before this origin time.
     public var until: Instant?
-    public var minimumMagnitude: Double?
-    public var maximumMagnitude: Double?
     /// Only events of one of these types; the case of ASCII letters does not matter. As in the reports, an event without a
     /// type counts as an earthquake.
     public var types: [String]?
     public var place: PlaceText?
     public var near: Circle?
     public var box: Box?
-    public var code: String?
     /// Only events whose value of each of these properties is within the limits. An event that lacks a value is left out.
     public var ranges: [Property: ClosedRange<Double>] = [:]
     /// Only events that have one of these texts as the property's value. If the value is a list, any element counts. The case of
@@ -159,17 +156,6 @@ extension QuakeSelection {
         }
         if let since { add(.time, sql: "time >= \(since)") { $0.time >= since } }
         if let until { add(.time, sql: "time < \(until)") { $0.time < until } }
-        if let minimumMagnitude {
-            add(.magnitude, sql: "magnitude >= \(minimumMagnitude)") {
-                $0.magnitude ?? -.infinity >= minimumMagnitude
-            }
-        }
-        if let maximumMagnitude {
-            add(.magnitude, sql: "magnitude <= \(maximumMagnitude)") {
-                $0.magnitude ?? .infinity <= maximumMagnitude
-            }
-        }
-        if let code { add(.code, sql: "code = \(code)", Property.code.isOne(of: [code])) }
         if let types {
             let names = types.map(\.inLowerASCII)
             let exact = Set(names.map { ExactText($0) })

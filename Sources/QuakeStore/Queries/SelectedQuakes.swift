@@ -27,18 +27,14 @@ extension QuakeSelection {
         var selected = SelectedQuakes(
             token: token, isPast: token != newest, connection: connection, selection: self)
         // When merging, an earthquake is selected by the code of any of its rows.
-        if isMerged, let codes = code.map({ [$0] }) ?? values[.code] {
-            selected.selection.code = nil
+        if isMerged, let codes = values[.code] {
             selected.selection.values[.code] = try await selected.members(of: codes)
         }
         return selected
     }
 
     /// The codes to which the selection is limited, as an array in SQL; nil if it is not limited to codes.
-    var codes: Query? {
-        if let code { return "array[\(code)]" }
-        return values[.code].map { "\($0)" }
-    }
+    var codes: Query? { values[.code].map { "\($0)" } }
 
     /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
     /// own types. State and earthquakes are the result of one prepared statement, which the server parses only once per session.

@@ -321,7 +321,7 @@ extension TestDatabase {
 
     fileprivate func state(_ moment: PastMoment?, of code: String? = nil) async throws -> [Quake] {
         var selection = QuakeSelection()
-        selection.code = code
+        selection.values[.code] = code.map { [$0] }
         selection.asOf = moment
         return try await withConnection { connection in
             let found = Mutex<[Quake]>([])

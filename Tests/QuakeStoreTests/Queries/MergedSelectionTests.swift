@@ -60,11 +60,11 @@ struct MergedSelectionTests {
             ] as [(String, [String])] {
                 let listed = try await database.merged { selection in
                     switch filter {
-                    case "magnitude": selection.minimumMagnitude = 5.2
-                    case "small": selection.maximumMagnitude = 5.25
+                    case "magnitude": selection.ranges[.magnitude] = 5.2...Double.infinity
+                    case "small": selection.ranges[.magnitude] = -Double.infinity...5.25
                     case "gfz": selection.values[.net] = ["GFZ"]
                     case "emsc": selection.values[.net] = ["emsc"]
-                    case "code": selection.code = "emsc:b"
+                    case "code": selection.values[.code] = ["emsc:b"]
                     case "codes": selection.values[.code] = ["gfz:a", "emsc:b", "us2", "nothing"]
                     case "place": selection.place = PlaceText("region")
                     case "contributor": selection.contributors = ["gfz"]
@@ -144,7 +144,7 @@ struct MergedSelectionTests {
                 for code in codes {
                     let one = try await database.merged {
                         $0.asOf = .token(token)
-                        $0.code = code
+                        $0.values[.code] = [code]
                     }
                     let expected = earthquakes.filter { $0.group.members.contains(code) }
                     // No pass has run since a row was deleted, so the row's code leads to the rest of its earthquake.

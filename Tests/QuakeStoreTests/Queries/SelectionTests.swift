@@ -34,7 +34,7 @@ struct SelectionTests {
             let centre = all[100]
             var selection = QuakeSelection()
             selection.since = all[1500].time
-            selection.minimumMagnitude = 1
+            selection.ranges[.magnitude] = 1...Double.infinity
             selection.near = .init(latitude: centre.latitude, longitude: centre.longitude, kilometres: 700)
 
             let selected = try await database.quakes(selection)

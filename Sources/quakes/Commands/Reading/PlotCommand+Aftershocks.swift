@@ -25,7 +25,7 @@ extension PlotCommand {
     }
 
     func drawAftershocks(of code: String, in source: QuakeSource) async throws {
-        guard let mainshock = try await first(in: source, { $0.code = code }) else {
+        guard let mainshock = try await first(in: source, { $0.values[.code] = [code] }) else {
             throw NotThere(description: "there is no earthquake \(strippingControlCharacters(code))")
         }
         guard
@@ -39,7 +39,7 @@ extension PlotCommand {
             latitude: mainshock.latitude, longitude: mainshock.longitude, kilometres: window.kilometres)
         if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
         // As in the report, an event without a magnitude does not count as an aftershock.
-        if aftershocks.minimumMagnitude == nil { aftershocks.minimumMagnitude = -12 }
+        if aftershocks.ranges[.magnitude] == nil { aftershocks.ranges[.magnitude] = -.infinity...(.infinity) }
         let drawn = try await selection.portrait(of: aftershocks, in: source)
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000

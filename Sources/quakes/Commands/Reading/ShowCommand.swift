@@ -26,7 +26,7 @@ struct ShowCommand: AsyncParsableCommand {
         let event = try await database.withConnection(for: .reader) { connection in
             try await UnknownCodes.check(code, on: connection)
             var selection = QuakeSelection()
-            selection.code = code
+            selection.values[.code] = [code]
             var story = ChangeSelection()
             story.code = code
             story.describesEvents = true

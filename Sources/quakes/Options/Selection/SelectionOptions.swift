@@ -151,8 +151,9 @@ struct SelectionOptions: ParsableArguments {
         var selection = QuakeSelection()
         selection.since = since?.instant
         selection.until = until?.end
-        selection.minimumMagnitude = minMagnitude
-        selection.maximumMagnitude = maxMagnitude
+        if minMagnitude != nil || maxMagnitude != nil {
+            selection.ranges[.magnitude] = (minMagnitude ?? -.infinity)...(maxMagnitude ?? .infinity)
+        }
         if minDepth != nil || maxDepth != nil {
             selection.ranges[.depth] = (minDepth ?? -.infinity)...(maxDepth ?? .infinity)
         }
