@@ -21,8 +21,8 @@ KEYS = {
 def start_driver():
     """Starts chromedriver on a free port. Returns its process and its address.
 
-    Chromedriver chooses the port itself. If it ends without one, for example because another process was faster to take the port,
-    it is started again."""
+    If chromedriver ends before it has said its port, for example because another process took that port first, it is started
+    again."""
     for _ in range(10):
         driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         said = []

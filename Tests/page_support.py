@@ -197,8 +197,8 @@ def load(document):
 
 
 def without_expiring_events(document):
-    """Leaves out events that become too old for one of the page's periods during the checks, or within the minute before them (a
-    period begins at a full minute), because counts would change."""
+    """Leaves out events that may leave one of the page's periods during the checks, because counts would change. A period begins at
+    a full minute, so an event that is up to 60 s too old may still be in it."""
     def leaves(feature):
         return any(-60 <= feature["properties"]["time"] / 1000 - (time.time() - days * 86400) < 7200 for days in (1, 7, 30))
 

@@ -59,8 +59,8 @@ public struct ViewFile: Sendable {
 }
 
 extension QuakeSelection {
-    /// The rows that match the selected times, magnitudes and code, in the selection's order. If the selection has no other
-    /// conditions, SQLite returns no more rows than its `limit`.
+    /// The rows that match the selected times and magnitudes, and the code if only one is selected, in the selection's order. If
+    /// the selection has only times and magnitudes, SQLite returns no more rows than its `limit`.
     fileprivate func rows(in db: Database) throws -> RowCursor {
         if let near {
             db.add(

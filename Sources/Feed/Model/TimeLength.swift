@@ -6,6 +6,8 @@ public struct TimeLength {
 
     /// - Returns: nil if the text is not a length of time.
     public init?(_ text: some StringProtocol) {
+        // A single capital M could mean minutes or months.
+        guard !text.hasSuffix("M") else { return nil }
         let form = /(\d+(?:[.]\d+)?) ?([a-z]+)/.asciiOnlyDigits()
         guard let match = text.lowercased().wholeMatch(of: form)?.output, let number = Double(match.1) else {
             return nil

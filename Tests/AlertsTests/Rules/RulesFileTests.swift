@@ -74,7 +74,7 @@ private func file(rule: String) -> String {
                 intensity: 3
                 agencies: [us, JMA, no]
                 tell: [new, no longer]
-                max_age: 7d
+                max_age: 1 week
                 stations: 8
                 quiet: {from: 22:00, to: 07:00, zone: Europe/Berlin, then: drop}
                 to: [me, phone]
@@ -207,6 +207,8 @@ private func file(rule: String) -> String {
         ),
         ("magnitude: 4\nmax_age: 31d", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
         ("magnitude: 4\nmax_age: 6", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
+        ("magnitude: 4\nmax_age: 1M", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
+        ("magnitude: 4\nmax_age: 1mo", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
         (
             "magnitude: 4\nstations: some",
             "8:15: stations must be a number from 1 to 10000, without an exponent"

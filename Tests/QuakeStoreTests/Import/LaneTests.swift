@@ -245,8 +245,8 @@ struct LaneTests {
     func lostLane() async throws {
         try await server.withDatabase { database in
             try await database.withBlockedLanes { run in
-                // A session that has waited too long for the lock asks again, and between the two requests it does not wait. The server
-                // returns after the session has ended; the run then ends the other lane.
+                // A session that has waited too long for the lock asks again, and between the two requests it does not wait.
+                // pg_terminate_backend waits until the session has ended. The run then cancels the other lane.
                 try await waitUntil {
                     try await database.query(
                         """

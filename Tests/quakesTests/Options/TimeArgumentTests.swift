@@ -46,7 +46,7 @@ struct TimeArgumentTests {
         arguments: [
             "", "h", "3", "-3h", "3 x", "2014-13", "2014-02-30", "2014-4", "14", "tomorrow", "ago",
             "3h ago ago",
-            "1.5mo", "9999999999999999d", "3000y", "２０１４",
+            "1.5mo", "3M", "3M ago", "9999999999999999d", "3000y", "２０１４",
         ])
     func refused(text: String) {
         #expect(TimeArgument(text, now: now) == nil)
