@@ -16,7 +16,7 @@ func at(_ text: String) -> Instant {
 
 /// An earthquake one degree of latitude, 111 km, north of home, at noon.
 func quake(
-    _ code: String = "us1", _ magnitude: Double? = 5, north: Double = 1, time: Instant = noon,
+    _ code: ExactText = "us1", _ magnitude: Double? = 5, north: Double = 1, time: Instant = noon,
     _ change: (inout AlertEvent) -> Void = { _ in }
 ) -> AlertEvent {
     var event = AlertEvent(
@@ -44,7 +44,7 @@ struct Stage {
     var ledger = Ledger()
     var now = noon
     /// The current events by key.
-    private(set) var events: [String: AlertEvent] = [:]
+    private(set) var events: [ExactText: AlertEvent] = [:]
 
     /// Alerts first run at noon. If `isStarted` is false, they have not run yet, and the events of the first commit count as
     /// already present.
@@ -62,15 +62,15 @@ struct Stage {
     /// Commits changes after `wait`, decides on them after `delay`, and returns the messages. `deleted` and `superseded` have the
     /// keys of rows that the commit deletes.
     mutating func commit(
-        after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [String] = [],
-        superseded: [String: String] = [:], _ changed: AlertEvent...
+        after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [ExactText] = [],
+        superseded: [ExactText: ExactText] = [:], _ changed: AlertEvent...
     ) -> [Message] {
         commit(after: wait, decided: delay, deleted: deleted, superseded: superseded, changed)
     }
 
     mutating func commit(
-        after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [String] = [],
-        superseded: [String: String] = [:], _ changed: [AlertEvent]
+        after wait: Duration = .seconds(1), decided delay: Duration = .zero, deleted: [ExactText] = [],
+        superseded: [ExactText: ExactText] = [:], _ changed: [AlertEvent]
     ) -> [Message] {
         now = now + wait
         var changes = changed.map { EventChange(before: events[$0.key], after: $0, committedAt: now) }

@@ -10,18 +10,19 @@ public struct Ledger: Sendable, Equatable {
     /// that exist then.
     public internal(set) var decidedAt: Instant?
     /// The standings by the earthquake's key, then by the receiver's name.
-    public private(set) var standings: [String: [String: Standing]]
+    public private(set) var standings: [ExactText: [String: Standing]]
     /// The message rate of each receiver, by its name.
     public internal(set) var paces: [String: Pace]
     /// The keys of the earthquakes whose standings have changed since they were last stored. Empty the set after storing the
     /// standings.
-    public var touched: Set<String> = []
+    public var touched: Set<ExactText> = []
     /// The keys of the earthquakes with a waiting message.
-    private(set) var waiting: Set<String>
+    private(set) var waiting: Set<ExactText>
 
     /// - Parameters: the stored state. Pass no arguments at the first start.
     public init(
-        decidedAt: Instant? = nil, standings: [String: [String: Standing]] = [:], paces: [String: Pace] = [:]
+        decidedAt: Instant? = nil, standings: [ExactText: [String: Standing]] = [:],
+        paces: [String: Pace] = [:]
     ) {
         (self.decidedAt, self.standings, self.paces) = (decidedAt, standings, paces)
         waiting = Set(standings.filter { $1.values.contains { $0.waiting != nil } }.keys)
@@ -36,7 +37,7 @@ public struct Ledger: Sendable, Equatable {
         waiting.lazy.flatMap { standings[$0, default: [:]].values }.compactMap(\.waiting?.due).min()
     }
 
-    subscript(earthquake: String, receiver: String) -> Standing? {
+    subscript(earthquake: ExactText, receiver: String) -> Standing? {
         get { standings[earthquake]?[receiver] }
         set {
             guard newValue != self[earthquake, receiver] else { return }
@@ -47,7 +48,7 @@ public struct Ledger: Sendable, Equatable {
 
     /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the standing of the new key
     /// is kept.
-    mutating func move(_ old: String, to new: String) {
+    mutating func move(_ old: ExactText, to new: ExactText) {
         guard old != new, var moved = standings.removeValue(forKey: old) else { return }
         for receiver in moved.keys {
             moved[receiver]?.told?.event.key = new
@@ -68,7 +69,7 @@ public struct Ledger: Sendable, Equatable {
         }
     }
 
-    private mutating func note(_ earthquake: String) {
+    private mutating func note(_ earthquake: ExactText) {
         touched.insert(earthquake)
         let receivers = standings[earthquake] ?? [:]
         if receivers.isEmpty { standings[earthquake] = nil }

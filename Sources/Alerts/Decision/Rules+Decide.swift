@@ -31,7 +31,7 @@ extension Rules {
 
     /// Merges the changes of each earthquake into one, and sorts them by magnitude, the largest first.
     private func merged(_ changes: [EventChange]) -> [EventChange] {
-        var merged: [String: EventChange] = [:]
+        var merged: [ExactText: EventChange] = [:]
         for change in changes {
             guard let key = (change.after ?? change.before)?.key else { continue }
             var whole = change
@@ -44,7 +44,7 @@ extension Rules {
             if let first = merged[key] { whole.before = first.before }
             merged[key] = whole
         }
-        func order(_ change: EventChange) -> (Double, String) {
+        func order(_ change: EventChange) -> (Double, ExactText) {
             let event = change.after ?? change.before
             return (-(event?.magnitude ?? -.infinity), event?.key ?? "")
         }
@@ -97,7 +97,7 @@ private struct Decision {
     }
 
     private mutating func take(
-        _ change: EventChange, of key: String, for receiver: String, _ standing: Standing?
+        _ change: EventChange, of key: ExactText, for receiver: String, _ standing: Standing?
     ) {
         let rules = rulesOf[receiver] ?? []
         let verdict = Verdict(change, standing, rules: rules, decidedAt: decidedAt, now: now)
@@ -119,7 +119,7 @@ private struct Decision {
         }
     }
 
-    private mutating func wait(_ waiting: Standing.Waiting?, _ key: String, _ receiver: String) {
+    private mutating func wait(_ waiting: Standing.Waiting?, _ key: ExactText, _ receiver: String) {
         var standing = ledger[key, receiver] ?? Standing()
         standing.waiting = waiting
         ledger[key, receiver] = standing == Standing() ? nil : standing
@@ -192,7 +192,7 @@ private struct Decision {
             }
         }
         for (receiver, verdicts) in due.sorted(by: { $0.key < $1.key }) {
-            func order(_ verdict: Verdict) -> (Double, String) {
+            func order(_ verdict: Verdict) -> (Double, ExactText) {
                 (-(verdict.event.magnitude ?? -99), verdict.event.key)
             }
             tell(verdicts.sorted { order($0) < order($1) }, receiver)

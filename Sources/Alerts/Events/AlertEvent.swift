@@ -6,11 +6,11 @@ import Feed
 /// preferred solution and magnitude, and `agencies` names the agencies of all members.
 public struct AlertEvent: Sendable, Equatable, Codable {
     /// The earthquake's identity in the ledger. Without associations, it equals `code`.
-    public var key: String
+    public var key: ExactText
     /// The code of the preferred row.
-    public var code: String
+    public var code: ExactText
     /// All codes that the event has had. The event's key in the ledger may be one of them.
-    public var ids: [String] = []
+    public var ids: [ExactText] = []
     /// The networks or agencies that report the event (`net`).
     public var agencies: [String] = []
     public var magnitude: Double?
@@ -33,7 +33,7 @@ public struct AlertEvent: Sendable, Equatable, Codable {
     public var url: String?
 
     public init(
-        key: String? = nil, code: String, magnitude: Double?, time: Instant, latitude: Double,
+        key: ExactText? = nil, code: ExactText, magnitude: Double?, time: Instant, latitude: Double,
         longitude: Double
     ) {
         self.key = key ?? code
@@ -69,12 +69,12 @@ public struct EventChange: Sendable, Equatable {
     /// nil if the event was deleted.
     public var after: AlertEvent?
     /// For a deleted event, the code under which it continues.
-    public var supersededBy: String?
+    public var supersededBy: ExactText?
     /// When the change was committed; nil after a fresh snapshot, which shows only the states before and after.
     public var committedAt: Instant?
 
     public init(
-        before: AlertEvent?, after: AlertEvent?, supersededBy: String? = nil, committedAt: Instant? = nil
+        before: AlertEvent?, after: AlertEvent?, supersededBy: ExactText? = nil, committedAt: Instant? = nil
     ) {
         (self.before, self.after) = (before, after)
         (self.supersededBy, self.committedAt) = (supersededBy, committedAt)

@@ -131,8 +131,8 @@ public struct Report: Sendable, Equatable, Codable {
 
     init(_ verdict: Verdict, receiver: String, count: Int) {
         let event = verdict.event
-        id = "\(receiver):\(escaped(event.key)):\(count)-\(verdict.kind.rawValue)"
-        (kind, self.count, earthquake, code) = (verdict.kind, count, event.key, event.code)
+        id = "\(receiver):\(escaped(event.key.text)):\(count)-\(verdict.kind.rawValue)"
+        (kind, self.count, earthquake, code) = (verdict.kind, count, event.key.text, event.code.text)
         (agencies, type, magnitude, magnitudeType) = (
             event.agencies, event.type, event.magnitude, event.magnitudeType
         )

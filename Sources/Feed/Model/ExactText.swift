@@ -31,6 +31,17 @@ public struct ExactText: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 }
 
+extension ExactText: Codable {
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
 extension String {
     /// The parts of the text between the separators, including empty parts.
     ///

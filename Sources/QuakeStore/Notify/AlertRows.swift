@@ -28,9 +28,9 @@ extension AlertEvent {
             let longitude = try row.nextDouble()
         else { throw RowError.other }
         var event = AlertEvent(
-            key: key, code: code, magnitude: magnitude?.finite, time: time, latitude: latitude,
-            longitude: longitude)
-        (event.ids, event.agencies) = (ids ?? [], agencies ?? [])
+            key: ExactText(key), code: ExactText(code), magnitude: magnitude?.finite,
+            time: time, latitude: latitude, longitude: longitude)
+        (event.ids, event.agencies) = ((ids ?? []).map { ExactText($0) }, agencies ?? [])
         (event.magnitudeType, event.place) = (magnitudeType, place)
         (event.depth, event.status) = (try row.nextDouble()?.finite, try row.nextText())
         (event.type, event.types) = (try row.nextText(), try row.nextTexts() ?? [])
@@ -47,7 +47,7 @@ extension EventChange {
     /// Reads the commit time, the new code of an earthquake that continues under another code, and the columns of the states
     /// before and after the change.
     init(_ row: inout Row) throws {
-        let (committedAt, supersededBy) = (try row.nextInstant(), try row.nextText())
+        let (committedAt, supersededBy) = (try row.nextInstant(), try row.nextText().map { ExactText($0) })
         let (before, after) = (try AlertEvent.next(in: &row), try AlertEvent.next(in: &row))
         self.init(before: before, after: after, supersededBy: supersededBy, committedAt: committedAt)
     }
@@ -134,7 +134,7 @@ enum SeenEvents {
     static func replace(_ changes: [EventChange], from oldest: Instant, on connection: Connection)
         async throws
     {
-        let keys = changes.compactMap { ($0.after ?? $0.before)?.key }
+        let keys = changes.compactMap { ($0.after ?? $0.before)?.key.text }
         guard !keys.isEmpty else { return }
         let operation = "store the seen earthquakes"
         try await connection.execute(

@@ -41,8 +41,8 @@ struct NotifierState: Sendable {
         }
     }
 
-    private static func standings(on connection: Connection) async throws -> [String: [String: Standing]] {
-        var standings: [String: [String: Standing]] = [:]
+    private static func standings(on connection: Connection) async throws -> [ExactText: [String: Standing]] {
+        var standings: [ExactText: [String: Standing]] = [:]
         for row in try await connection.query(
             "select earthquake, receiver, told::text as told, waiting::text as waiting from notify.standing",
             to: "read the notifier's ledger")
@@ -50,7 +50,8 @@ struct NotifierState: Sendable {
             let standing = Standing(
                 told: try row.decodeIfPresent("told", as: String.self).map(decoded),
                 waiting: try row.decodeIfPresent("waiting", as: String.self).map(decoded))
-            standings[try row.decode("earthquake"), default: [:]][try row.decode("receiver")] = standing
+            standings[ExactText(try row.decode("earthquake")), default: [:]][try row.decode("receiver")] =
+                standing
         }
         return standings
     }
@@ -99,11 +100,11 @@ struct NotifierState: Sendable {
         let operation = "store the notifier's ledger"
         let keys = ledger.touched.sorted()
         try await connection.execute(
-            "delete from notify.standing where earthquake = any (\(keys))", to: operation)
+            "delete from notify.standing where earthquake = any (\(keys.map(\.text)))", to: operation)
         let rows = keys.flatMap { key in
             ledger.standings[key, default: [:]].sorted { $0.key < $1.key }.map { receiver, standing in
                 StoredStanding(
-                    earthquake: key, receiver: receiver, told: standing.told, waiting: standing.waiting)
+                    earthquake: key.text, receiver: receiver, told: standing.told, waiting: standing.waiting)
             }
         }
         try await connection.execute(

@@ -10,8 +10,8 @@ import Testing
     /// A random catalogue: events appear, move, grow, shrink, get reviewed and are deleted.
     private struct World {
         var random: SplitMix64
-        private(set) var events: [String: AlertEvent] = [:]
-        private var codes: [String] = []
+        private(set) var events: [ExactText: AlertEvent] = [:]
+        private var codes: [ExactText] = []
 
         init(_ random: SplitMix64) { self.random = random }
 
@@ -118,7 +118,7 @@ import Testing
     @Test func onlyTouchedRowsChange() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
-        var stored: [String: [String: Standing]] = [:]
+        var stored: [ExactText: [String: Standing]] = [:]
         for _ in 0..<400 {
             stage.now = stage.now + .seconds(300)
             _ = stage.rules.decide(world.commit(at: stage.now), &stage.ledger, now: stage.now)
@@ -147,7 +147,7 @@ import Testing
             for report in message.earthquakes { last[report.earthquake] = report }
         }
         for (key, report) in last {
-            guard let event = world.events[key] else {
+            guard let event = world.events[ExactText(key)] else {
                 #expect(report.kind == .withdrawn || report.kind == .noLonger, "\(key)")
                 continue
             }
@@ -238,7 +238,7 @@ private enum Replay {
             let document = try JSONDecoder().decode(Document.self, from: Data(text.utf8))
             let events = document.features.map { feature in
                 var event = AlertEvent(
-                    code: feature.id, magnitude: feature.properties.mag,
+                    code: ExactText(feature.id), magnitude: feature.properties.mag,
                     time: Instant(milliseconds: feature.properties.time),
                     latitude: feature.geometry.coordinates[1], longitude: feature.geometry.coordinates[0])
                 event.place = feature.properties.place

@@ -1,3 +1,4 @@
+import Feed
 import Testing
 
 @testable import Alerts
@@ -109,6 +110,17 @@ import Testing
         #expect(stage.commit(quake("us1", 6)).kinds == [.corrected])
     }
 
+    /// The first code has a single scalar é, the second one an e and an accent. String treats them as equal.
+    @Test func codesThatLookTheSameAreDifferentEarthquakes() {
+        var stage = Stage(near)
+        let (one, other) = (quake("caf\u{e9}"), quake("cafe\u{301}", 6))
+        #expect(stage.commit(one, other).kinds == [.new, .new])
+        let told = stage.commit(deleted: [one.key])
+        #expect(told.kinds == [.withdrawn])
+        #expect(told.first?.earthquakes.first?.magnitude == 5)
+        #expect(stage.ledger.standings[other.key]?["me"]?.told?.stands == true)
+    }
+
     @Test func aDeletedEarthquakeIsWithdrawn() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
@@ -153,7 +165,7 @@ import Testing
 
     @Test func anEarthquakeOfSeveralAgenciesIsReportedOnce() {
         var stage = Stage(near)
-        func group(_ magnitude: Double, _ code: String, _ agencies: [String]) -> AlertEvent {
+        func group(_ magnitude: Double, _ code: ExactText, _ agencies: [String]) -> AlertEvent {
             quake(code, magnitude) {
                 $0.key = "e1"
                 $0.agencies = agencies

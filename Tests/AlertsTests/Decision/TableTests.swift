@@ -26,11 +26,12 @@ import Testing
                 ]
                 $0.maxAge = .seconds(86_400)
             })
-        var events: [String: AlertEvent] = [:]
+        var events: [ExactText: AlertEvent] = [:]
         for (pass, expected) in zip(each.passes, each.expected) {
             stage.now = stage.now + .seconds(60)
             var changes: [EventChange] = []
-            for (code, outcome) in pass.commits.flatMap({ $0.sorted { $0.key < $1.key } }) {
+            for (text, outcome) in pass.commits.flatMap({ $0.sorted { $0.key < $1.key } }) {
+                let code = ExactText(text)
                 var change = EventChange(before: events[code], after: nil, committedAt: stage.now)
                 switch outcome {
                 case .deleted: break
@@ -82,14 +83,14 @@ import Testing
     /// The change of a row in a commit.
     enum Outcome: Decodable, Sendable {
         case deleted
-        case supersededBy(String)
+        case supersededBy(ExactText)
         case row(Row)
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
             if container.decodeNil() {
                 self = .deleted
-            } else if let code = try? container.decode(String.self) {
+            } else if let code = try? container.decode(ExactText.self) {
                 self = .supersededBy(code)
             } else {
                 self = .row(try container.decode(Row.self))
@@ -103,7 +104,7 @@ import Testing
         let latitude: Double?
         let longitude: Double?
         let minutes: Double?
-        let ids: [String]?
+        let ids: [ExactText]?
         let type: String?
         let status: String?
 
@@ -118,12 +119,12 @@ import Testing
             latitude = try container.decodeIfPresent(Double.self, forKey: .latitude)
             longitude = try container.decodeIfPresent(Double.self, forKey: .longitude)
             minutes = try container.decodeIfPresent(Double.self, forKey: .minutes)
-            ids = try container.decodeIfPresent([String].self, forKey: .ids)
+            ids = try container.decodeIfPresent([ExactText].self, forKey: .ids)
             type = try container.decodeIfPresent(String.self, forKey: .type)
             status = try container.decodeIfPresent(String.self, forKey: .status)
         }
 
-        func event(_ code: String, at now: Instant, usual: Row) -> AlertEvent {
+        func event(_ code: ExactText, at now: Instant, usual: Row) -> AlertEvent {
             let minutes = minutes ?? usual.minutes ?? 0
             var event = AlertEvent(
                 code: code, magnitude: magnitude ?? usual.magnitude ?? nil,
