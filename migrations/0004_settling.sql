@@ -199,7 +199,7 @@ begin atomic
     from import.covering(service, greatest(made, listed), origin, revised) s
     where (s.generated > made or s.feed <> $6) and $1 <> all (s.rejected) and $1 <> all (s.codes)
       and not exists (select from only public.quake q
-                      where s.generated = listed and q.code = $1 and import.service_of(q.url) = s.service
+                      where q.code = $1 and import.service_of(q.url) = s.service
                         and s.covers @> q.time and s.generated > q.updated + interval '5 minutes')
       and not exists (select from import.deleted d where d.code = $1)
     limit 1;

@@ -51,19 +51,19 @@ struct OrderTests {
         }
     }
 
-    /// For hours, documents of one feed may alternate between two revisions.
+    /// For hours, documents of one feed may alternate between two revisions. Two feeds may also be made at the same moment.
     @Test(
-        "If a newer document lists an event in an earlier revision, the later revision stays, in either order"
+        "If a document that is not older lists an event in an earlier revision, the later revision stays, in either order"
     )
     func twoRevisions() async throws {
         try await server.withDatabase { database in
-            for feed in ["all_hour", "2.5_day"] {
+            for (feed, minute) in [("all_hour", 60), ("2.5_day", 60), ("2.5_day", 80), ("all_week", 80)] {
                 let documents = [
-                    Feed(feed, at: 60, [Event("us1", time: 30, updated: 50, felt: 2)]),
+                    Feed(feed, at: minute, [Event("us1", time: 30, updated: 50, felt: 2)]),
                     Feed("all_hour", at: 80, [Event("us1", time: 29, updated: 40, felt: 1)]),
                 ]
                 for isReversed in [false, true] {
-                    let order = "\(feed), reversed: \(isReversed)"
+                    let order = "\(feed)@\(minute), reversed: \(isReversed)"
                     for document in isReversed ? documents.reversed() : documents {
                         let summary = try await database.settle(document)
                         #expect(summary.counts.retracted == 0, "\(order)")

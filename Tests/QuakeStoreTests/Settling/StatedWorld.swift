@@ -19,13 +19,14 @@ struct StatedWorld {
 
     init(random: SplitMix64) { self.random = random }
 
-    /// Statements of several feeds, in the order in which they were made.
+    /// Statements of several feeds, in the order in which they were made. About a third are made at the same moment as the one
+    /// before.
     mutating func statements(_ count: Int) -> [Statement] {
         var made: Set<String> = []
         return (0..<count).map { _ in
             var statement: Statement
             repeat {
-                pass(random.below(25))
+                pass(random.below(3) == 0 ? 0 : random.below(25))
                 statement = random.below(4) == 0 ? sweep() : document()
                 // No two statements have the same service, feed and time, because two workers would block each other with them.
             } while !statement.says || !made.insert(statement.description).inserted
