@@ -5,13 +5,9 @@ import Feed
 /// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. There are only a few
 /// different reasons, because all changes with the same reason are written in one statement.
 public struct Revision: Sendable, Equatable {
-    /// A group of several rows that does not exist any more.
+    /// The code of a group, or of a member, whose record is deleted.
     public struct Removal: Sendable, Equatable {
         public var code: ExactText
-        /// The earthquake that continues the removed one. It is the earthquake that now has the row with the removed earthquake's
-        /// code. If that row was deleted, it is the earthquake with most of the remaining members. nil if no member is left, or
-        /// if the row with the code is now an earthquake by itself.
-        public var successor: ExactText?
         public var reason: ExactText
     }
 
@@ -23,18 +19,12 @@ public struct Revision: Sendable, Equatable {
         public var reason: ExactText
     }
 
-    /// A row that was in a group and is alone now, or was deleted.
-    public struct Departure: Sendable, Equatable {
-        public var code: ExactText
-        public var reason: ExactText
-    }
-
-    /// Ordered by code.
+    /// The groups of several rows that do not exist any more, ordered by code.
     public var removals: [Removal] = []
     /// Ordered by the earthquakes' codes.
     public var updates: [Update] = []
-    /// Ordered by code.
-    public var departures: [Departure] = []
+    /// The rows that were in a group and are alone now, or were deleted, ordered by code.
+    public var departures: [Removal] = []
 
     /// - Parameters:
     ///   - old: all stored earthquakes with a member among the rows that were grouped again or deleted.
@@ -55,19 +45,17 @@ public struct Revision: Sendable, Equatable {
             updates.append(Update(earthquake: earthquake, members: members, reason: reason))
         }
         for earthquake in old where !kept.contains(earthquake.code) {
-            removals.append(Self.removal(of: earthquake, newHomes))
+            removals.append(
+                Removal(code: earthquake.code, reason: Self.reason(forRemoving: earthquake, newHomes)))
         }
         let together = Set(several.flatMap(\.members).map(\.code))
         for code in oldHomes.keys where !together.contains(code) {
-            departures.append(
-                Departure(code: code, reason: newHomes[code] == nil ? "withdrawn" : "split"))
+            departures.append(Removal(code: code, reason: newHomes[code] == nil ? "withdrawn" : "split"))
         }
         updates.sort { $0.earthquake.code < $1.earthquake.code }
         removals.sort { $0.code < $1.code }
         departures.sort { $0.code < $1.code }
     }
-
-    public var isEmpty: Bool { removals.isEmpty && updates.isEmpty && departures.isEmpty }
 
     private typealias Home = (earthquake: ExactText, member: Member)
 
@@ -95,10 +83,13 @@ public struct Revision: Sendable, Equatable {
         return said.isEmpty ? "revised" : ExactText(said)
     }
 
-    private static func removal(of earthquake: Earthquake, _ homes: [ExactText: Home]) -> Removal {
+    /// A removed earthquake is continued by the earthquake that now has the row with its code. If that row was deleted, it is
+    /// continued by the earthquake with most of the remaining members.
+    private static func reason(
+        forRemoving earthquake: Earthquake, _ homes: [ExactText: Home]
+    ) -> ExactText {
         if let home = homes[earthquake.code]?.earthquake {
-            if home == earthquake.code { return Removal(code: home, successor: nil, reason: "split") }
-            return Removal(code: earthquake.code, supersededBy: home)
+            return home == earthquake.code ? "split" : "superseded by \(home)"
         }
         var counts: [ExactText: Int] = [:]
         for member in earthquake.members {
@@ -106,14 +97,8 @@ public struct Revision: Sendable, Equatable {
         }
         let most = counts.values.max()
         guard let home = counts.filter({ $0.value == most }).keys.min() else {
-            return Removal(code: earthquake.code, successor: nil, reason: "withdrawn")
+            return "withdrawn"
         }
-        return Removal(code: earthquake.code, supersededBy: home)
-    }
-}
-
-extension Revision.Removal {
-    fileprivate init(code: ExactText, supersededBy successor: ExactText) {
-        self.init(code: code, successor: successor, reason: "superseded by \(successor)")
+        return "superseded by \(home)"
     }
 }

@@ -87,9 +87,9 @@ struct Rebuild {
 
     /// Finds the groups to delete. The reason of each deletion tells what became of the group's rows. `Revision` gives the same
     /// reasons.
-    private static let departure = """
+    private static let removal = """
         analyze associated_earthquake, associated_member;
-        create temporary table associated_departure on commit drop as
+        create temporary table associated_removal on commit drop as
         select e.code, case when own.earthquake is not null then 'superseded by ' || own.earthquake
                             when exists (select from only public.quake q where q.code = e.code) then 'split'
                             else coalesce('superseded by ' || heir.code, 'withdrawn') end as reason
@@ -107,10 +107,11 @@ struct Rebuild {
         """
 
     private func writeDifference() async throws -> Int {
-        try await connection.execute(script: Self.departure, to: "compare the groups")
-        var written = 0
+        try await connection.execute(script: Self.removal, to: "compare the groups")
+        // As in `Revision`, the members leave first: the last reason that the history has for a code is the group's.
+        var written = try await write(Self.departures)
         let reasons = try await connection.query(
-            "select reason, array_agg(code) as codes from associated_departure group by reason order by reason",
+            "select reason, array_agg(code) as codes from associated_removal group by reason order by reason",
             to: "compare the groups")
         for row in reasons {
             try await Revision.setReason(ExactText(try row.decode("reason")), on: connection)
@@ -118,14 +119,21 @@ struct Rebuild {
                 "delete from only public.earthquake where code = any(\(try row.decode("codes", as: [String].self)))",
                 to: "delete earthquakes")
         }
-        for (reason, statement) in Self.statements {
+        return written + (try await write(Self.updates))
+    }
+
+    private typealias Change = (reason: ExactText, statement: Query)
+
+    private func write(_ changes: [Change]) async throws -> Int {
+        var written = 0
+        for (reason, statement) in changes {
             try await Revision.setReason(reason, on: connection)
             written += try await connection.execute(statement, to: "write the groups")
         }
         return written
     }
 
-    private static let statements: [(reason: ExactText, statement: Query)] = [
+    private static let departures: [Change] = [
         (
             "split",
             """
@@ -142,6 +150,9 @@ struct Rebuild {
               and not exists (select from only public.quake q where q.code = m.code)
             """
         ),
+    ]
+
+    private static let updates: [Change] = [
         (
             "revised",
             """
