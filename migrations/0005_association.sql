@@ -25,9 +25,6 @@ comment on column public.earthquake.preferred is 'Code of the member that is sho
 comment on column public.earthquake.magnitude_from is 'Code of the member whose magnitude is shown; null if no member has a magnitude.';
 comment on column public.earthquake.agencies is 'Number of agencies that report the earthquake. The networks of the USGS''s catalogue count as one agency.';
 
-create index earthquake_preferred on public.earthquake (preferred);
-comment on index public.earthquake_preferred is 'Whether a row of quake is the one that is shown for its earthquake.';
-
 create table public.earthquake_member (
     code text collate "C" primary key,
     earthquake text collate "C" not null,

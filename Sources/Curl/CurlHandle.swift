@@ -27,6 +27,8 @@ package final class CurlHandle {
     /// The mail to send. The bytes from `position` on have not been sent yet.
     private var mail: [UInt8] = []
     private var position = 0
+    /// Whether at least the beginning of the mail was sent.
+    package var hasSentMail: Bool { position > 0 }
 
     private static let isReady: Void = { curl_global_init(Int(CURL_GLOBAL_ALL)) }()
 

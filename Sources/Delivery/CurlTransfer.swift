@@ -31,6 +31,7 @@ actor CurlTransfer {
         let status: Int
         let retryAfter: Duration?
         let wasRefusedAddress: Bool
+        let hasSentMail: Bool
         /// OpenSSL's result of verifying the certificate.
         let trust: Int
     }
@@ -58,6 +59,7 @@ actor CurlTransfer {
         return Outcome(
             result: result, status: handle[CURLINFO_RESPONSE_CODE],
             retryAfter: field("retry-after").flatMap { retryAfter($0, date: field("date")) },
-            wasRefusedAddress: handle.wasRefusedAddress, trust: handle[CURLINFO_SSL_VERIFYRESULT])
+            wasRefusedAddress: handle.wasRefusedAddress, hasSentMail: handle.hasSentMail,
+            trust: handle[CURLINFO_SSL_VERIFYRESULT])
     }
 }

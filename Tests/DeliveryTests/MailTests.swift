@@ -117,7 +117,7 @@ import Testing
 
     @Test(arguments: [
         ("refuse-address", 550, true), ("defer-address", 450, false), ("refuse-mail", 554, true),
-        ("defer-mail", 451, false),
+        ("defer-mail", 451, false), ("refuse-all", 554, false),
     ])
     func aRefusalIsFinalOrTemporary(mode: String, reply: Int, isFinal: Bool) async throws {
         try await run("starttls", mode) { python in

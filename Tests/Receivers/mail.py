@@ -6,6 +6,7 @@
     refuse-address  answers each recipient with 550
     defer-address   answers each recipient with 450
     refuse-mail     answers each mail with 554
+    refuse-all      greets with 554
     defer-mail      answers each mail with 451
     hang            never answers after the end of a mail
     die             resets the connection after the end of a mail
@@ -68,6 +69,13 @@ class Handler:
         return "250 OK"
 
 
+class Server(SMTP):
+    async def push(self, status):
+        if "refuse-all" in modes and status.startswith("220 mail.test"):
+            status = "554 5.3.2 SECRET: not now"
+        await super().push(status)
+
+
 def authenticate(server, session, envelope, mechanism, data):
     is_right = data.login == b"quakes" and data.password == b"right"
     # If `handled` is false, aiosmtpd answers with 535.
@@ -84,7 +92,7 @@ async def main():
     if "login" in modes:
         options |= {"authenticator": authenticate, "auth_required": True, "auth_require_tls": "starttls" in modes}
     server = await asyncio.get_running_loop().create_server(
-        lambda: SMTP(Handler(), **options), "127.0.0.1", 0, ssl=context if "tls" in modes else None)
+        lambda: Server(Handler(), **options), "127.0.0.1", 0, ssl=context if "tls" in modes else None)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

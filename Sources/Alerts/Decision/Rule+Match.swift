@@ -10,7 +10,7 @@ extension Rule {
     /// Whether the earthquake is large enough for the rule at its location.
     func isReached(by event: AlertEvent) -> Bool {
         // Most earthquakes of a large commit are too small for every step. This comparison skips them cheaply.
-        guard let magnitude = event.magnitude, magnitude.isFinite,
+        guard let magnitude = event.magnitude,
             intensity != nil || ladder.contains(where: { magnitude >= $0.magnitude })
         else { return false }
         return ladder.contains { $0.within == nil && magnitude >= $0.magnitude }

@@ -19,7 +19,10 @@ extension Rules {
         var decision = Decision(rules: self, ledger: ledger, decidedAt: decidedAt, now: now)
         // This drops the second reference to the ledger's dictionaries. With two references, each change would copy them.
         ledger = Ledger()
-        for change in merged(changes) { decision.take(change) }
+        let changes = merged(changes, now)
+        // An earthquake may have joined one that has changed, too. So what receivers know about it is moved first.
+        for change in changes { decision.move(change) }
+        for change in changes where change.newKey == nil { decision.take(change) }
         decision.tellDue()
         // Searching the whole ledger for old entries is slow, so it is done once an hour. Old entries do no harm.
         func hour(_ moment: Instant) -> Int64 { moment.milliseconds.divided(by: 3_600_000).whole }
@@ -29,19 +32,17 @@ extension Rules {
         return decision.messages
     }
 
-    /// Merges the changes of each earthquake into one, and sorts them by magnitude, the largest first.
-    private func merged(_ changes: [EventChange]) -> [EventChange] {
+    /// Merges the changes of each earthquake into one, and sorts them by magnitude, the largest first. A merged change counts as
+    /// committed with its first one. A commit in the future, from before the clock was set back, counts as made now.
+    private func merged(_ changes: [EventChange], _ now: Instant) -> [EventChange] {
         var merged: [ExactText: EventChange] = [:]
         for change in changes {
             guard let key = (change.after ?? change.before)?.key else { continue }
             var whole = change
-            if let after = change.after {
-                // Other programs can write NaN and infinity to the table. A row without finite coordinates is ignored.
-                guard after.latitude.isFinite, after.longitude.isFinite else { continue }
-                whole.after?.magnitude = after.magnitude.flatMap { $0.isFinite ? $0 : nil }
-                whole.after?.depth = after.depth.flatMap { $0.isFinite ? $0 : nil }
+            whole.committedAt = change.committedAt.map { min($0, now) }
+            if let first = merged[key] {
+                (whole.before, whole.committedAt) = (first.before, first.committedAt)
             }
-            if let first = merged[key] { whole.before = first.before }
             merged[key] = whole
         }
         func order(_ change: EventChange) -> (Double, ExactText) {
@@ -76,13 +77,12 @@ private struct Decision {
 
     // MARK: Changes
 
+    mutating func move(_ change: EventChange) {
+        if let old = change.before?.key, let new = change.newKey { ledger.move(old, to: new) }
+    }
+
     mutating func take(_ change: EventChange) {
         guard let event = change.after ?? change.before else { return }
-        if change.after == nil, let other = change.supersededBy, other != event.key {
-            // The earthquake continues under another code. The row with the other code is a separate change.
-            ledger.move(event.key, to: other)
-            return
-        }
         if ledger.standings[event.key] == nil {
             let alias = (event.ids + [event.code]).first { ledger.standings[$0] != nil }
             if let alias { ledger.move(alias, to: event.key) }
@@ -217,6 +217,13 @@ private struct Decision {
         }
         ledger.paces[receiver, default: Pace()].sent(
             magnitude: verdicts.compactMap(\.event.magnitude).max(), isDigest: verdicts.count > 1, at: now)
+    }
+}
+
+extension EventChange {
+    /// The key under which the deleted event continues; nil for any other change. The row with the new key is a separate change.
+    fileprivate var newKey: ExactText? {
+        after == nil && supersededBy != before?.key ? supersededBy : nil
     }
 }
 

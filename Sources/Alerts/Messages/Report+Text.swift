@@ -109,6 +109,9 @@ extension Report {
 
     static func digestTitle(_ reports: [Report]) -> String {
         guard let first = reports.first else { return "" }
+        guard reports.allSatisfy(\.kind.isNews) else {
+            return "\(reports.count) reports, the largest: \(first.title)"
+        }
         return "\(reports.count) earthquakes, the largest \(first.size)\(first.whereabouts)"
     }
 

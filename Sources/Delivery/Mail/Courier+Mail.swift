@@ -31,11 +31,13 @@ extension Courier {
         let outcome = try await transfer.run()
         guard outcome.result != CURLE_OK else { return }
         // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). A 5xx reply to a login is not final, because
-        // people can correct the password.
+        // people can correct the password. Neither is a 5xx greeting, with which a server refuses a sender for a while.
         let refusals = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY]
         if refusals.contains(outcome.result), (400..<600).contains(outcome.status) {
+            let isGreeting = outcome.result == CURLE_WEIRD_SERVER_REPLY && !outcome.hasSentMail
             throw DeliveryFailure(
-                "\(host): it refuses the mail with reply \(outcome.status)", isFinal: outcome.status >= 500)
+                "\(host): it refuses the mail with reply \(outcome.status)",
+                isFinal: outcome.status >= 500 && !isGreeting)
         }
         throw failure(outcome, host, limit: options.mailTimeout)
     }

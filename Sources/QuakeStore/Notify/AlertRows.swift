@@ -13,8 +13,7 @@ extension AlertEvent {
         columns.map { "\(table).\($0)" }.joined(separator: ", ")
     }
 
-    /// Reads the `columns`; nil if all of them are null, because an outer join has found no earthquake. A magnitude or depth that
-    /// is NaN or infinite, which SQL allows, counts as unknown.
+    /// Reads the `columns`; nil if all of them are null, because an outer join has found no earthquake.
     static func next(in row: inout Row) throws -> AlertEvent? {
         guard let key = try row.nextText() else {
             try row.skip(columns.count - 1)
@@ -28,19 +27,15 @@ extension AlertEvent {
             let longitude = try row.nextDouble()
         else { throw RowError.other }
         var event = AlertEvent(
-            key: ExactText(key), code: ExactText(code), magnitude: magnitude?.finite,
+            key: ExactText(key), code: ExactText(code), magnitude: magnitude,
             time: time, latitude: latitude, longitude: longitude)
         (event.ids, event.agencies) = ((ids ?? []).map { ExactText($0) }, agencies ?? [])
         (event.magnitudeType, event.place) = (magnitudeType, place)
-        (event.depth, event.status) = (try row.nextDouble()?.finite, try row.nextText())
+        (event.depth, event.status) = (try row.nextDouble(), try row.nextText())
         (event.type, event.types) = (try row.nextText(), try row.nextTexts() ?? [])
         (event.stations, event.url) = (try row.nextInteger().map { Int($0) }, try row.nextText())
         return event
     }
-}
-
-extension Double {
-    fileprivate var finite: Double? { isFinite ? self : nil }
 }
 
 extension EventChange {
@@ -73,6 +68,8 @@ extension EventChange {
 
     private static let columns = "\(AlertEvent.columns(of: "seen")), \(AlertEvent.columns(of: "event"))"
 
+    /// A change counts as committed when the earthquake first changed in the pass: a revision does not make an earthquake old.
+    ///
     /// `offset 0` forces a look-up for each row. The planner might choose a worse plan, because its statistics may be older than
     /// the last load.
     private static func pass(after token: Int, _ oldest: Instant) -> Query {
@@ -83,7 +80,8 @@ extension EventChange {
                                   notify.earthquake(substring(changed.reason from '^superseded by (.+)$')))
                end,
                \(unescaped: columns)
-        from (select distinct on (named.earthquake collate "C") named.earthquake, c.committed_at, c.token, c.ordinal, c.reason
+        from (select distinct on (named.earthquake collate "C") named.earthquake, c.token, c.ordinal, c.reason,
+                     min(c.committed_at) over (partition by named.earthquake collate "C") as committed_at
               from (select * from history.since(\(token), 'quake')
                     union all select * from history.since(\(token), 'earthquake')
                     union all select * from history.since(\(token), 'earthquake_member')) as c
@@ -100,8 +98,8 @@ extension EventChange {
     }
 
     /// Compares all earthquakes, without the history. If an earthquake continues under another code, the new code is the code of
-    /// the earthquake that now has the old earthquake's row as a member, or else of an event that lists the old code among its
-    /// ids.
+    /// the earthquake that now has the old earthquake's row as a member, or else of an event that has one of the old
+    /// earthquake's codes.
     private static func fresh(_ oldest: Instant) -> Query {
         """
         with event as materialized (
@@ -109,16 +107,19 @@ extension EventChange {
             union
             select event.* from notify.seen
             cross join lateral (select * from notify.event where event.earthquake = seen.earthquake offset 0) as event),
-        other as (select distinct on (id) id, event.earthquake from event, unnest(event.ids) as id
-                  where id <> event.code order by id, event.time desc)
+        heir as (select distinct on (old.earthquake) old.earthquake, new.earthquake as heir
+                 from (select seen.earthquake, id from notify.seen, unnest(seen.code || seen.ids) as id) as old
+                 join (select event.earthquake, event.time, id from event, unnest(event.code || event.ids) as id) as new
+                     using (id)
+                 order by old.earthquake, new.time desc)
         select null::timestamptz,
                case when event.earthquake is null
-                    then coalesce(nullif(notify.earthquake(seen.earthquake), seen.earthquake), other.earthquake)
+                    then coalesce(nullif(notify.earthquake(seen.earthquake), seen.earthquake), heir.heir)
                end,
                \(unescaped: columns)
         from notify.seen
         full join event on event.earthquake = seen.earthquake
-        left join other on event.earthquake is null and other.id = seen.code
+        left join heir on event.earthquake is null and heir.earthquake = seen.earthquake
         order by event.time, event.earthquake
         """
     }

@@ -83,7 +83,7 @@ public final class Notifier: ReaderView {
                     select t.committed_at from history.transaction t
                     where t.token > association.token and t.context is distinct from \(Associator.context)
                     order by t.token limit 1) as first
-                where first.committed_at > clock_timestamp() - interval '10 seconds') as is_associating
+                where first.committed_at between clock_timestamp() - interval '10 seconds' and clock_timestamp()) as is_associating
             """, to: "check the association's position")[0].decode("is_associating")
     }
 

@@ -72,8 +72,8 @@ public struct NotifyPreview: Sendable {
         left join lateral jsonb_populate_record(null::public.quake, after.image || coalesce(c.before, '{}')) as earlier
             on c.operation <> 'insert'
         where (later.time > \(oldest) or earlier.time > \(oldest))
-          and (not exists (select from public.earthquake_member as member where member.code = c.key)
-               or exists (select from public.earthquake where earthquake.preferred = c.key))
+          and c.key = coalesce(
+              (select preferred from public.earthquake where earthquake.code = notify.earthquake(c.key)), c.key)
         order by c.token, c.ordinal
         """
     }

@@ -28,11 +28,11 @@ enum Outbox {
             insert into notify.outbox (message_id, receiver, message, earthquakes, follows)
             select id, receiver, message, earthquakes,
                    case when is_later
-                        -- The message follows earlier messages of its thread. A digest has another thread, so earlier messages
-                        -- about the same earthquakes count, too.
+                        -- The message follows the earlier messages of its thread, even if the earthquake had another code then.
+                        -- A digest has another thread, so earlier messages about the same earthquakes count, too.
                         then array(select o.id from notify.outbox o
                                    where o.next_attempt_at is not null and o.receiver = new.receiver
-                                     and (o.earthquakes && new.earthquakes or o.message_id = new.thread))
+                                     and (o.earthquakes && new.earthquakes or o.message ->> 'thread' = new.thread))
                         else '{}' end
             from (select message ->> 'id' as id, message ->> 'receiver' as receiver, message, message ->> 'thread' as thread,
                          array(select e ->> 'earthquake' from jsonb_array_elements(message -> 'earthquakes') as e) as earthquakes,
@@ -104,19 +104,24 @@ enum Outbox {
             """, to: "give up a message")
     }
 
-    /// Gives up all waiting messages to a receiver that are older than `age`.
+    /// Gives up all waiting messages to a receiver. With an `age`, only messages that are older are given up, and only if an
+    /// attempt of one of them failed so long ago.
     ///
     /// - Returns: how many messages were given up.
     static func giveUpAll(
-        of receiver: String, _ reason: String, olderThan age: Duration = .zero, on connection: Connection
+        of receiver: String, _ reason: String, olderThan age: Duration? = nil, on connection: Connection
     ) async throws -> Int {
-        try await connection.execute(
+        let limit: Query = "clock_timestamp() - make_interval(secs => \((age ?? .zero) / .seconds(1)))"
+        return try await connection.execute(
             """
             update notify.outbox
             set failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason), next_attempt_at = null,
                 given_up_at = clock_timestamp()
             where next_attempt_at is not null and receiver = \(receiver)
-              and created_at <= clock_timestamp() - make_interval(secs => \(age / .seconds(1)))
+              and (\(age == nil)
+                   or created_at <= \(limit) and exists (
+                       select from notify.outbox o
+                       where o.receiver = outbox.receiver and o.next_attempt_at is not null and o.failed_at <= \(limit)))
             """, to: "give up messages")
     }
 

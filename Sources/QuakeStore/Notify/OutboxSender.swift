@@ -24,7 +24,7 @@ struct OutboxSender {
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// The age at which waiting messages are given up after a failed attempt to their receiver. This age is a little longer than
+    /// The age at which waiting messages are given up, if their receiver has failed for so long. This age is a little longer than
     /// all waits between the attempts together. So only messages that were rarely attempted reach this age before their last
     /// attempt.
     private static let patience = Duration.seconds(76 * 3600)

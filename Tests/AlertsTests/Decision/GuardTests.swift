@@ -1,3 +1,4 @@
+import Feed
 import Testing
 
 @testable import Alerts
@@ -122,6 +123,29 @@ import Testing
         #expect(stage.commit(quake()).count == 1)
         stage.rules.rules = []
         #expect(stage.commit(deleted: ["us1"]).isEmpty)
+    }
+
+    /// The notifier was down for hours, and decides on several commits together.
+    @Test func aRevisionDoesNotMakeAnEarthquakeTooOld() {
+        var stage = Stage(world)
+        let (found, revised) = (quake("us1", 6.9), quake("us1", 7))
+        stage.now = noon + .seconds(10 * 3600)
+        let told = stage.rules.decide(
+            [
+                EventChange(before: nil, after: found, committedAt: noon + .seconds(300)),
+                EventChange(before: found, after: revised, committedAt: noon + .seconds(7 * 3600)),
+            ], &stage.ledger, now: stage.now)
+        #expect(told.isEmpty)
+        let later = stage.tick(.seconds(60))
+        #expect(later.kinds == [.new])
+        #expect(later.first?.earthquakes.first?.magnitude == 7)
+    }
+
+    /// The database's clock was ahead, and commits keep that time until the clock has caught up.
+    @Test func aCommitInTheFutureCountsAsMadeNow() {
+        var stage = Stage(world)
+        let change = EventChange(before: nil, after: quake(), committedAt: noon + .seconds(9 * 3600))
+        #expect(stage.rules.decide([change], &stage.ledger, now: stage.now).kinds == [.new])
     }
 
     /// This machine's clock jumps back by an hour, and is then corrected.

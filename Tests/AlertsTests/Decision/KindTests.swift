@@ -100,16 +100,6 @@ import Testing
         #expect(stage.commit(quake("us1", 5.1)).isEmpty)
     }
 
-    /// The table's columns accept these values, though no feed sends them.
-    @Test func infinityAndNaNCountAsUnknown() throws {
-        var stage = Stage(near)
-        #expect(stage.commit(quake { $0.depth = .nan }).kinds == [.new])
-        #expect(stage.commit(quake("us1", .infinity), quake("us2", .nan)).isEmpty)
-        #expect(
-            stage.commit(quake { $0.latitude = .nan }, quake("us3") { $0.longitude = -.infinity }).isEmpty)
-        #expect(stage.commit(quake("us1", 6)).kinds == [.corrected])
-    }
-
     /// The first code has a single scalar é, the second one an e and an accent. String treats them as equal.
     @Test func codesThatLookTheSameAreDifferentEarthquakes() {
         var stage = Stage(near)
@@ -176,6 +166,24 @@ import Testing
         #expect(stage.commit(group(5.1, "jma1", ["us", "emsc", "jma"])).isEmpty)
         #expect(stage.commit(group(5.7, "jma1", ["us", "emsc", "jma"])).kinds == [.corrected])
         #expect(stage.commit(deleted: ["e1"]).first?.earthquakes.first?.code == "jma1")
+    }
+
+    @Test func anEarthquakeThatJoinsAnotherIsNotReportedAgain() {
+        // Two receivers have been told about one of the two earthquakes each.
+        for (first, second) in [("emsc1", "us1"), ("us1", "emsc1")] as [(ExactText, ExactText)] {
+            var stage = Stage(
+                rule("emsc", .init(4)) { $0.agencies = ["emsc"] },
+                rule("us", .init(4)) { ($0.agencies, $0.receivers) = (["us"], ["you"]) })
+            let told = stage.commit(
+                quake("emsc1") { $0.agencies = ["emsc"] }, quake("us1") { $0.agencies = ["us"] })
+            #expect(told.map(\.receiver).sorted() == ["me", "you"])
+            let group = quake(first) {
+                $0.agencies = ["emsc", "us"]
+                $0.ids = ["emsc1", "us1"]
+            }
+            #expect(stage.commit(superseded: [second: first], group).isEmpty)
+            #expect(stage.commit(deleted: [first]).map(\.receiver).sorted() == ["me", "you"])
+        }
     }
 
     @Test func aRuleMatchesOnlyTheAgenciesThatItNames() {

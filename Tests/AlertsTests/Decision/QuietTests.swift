@@ -55,7 +55,11 @@ import Testing
         stage.now = at("2026-11-26T14:00:00Z")
         #expect(stage.commit(deleted: ["us1"], quake("us2", 6), quake("us3", 3)).isEmpty)
         stage.now = at("2026-11-26T22:00:00Z")
-        #expect(stage.tick().kinds == [.corrected, .withdrawn, .noLonger])
+        let told = stage.tick()
+        #expect(told.kinds == [.corrected, .withdrawn, .noLonger])
+        #expect(
+            told.first?.title
+                == "3 reports, the largest: Corrected: M 6.0 earthquake 111 km N of home, was M 5.0")
     }
 
     @Test func aRuleWithoutQuietHoursReportsAtNight() {

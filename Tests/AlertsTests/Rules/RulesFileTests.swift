@@ -246,6 +246,11 @@ private func file(rule: String) -> String {
         #expect(problems(file(rule: rule)) == ["rules.yaml:\(problem)"])
     }
 
+    @Test func keysThatDifferOnlyInTheirQuotesAreTheSameKey() {
+        let yaml = "receivers:\n  1: {command: [/bin/true]}\n  \"1\": {command: [/bin/false]}"
+        #expect(problems(yaml) == [#"rules.yaml:2:3: the key "1" occurs twice"#])
+    }
+
     @Test(arguments: [
         ("mail", #"4:3: receiver "x" needs one of command, webhook, ntfy, email"#),
         ("{commnd: [/bin/true]}", #"4:7: unknown key "commnd" of receiver "x"; did you mean "command"?"#),

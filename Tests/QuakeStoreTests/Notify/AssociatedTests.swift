@@ -72,6 +72,32 @@ struct AssociatedTests {
         }
     }
 
+    @Test(
+        "An earthquake that goes on without its first row is not withdrawn",
+        arguments: ["a pass", "a rebuild", "no history"])
+    func firstDeleted(after way: String) async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(rules, receivers)
+            for code in ["us1", "gfz1"] { try await database.shake(code, 5) }
+            try await database.query("update quake set net = 'gfz' where code = 'gfz1'")
+            try await database.associate()
+            try await database.notify(rules, receivers)
+            #expect(receivers.got.map(\.earthquakes[0].earthquake) == ["us1"])
+            try await database.query("delete from quake where code = 'us1'")
+            try await database.associate(rebuilding: way == "a rebuild")
+            #expect(try await database.query("select from earthquake").isEmpty)
+            if way == "no history" {
+                try await database.query("update notify.state set store = null, token = null")
+            }
+            try await database.notify(rules, receivers)
+            #expect(receivers.got.count == 1, "\(receivers.told)")
+            try await database.query("delete from quake")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told.last?.hasPrefix("withdrawn") == true)
+        }
+    }
+
     /// importer:   commits a row
     /// notifier:                 waits ─────────────── reports once
     /// associator:                       groups the row
@@ -104,6 +130,12 @@ struct AssociatedTests {
 }
 
 extension TestDatabase {
+    fileprivate func associate(rebuilding: Bool = false) async throws {
+        try await withConnection { connection in
+            _ = try await Associator(logger: .quiet).associate(rebuilds: rebuilding, on: connection)
+        }
+    }
+
     /// Records that an associator has processed all changes so far.
     fileprivate func associated() async throws {
         try await query("update import.association set token = history.current_token()")

@@ -63,6 +63,23 @@ struct NotifierTests {
     }
 
     /// The position, the ledger and the messages are written in one transaction.
+    @Test("An earthquake that was revised while the notifier was down is reported")
+    func revisedMeanwhile() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me", age: .seconds(3600)))
+            try await database.notify(rules, receivers)
+            try await database.shake("us1", 5)
+            try await database.query("update quake set time = now() - interval '2 hours'")
+            try await database.query(
+                "update history.transaction set committed_at = committed_at - interval '115 minutes'")
+            try await database.shake("us1", 5.1)
+            try await database.notify(rules, receivers)
+            try await database.setClock(ahead: .seconds(120))
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new us1"])
+        }
+    }
+
     @Test("A decision that fails leaves nothing behind, and is repeated")
     func failure() async throws {
         try await server.withDatabase { database in

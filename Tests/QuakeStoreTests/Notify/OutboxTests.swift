@@ -87,6 +87,37 @@ struct OutboxTests {
         }
     }
 
+    @Test("Messages about an earthquake keep their order if its code changes")
+    func orderAcrossCodes() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            try await database.shake("a", 5)
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.shake("a", 6)
+            try await database.notify(rules, receivers)
+            receivers.answer("me", nil)
+            try await database.query(
+                "update notify.outbox set next_attempt_at = now() + interval '1 hour' where delivered_at is null"
+            )
+            try await database.shake("b", 6, ids: ["a", "b"])
+            try await database.withConnection { connection in
+                try await connection.execute(
+                    script:
+                        "begin; set local history.reason = 'superseded by b'; delete from quake where code = 'a'; commit",
+                    to: "rename it")
+            }
+            try await database.notify(rules, receivers)
+            try await database.query("delete from quake where code = 'b'")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new a"])
+            try await database.hastenAttempts()
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new a", "corrected a", "withdrawn a"])
+        }
+    }
+
     @Test(
         "A receiver that fails costs few attempts, however many messages wait, and delays no other receiver")
     func rests() async throws {
@@ -146,7 +177,9 @@ struct OutboxTests {
         }
     }
 
-    @Test("Messages that are older than three days are given up at once if their receiver still fails")
+    @Test(
+        "Messages that are older than three days are given up at once if their receiver has failed for so long"
+    )
     func patience() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -154,14 +187,20 @@ struct OutboxTests {
             receivers.answer("me", DeliveryFailure("no"))
             for number in 1...5 { try await database.shake("q\(number)", 5) }
             try await database.notify(rules, receivers)
-            try await database.query("update notify.outbox set created_at = created_at - interval '4 days'")
-            try await database.shake("new", 5)
-            try await database.hastenAttempts()
-            try await database.notify(rules, receivers)
-            let status = try await database.withConnection { try await NotifyStatus.read(on: $0) }.receivers[
-                0]
-            #expect(status.givenUp == 5)
-            #expect(receivers.attempts.count == 2)
+            // The machine was off for four days, or the receiver has failed for four days.
+            for (column, givenUp) in [("created_at", 0), ("failed_at", 5)] {
+                try await database.query(
+                    "update notify.outbox set \(unescaped: column) = \(unescaped: column) - interval '4 days'"
+                )
+                try await database.shake("after \(column)", 5)
+                try await database.hastenAttempts()
+                try await database.query(
+                    "update notify.outbox set failed_at = null where \(column == "created_at")")
+                try await database.notify(rules, receivers)
+                let status = try await database.withConnection { try await NotifyStatus.read(on: $0) }
+                #expect(status.receivers[0].givenUp == givenUp)
+            }
+            #expect(receivers.attempts.count == 3)
         }
     }
 }
