@@ -129,9 +129,7 @@ extension DocumentImport {
                 }
                 return given
             } took: { _, _, plan, _ in
-                guard plan.next != nil else { return }
-                sweep?.isPartial = true
-                try await importBatches(&group)
+                if plan.next != nil { sweep?.isPartial = true }
             }
         } catch let short as ShortAnswer {
             try await importBatches(&group)
@@ -142,6 +140,7 @@ extension DocumentImport {
     private mutating func readEvents(
         _ url: String, _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws -> Int {
+        try await importBatches(&group)
         let query = FeedSource.url(url)
         scanner = DocumentScanner(of: query)
         do {
