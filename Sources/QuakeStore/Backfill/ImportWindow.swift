@@ -10,8 +10,6 @@ public struct ImportWindow: Sendable {
     let count: Int?
     /// A document with this many features may have been cut off.
     let limit: Int
-    /// The purpose of the request. The history names it in the reason for deleting a withdrawn event.
-    var label = "backfill"
     /// Whether the table's version of an event is replaced if `Verification` has found that the service has an earlier version.
     var isRepair = false
     /// When the request was made. An answer that does not say when it was made counts as made at this time.
@@ -21,7 +19,8 @@ public struct ImportWindow: Sendable {
         guard features >= count ?? 0, features < limit,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
-        let feed = "\(label) \(range.lowerBound)/\(range.upperBound)"
+        // The history names it in the reason for deleting a withdrawn event.
+        let feed = "\(isRepair ? "verify" : "backfill") \(range.lowerBound)/\(range.upperBound)"
         let times = isPartial ? nil : range.lowerBound...range.last
         return FeedIdentity(
             service: service, name: feed, generated: metadata.generated ?? asked, window: times)

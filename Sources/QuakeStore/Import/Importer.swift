@@ -91,7 +91,7 @@ public struct Importer: Sendable {
         let validators = try await log.lock()
         var summary = try await imported(ifChangedSince: validators)
         do {
-            if case .notModified = summary.result {
+            if summary.outcome == .notModified {
                 try await log.touch()
             } else {
                 summary.tokens = try await log.end(summary)

@@ -28,7 +28,6 @@ struct Mirror {
             if position == nil, !options.isDryRun { summary.run = try await log.begin() }
             let lines = try await read(after: position, progress)
             if lines.isPositionOnly, position != nil {
-                if !options.isDryRun { try await log.touch() }
                 var unchanged = ImportSummary(source: log.source)
                 unchanged.outcome = .notModified
                 return unchanged

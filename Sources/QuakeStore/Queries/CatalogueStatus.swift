@@ -24,12 +24,9 @@ public struct CatalogueStatus: Sendable, Equatable {
         }
     }
 
-    /// - Parameter limit: the size of the table, in bytes, above which the count is estimated.
-    public static func read(on connection: Connection, countingUpTo limit: Int = 64 << 20) async throws
-        -> CatalogueStatus
-    {
+    public static func read(on connection: Connection) async throws -> CatalogueStatus {
         let newest = try await connection.query(newestQuery, to: "find the newest earthquake").first
-        let (count, isEstimate) = try await self.count(upTo: limit, on: connection)
+        let (count, isEstimate) = try await count(on: connection)
         return CatalogueStatus(
             count: count, isEstimate: isEstimate, newest: try newest.map { try Newest($0) })
     }

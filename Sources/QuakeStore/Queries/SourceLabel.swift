@@ -6,8 +6,8 @@ enum SourceLabel {
 
     /// A label for each source, in the order of `names`.
     ///
-    /// The label of a summary feed is its short name. A long name is cut in the middle: the host and the end of the path stay,
-    /// with as much of the path as is needed to tell the sources apart.
+    /// The label of a summary feed or of an event service is its short name. A long name is cut in the middle: the host and the
+    /// end of the path stay, with as much of the path as is needed to tell the sources apart.
     static func labels(of names: [String]) -> [String] {
         var labels = names.map { shortened($0, keeping: 1) }
         // Adds more of the paths, until no two labels are the same. Whole names are always different.
@@ -21,8 +21,9 @@ enum SourceLabel {
     }
 
     private static func shortened(_ name: String, keeping count: Int) -> String {
-        if let shortName = FeedSource(name).shortName { return shortName }
         let (prefix, host, path) = parts(of: name)
+        let source = FeedSource(String(name.dropFirst(prefix.count)))
+        if count == 1, let shortName = source.shortName { return prefix + shortName }
         let whole = ([host].compactMap(\.self) + path).joined(separator: "/")
         if count == 1, prefix.count + whole.count <= longest { return prefix + whole }
         guard count <= path.count else { return name }
@@ -34,7 +35,7 @@ enum SourceLabel {
     /// Splits a name: `backfill https://host/a/b` gives the prefix `backfill `, the host `host`, and the path `a`, `b`. The name
     /// of a file gives no host.
     private static func parts(of name: String) -> (prefix: String, host: String?, path: [String]) {
-        let prefix = name.hasPrefix("backfill http") ? "backfill " : ""
+        let prefix = ["backfill ", "verify "].first { name.hasPrefix("\($0)http") } ?? ""
         let rest = name.dropFirst(prefix.count)
         let scheme = rest.prefixMatch(of: #/(?i:https?)://(?=[^\/])/#)?.0.count ?? 0
         let parts = rest.dropFirst(scheme).split(separator: "/", omittingEmptySubsequences: false).map(

@@ -73,7 +73,6 @@ public struct Verification: Sendable {
     private let options: Options
     private let imports: Importer.Options
     private let importer: Importer
-    private let logger: Logger
 
     /// - Parameter imports: the options for the imports of a repair, and for all requests.
     public init(
@@ -82,7 +81,6 @@ public struct Verification: Sendable {
         self.connection = connection
         self.options = options
         self.imports = imports
-        self.logger = logger
         var repairs = imports
         // The batch size exceeds the number of events in any window, so the repair of a window is one batch, and so one
         // transaction.
@@ -107,8 +105,6 @@ public struct Verification: Sendable {
                 create index if not exists finding_time on pg_temp.finding (time);
                 truncate pg_temp.listed, pg_temp.finding
                 """), to: "prepare to compare")
-        var service = service
-        service.limit = imports.sweepLimit ?? service.limit
         var windows = ServiceWindows(of: service, for: .verification, pace: options.pace, imports.fetch)
         var plan = BackfillPlan(
             range: options.from..<options.to, isNewestFirst: false, limit: service.limit,
@@ -174,13 +170,10 @@ public struct Verification: Sendable {
 
     private func compare(_ answer: Answer) async throws {
         let batch = answer.batch
-        let batchImport = BatchImport(
-            connection: connection, logger: logger, run: nil, runningCounts: RunningCounts())
         let recent = answer.made - Self.grace
         try await connection.write(to: "compare with the service") {
             try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
-            try await batchImport.copy(
-                batch.newest(without: []).indices, of: batch, into: "pg_temp.incoming")
+            try await connection.copy(batch.newest(without: []).indices, of: batch, into: "pg_temp.incoming")
             let unread = try batch.rejections.compactMap { rejected in
                 try batch.withBytes(of: rejected.feature) { readableCode(of: $0) }
             }
@@ -257,7 +250,7 @@ public struct Verification: Sendable {
                 .url(service.queryURL(of: question)),
                 window: ImportWindow(
                     name: "verify \(service.source)", range: range, isPartial: false, count: count,
-                    limit: service.limit, label: "verify", isRepair: true))
+                    limit: service.limit, isRepair: true))
             repair.counts += summary.counts
             if let failure = summary.failure, (failure as? FeedError)?.status != 204 { throw failure }
             if summary.counts.seen > 0 { try await drop(window) }

@@ -18,14 +18,15 @@ struct SourceStatusTests {
             "\(FeedSource("all_hour"))", "\(FeedSource("all_day"))", "-", "week.geojson", "http://host/feed",
             "https://host/feed", "\(long)/of/today/week.geojson", "\(long)/of/yesterday/week.geojson",
             "\(long)/month.geojson", "/very/long/folder/that/holds/old/feeds/feed.geojson",
-            "backfill https://earthquake.usgs.gov/fdsnws/event/1", "\(long)/month.geojson?a=1&…",
+            "backfill https://host/fdsnws/event/1/path/of/a/service", "\(long)/month.geojson?a=1&…",
+            "verify https://earthquake.usgs.gov/fdsnws/event/1/",
         ]
         #expect(
             SourceLabel.labels(of: names) == [
                 "all_hour", "all_day", "-", "week.geojson", "http://host/feed", "https://host/feed",
                 "feeds.example.org/…/today/week.geojson", "feeds.example.org/…/yesterday/week.geojson",
-                "feeds.example.org/…/month.geojson", "…/feed.geojson", "backfill earthquake.usgs.gov/…/1",
-                "feeds.example.org/…/month.geojson?a=1&…",
+                "feeds.example.org/…/month.geojson", "…/feed.geojson", "backfill host/…/service",
+                "feeds.example.org/…/month.geojson?a=1&…", "verify usgs",
             ])
     }
 
@@ -40,7 +41,8 @@ struct SourceStatusTests {
                 (0..<8).map { _ in
                     let path = (0...random.below(6)).map { _ in words[random.below(words.count)] }.joined(
                         separator: "/")
-                    return ["", "https://h/", "http://h/", "backfill https://h/"][random.below(4)] + path
+                    return ["", "https://h/", "http://h/", "verify https://h/", "https://h/fdsnws/event/1"][
+                        random.below(5)] + path
                 })
             let labels = SourceLabel.labels(of: names.sorted())
             #expect(Set(labels).count == names.count, "\(names.sorted())")
@@ -174,7 +176,7 @@ struct SourceStatusTests {
                     .map { try $0.decode("QUERY PLAN", as: String.self) }.joined(separator: "\n")
                 #expect(plan.contains("quake_time"), "\(plan)")
 
-                let estimate = try await CatalogueStatus.read(on: connection, countingUpTo: 0)
+                let estimate = try await CatalogueStatus.count(upTo: 0, on: connection)
                 #expect(estimate.isEstimate)
                 #expect((18_000...22_000).contains(estimate.count), "\(estimate.count)")
             }

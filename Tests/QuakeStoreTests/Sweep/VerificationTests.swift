@@ -40,8 +40,8 @@ struct VerificationTests {
             to: Instant(milliseconds: Int64(Self.now)))
         let service = FeedSource(TestCatalogue.service)
         options.service = try #require(EventService(service))
+        options.service.limit = limit ?? options.service.limit
         var imports = Importer.Options.through(server)
-        imports.sweepLimit = limit
         imports.retraction = retraction
         return try await database.withConnection { [options, imports] connection in
             let verification = try await Verification(connection, options, imports: imports, logger: .quiet)

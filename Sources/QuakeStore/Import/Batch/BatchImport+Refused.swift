@@ -30,7 +30,7 @@ extension BatchImport {
                 try await connection.execute(
                     script: MergeStatement.incomingTable + ";" + MergeStatement.refusals,
                     to: "prepare to look for refused features")
-                try await copy(records, of: batch, into: "pg_temp.incoming")
+                try await connection.copy(records, of: batch, into: "pg_temp.incoming")
                 if run == nil { throw Refusals(errors: [:]) }
                 let rows = try await connection.query(
                     "select number, state, message from pg_temp.refusals()", to: "try each feature")

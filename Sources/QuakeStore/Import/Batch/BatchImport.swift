@@ -91,14 +91,14 @@ struct BatchImport {
         let age = try await settling.age(isDryRun: run == nil, on: connection)
         counts.isAhead = age.isAhead
         if expectsNew, !age.isLate {
-            counts.inserted = try await copy(records, of: batch, into: "public.quake")
+            counts.inserted = try await connection.copy(records, of: batch, into: "public.quake")
             return counts
         }
         let asksFirst = runningCounts.latest.areMostlyUnchanged
         let needed = asksFirst ? try await needed(records, of: batch, settling) : records
         if needed.isEmpty { return counts }
         try await connection.execute(script: MergeStatement.incomingTable, to: "prepare for features")
-        try await copy(needed, of: batch, into: "pg_temp.incoming")
+        try await connection.copy(needed, of: batch, into: "pg_temp.incoming")
         if let corrector = settling.corrector {
             try await takeBack(&counts, of: batch, settling, corrector)
         }
@@ -152,25 +152,6 @@ struct BatchImport {
         return needed
     }
 
-    /// Copies records in pieces of about 128 KiB. Returns how many rows the server took.
-    @discardableResult
-    func copy(_ records: [Int], of batch: FeatureBatch, into table: String) async throws -> Int {
-        try await connection.copy(
-            into: table, columns: MergeStatement.incomingColumns,
-            to: "copy a batch of \(records.count) features"
-        ) { writer in
-            var rows = BinaryRows()
-            for index in records {
-                try batch.append(batch.records[index], to: &rows)
-                if rows.count >= 128 << 10 {
-                    try await writer.write(rows)
-                    rows.removeAll()
-                }
-            }
-            try await writer.write(rows)
-        }
-    }
-
     // MARK: Rejects
 
     private func note(
@@ -198,6 +179,27 @@ struct BatchImport {
             try await connection.execute(Settling.noteRejects, to: "note rejected features")
         }
         return unreadable
+    }
+}
+
+extension Connection {
+    /// Copies records in pieces of about 128 KiB. Returns how many rows the server took.
+    @discardableResult
+    func copy(_ records: [Int], of batch: FeatureBatch, into table: String) async throws -> Int {
+        try await copy(
+            into: table, columns: MergeStatement.incomingColumns,
+            to: "copy a batch of \(records.count) features"
+        ) { writer in
+            var rows = BinaryRows()
+            for index in records {
+                try batch.append(batch.records[index], to: &rows)
+                if rows.count >= 128 << 10 {
+                    try await writer.write(rows)
+                    rows.removeAll()
+                }
+            }
+            try await writer.write(rows)
+        }
     }
 }
 
