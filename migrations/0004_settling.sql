@@ -24,17 +24,17 @@
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
 --
 -- Documents may arrive in any order. The table always has the content that it would have if they had arrived in the order in
--- which they were made. There are two exceptions if a newer document lists an event in an earlier revision again: an event that
--- was gone in between may come back in either revision, and a conclusion from an earlier revision stays until the next document
--- if the later revision arrives after it. So a document that arrives late is compared with the newer documents. Three things are
--- known about them:
+-- which they were made. There are two exceptions if a document that is not older lists an event in an earlier revision again: an
+-- event that was gone in between may come back in either revision, and a conclusion from an earlier revision stays until the next
+-- document if the later revision arrives after it. So a document that arrives late is compared with the newer documents. Three
+-- things are known about them:
 --
 -- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been deleted if the
 --   table had contained them.
 -- - The events that a newer document lacks: those in its window that are not in the table, except for the events that the
 --   document has in an unreadable version (settled.rejected) and the events that a person has deleted (import.deleted).
--- - The events that a newer document lists: every row in its window. Listed events that are outside the window, or were revised
---   too late to be covered, are in settled.codes.
+-- - The events that a newer document lists: every row in its window. Listed events that are outside the window, were revised too
+--   late to be covered, or have no row, are in settled.codes.
 
 create table import.settled (
     service text collate "C" not null,
@@ -56,7 +56,7 @@ comment on column import.settled.generated is 'When the document was made.';
 comment on column import.settled.covers is
     'Origin times for which the document has every event of its service; null if the document has only some events. The range is a minute shorter at either end than the document''s window, because a revision may move an event across an end of the window.';
 comment on column import.settled.codes is
-    'Events that the document lists but does not cover: in the document''s version or in the table''s later version, the event is outside covers, was revised too late, or is of another service. Events that the feed''s next document lists in the same way are left out.';
+    'Events that the document lists but does not cover: in the document''s version or in the table''s later version, the event is outside covers, was revised too late, is of another service, or is gone according to a newer statement. Events that the feed''s next document lists in the same way are left out.';
 comment on column import.settled.rejected is 'Events of which the document has only versions that were rejected.';
 
 create index settled_covers on import.settled using gist (covers, tstzrange(null, generated, '(]'))
@@ -82,7 +82,7 @@ comment on column import.withdrawn.code is 'The event that is gone.';
 comment on column import.withdrawn.generated is 'When the latest statement that shows that the event is gone was made.';
 comment on column import.withdrawn.reason is
     'The reason of the deletion in the history: superseded by CODE, retracted by FEED, or deleted by SERVICE.';
-comment on column import.withdrawn.service is 'Host of the event''s URL; empty for any host.';
+comment on column import.withdrawn.service is 'Host of the event''s URL; empty if it has none.';
 comment on column import.withdrawn.updated is 'Revisions of the event up to this time are gone. Later revisions are not affected.';
 comment on column import.withdrawn.time is
     'For a renamed event, the origin time under the new code. Only an event whose origin time is at most 5 minutes away counts as gone. -infinity means any origin time.';
@@ -186,26 +186,26 @@ comment on function import.covering(text, timestamptz, timestamptz, timestamptz)
 -- Call this function for an event that is not in the table, or is there only in an earlier revision. If a document lists an
 -- event, neither that document nor an older one shows that the event is gone.
 create function import.gone(
-    code text, service text, origin timestamptz, revised timestamptz, made timestamptz, feed text, listed timestamptz)
+    code text, service text, origin timestamptz, revised timestamptz, made timestamptz, source text, feed text, listed timestamptz)
 returns table (generated timestamptz, reason text)
 language sql stable
 begin atomic
     select w.generated, w.reason from import.withdrawn w
     where w.code = $1 and w.generated >= greatest(made, listed) and revised <= w.updated
-      and (w.service = '' or w.service = $2)
+      and w.service = coalesce($2, '')
       and (w.time = '-infinity' or import.is_same_time(origin, w.time))
     union all
     select s.generated, format('retracted by %s', s.feed)
     from import.covering(service, greatest(made, listed), origin, revised) s
-    where (s.generated > made or s.feed <> $6) and $1 <> all (s.rejected) and $1 <> all (s.codes)
+    where (s.generated > made or (s.service, s.feed) <> (source, $7)) and $1 <> all (s.rejected) and $1 <> all (s.codes)
       and not exists (select from only public.quake q
                       where q.code = $1 and import.service_of(q.url) = s.service
                         and s.covers @> q.time and s.generated > q.updated + interval '5 minutes')
       and not exists (select from import.deleted d where d.code = $1)
     limit 1;
 end;
-comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, timestamptz) is
-    'A statement by which an event is gone although a document has it. made is the time at which that document was made; listed is the time at which the newest document that lists the event was made, or null.';
+comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, text, timestamptz) is
+    'A statement by which an event is gone although a document has it. source and feed are that document''s service and feed, and made is the time at which it was made; listed is the time at which the newest document that lists the event was made, or null.';
 
 -- Removes from pg_temp.incoming the features that newer documents contradict.
 --
@@ -219,7 +219,7 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 --
 -- Removed features still count as present in the document. They also count as current, unless an older statement has a later
 -- revision.
-create function import.sift(made timestamptz, feed text, notes_presence boolean, dry_run boolean,
+create function import.sift(made timestamptz, service text, feed text, notes_presence boolean, dry_run boolean,
                             out stale bigint, out retracted bigint)
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -235,7 +235,7 @@ begin
     select coalesce(array_agg(n.code), '{}'), array_agg(n.generated) into newer, newer_made
     from (select listed.code, max(s.generated) as generated
           from import.settled s cross join unnest(s.codes) as listed(code)
-          where s.codes <> '{}' and s.generated >= made and (s.generated > made or s.feed > feed)
+          where s.codes <> '{}' and s.generated >= made and (s.generated, s.feed, s.service) > (made, feed, service)
             -- Because of "is true", the incoming codes are hashed once; a join would search all of them for each code.
             and (listed.code in (select i.code from pg_temp.incoming i)) is true
           group by listed.code) as n;
@@ -244,7 +244,7 @@ begin
     perform set_config('import.settling', 'on', true);
     for late in
         select i.ctid as slot, i.code, i.ids, i.time, i.updated, import.service_of(i.url) as service,
-               q.code is not null as is_stored, known.updated > i.updated and not row.is_listed as is_behind,
+               q.code is not null as is_stored, known.updated > i.updated as is_earlier, row.is_listed,
                import.service_of(q.url) as row_service, q.time as row_time, q.updated as row_updated,
                last.listed, gone.generated, gone.reason
         from pg_temp.incoming i
@@ -260,14 +260,14 @@ begin
             select greatest(
                 newer_made[array_position(newer, i.code)],
                 (select max(s.generated) from import.covering(import.service_of(q.url), made, q.time, q.updated) s
-                 where (s.generated > made or s.feed > feed) and i.code <> all (s.rejected))) as listed
+                 where i.code <> all (s.rejected))) as listed
         ) as last on q.code is null or known.updated < i.updated
-        left join lateral import.gone(i.code, import.service_of(i.url), i.time, i.updated, made, feed, last.listed) as gone
+        left join lateral import.gone(i.code, import.service_of(i.url), i.time, i.updated, made, service, feed, last.listed) as gone
           on q.code is null or known.updated < i.updated
         left join lateral (
             select q.code = any (newer)
                    or exists (select from import.covering(import.service_of(q.url), made, q.time, q.updated) s
-                              where (s.generated > made or s.feed > feed) and q.code <> all (s.rejected)) as is_listed
+                              where (s.generated, s.feed, s.service) > (made, feed, service) and q.code <> all (s.rejected)) as is_listed
         ) as row on known.updated >= i.updated
         where gone.reason is not null or known.updated > i.updated or row.is_listed
               or known.updated < i.updated and last.listed is not null
@@ -297,8 +297,9 @@ begin
         if notes_presence then
             -- If the document lists the event in an earlier revision, what matters is whether the document covers the row.
             insert into pg_temp.present (code, ids, time, updated, is_current)
-            values (late.code, late.ids, case when late.is_behind then late.row_time else late.time end,
-                    case when late.is_behind then late.row_updated else late.updated end, late.is_behind is not true);
+            values (late.code, late.ids, case when late.is_earlier then late.row_time else late.time end,
+                    case when late.is_earlier then late.row_updated else late.updated end,
+                    late.is_earlier is not true or late.is_listed);
         end if;
         delete from pg_temp.incoming i where i.ctid = late.slot;
     end loop;
@@ -306,7 +307,7 @@ begin
     perform set_config('import.settling', '', true);
 end
 $$;
-comment on function import.sift(timestamptz, text, boolean, boolean) is
+comment on function import.sift(timestamptz, text, text, boolean, boolean) is
     'Runs before the features of a late document are merged: removes the features that newer documents contradict. If a removed feature is of an event that is gone, an earlier revision of the event in the table is deleted, too.';
 
 -- Settles a document. Its features are in pg_temp.present (code, ids, time, updated, is_current; a rejected feature has no time).
@@ -340,6 +341,8 @@ declare
     new_codes text[];
     times timestamptz[];
     are_gone boolean[];
+    -- For each of old_codes, when the deleted row was last revised; null if no row was deleted.
+    renamed_updated timestamptz[];
     -- The codes in old_codes whose events are gone; the events that are missing from the document, and those of them that were
     -- dropped; and the events that were deleted according to the document.
     renamed text[];
@@ -356,7 +359,10 @@ declare
     foreign_codes text[] := '{}';
     rejected text[];
     deleted bigint;
+    deleted_updated timestamptz;
     speaker text;
+    -- Whether newer statements may have removed features of this document.
+    is_late boolean;
 begin
     superseded := 0;
     retracted := 0;
@@ -445,12 +451,16 @@ begin
 
     -- Delete.
     perform set_config('import.settling', 'on', true);
+    renamed_updated := array_fill(null::timestamptz, array[cardinality(old_codes)]);
     for i in 1 .. cardinality(old_codes) loop
         continue when are_gone[i] is not true;
         perform set_config('history.reason', format('superseded by %s', new_codes[i]), true);
-        delete from only public.quake q where q.code = old_codes[i] and q.updated <= generated;
-        get diagnostics deleted = row_count;
-        superseded := superseded + deleted;
+        delete from only public.quake q where q.code = old_codes[i] and q.updated <= generated
+        returning q.updated into deleted_updated;
+        if found then
+            superseded := superseded + 1;
+            renamed_updated[i] := deleted_updated;
+        end if;
     end loop;
     if missing <> '{}' then
         perform set_config('history.reason', format('retracted by %s', feed), true);
@@ -503,6 +513,10 @@ begin
     from (select o.code, format('superseded by %s', o.new_code) as reason, service, generated as updated, o.time
           from unnest(old_codes, new_codes, times) as o(code, new_code, time)
           union all
+          -- Earlier revisions of a deleted row are gone at any origin time.
+          select o.code, format('superseded by %s', o.new_code), service, o.updated, '-infinity'
+          from unnest(old_codes, new_codes, renamed_updated) as o(code, new_code, updated) where o.updated is not null
+          union all
           select d.code, format('retracted by %s', feed), service, d.updated, '-infinity'
           from (select d.code, d.updated from unnest(dropped_codes, dropped_updated) as d(code, updated)
                 union all select l.code, l.updated from lacking l) as d) as g
@@ -523,11 +537,14 @@ begin
         foreign_codes := array(select listed.code from unnest(foreign_codes) as listed(code)
                                where listed.code <> all (rejected));
     end if;
+    is_late := exists (select from import.settled s where s.generated >= generated)
+               or exists (select from import.withdrawn w where w.generated >= generated);
     uncovered := foreign_codes || array(
         select p.code from pg_temp.present p
         where p.time is not null
           and (covers is null or isempty(covers) or p.time <= lower(covers) or p.time >= upper(covers)
-               or p.updated >= generated - interval '5 minutes'));
+               or p.updated >= generated - interval '5 minutes'
+               or is_late and not exists (select from only public.quake q where q.code = p.code offset 0)));
     insert into import.settled (service, feed, generated, covers, codes, rejected)
     values (service, feed, generated, covers, uncovered, rejected);
     if uncovered <> '{}' then

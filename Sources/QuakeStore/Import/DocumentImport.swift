@@ -266,7 +266,8 @@ struct DocumentImport {
         // So before the last batch, a document without metadata and an answer for a window may still settle.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         var settling = Settling(
-            made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked, feed: identity?.name ?? "",
+            made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked,
+            service: identity?.service ?? "", feed: identity?.name ?? "",
             notesPresence: maySettle && options.retraction != .never, retraction: options.retraction,
             rejectLimit: options.rejectLimit, isSweep: sweep != nil)
         if window?.isRepair == true, options.retraction != .never { settling.corrector = source.host }

@@ -176,6 +176,30 @@ struct Situation: Sendable {
             Document("all_day", 60, [Event("us1"), Event("us2")]),
             Document("all_day", 120, [Event("us1"), Event("us2")]),
             Document("all_week", 120, [Event("us2")])),
+        Situation(
+            "two services have a feed of one name and moment", ["us2"],
+            Document(
+                "all_day", 60,
+                [Event("us1", time: 20, updated: 22), Event("us2", time: 20, updated: 22)],
+                "other.example.org"),
+            Document("all_day", 60, [Event("us2", time: 20, updated: 22)])),
+        Situation(
+            "the first version of a renamed event is far from the new one", ["ci1"],
+            Document("2.5_day", 60, [Event("us1", time: 2, updated: 30)]),
+            Document("2.5_day", 62, [Event("us1", time: 20, updated: 56)]),
+            Document("2.5_day", 66, [Event("ci1", time: 21, updated: 65, ids: ["us1", "ci1"])])),
+        Situation(
+            "two feeds of one moment list versions that are older than a third one", ["us1", "us2"],
+            Document("2.5_day", 66, [Event("us1", time: 31, updated: 58)]),
+            Document(
+                "all_hour", 72, [Event("us1", time: 20, updated: 22), Event("us2", time: 40, updated: 41)]),
+            Document("significant_day", 72, [Event("us1", time: 2, updated: 40)])),
+        Situation(
+            "a feed of the same moment lists a version outside another one's window", ["us1", "us2"],
+            Document("2.5_day", 66, [Event("us1", time: 20, updated: 40)]),
+            Document(
+                "all_hour", 72, [Event("us1", time: 20, updated: 22), Event("us2", time: 40, updated: 41)]),
+            Document("significant_day", 72, [Event("us1", time: 2, updated: 30)])),
     ]
 }
 
@@ -184,8 +208,9 @@ struct Document: Sendable {
     let minute: Int
     let feed: Feed
 
-    init(_ name: String, _ minute: Int, _ events: [Event]) {
-        (self.name, self.minute, feed) = (name, minute, Feed(name, at: minute, events))
+    init(_ name: String, _ minute: Int, _ events: [Event], _ service: String = Event.host) {
+        (self.name, self.minute) = (name, minute)
+        feed = Feed(name, at: minute, events, host: service)
     }
 }
 

@@ -31,6 +31,19 @@ struct SettleTests {
         }
     }
 
+    @Test("A deletion by a document without a service does not hide an event of a known service")
+    func withoutService() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into import.withdrawn (code, generated, reason)
+                select code, to_timestamp(70 * 60), 'deleted by its document' from unnest(array['us1', 'us2']) as code
+                """)
+            try await database.settle(Feed("all_day", at: 60, [Event("us1"), Event("us2", host: nil)]))
+            #expect(try await database.codes() == ["us1"])
+        }
+    }
+
     @Test("Two events that list each other both stay")
     func twins() async throws {
         try await server.withDatabase { database in

@@ -39,11 +39,12 @@ struct SmallWorld: CustomStringConvertible {
         let owner: String?
     }
 
-    private static let minutes = [10_060, 10_066, 10_072, 10_090]
     private static let members = [("us", 10_020), ("ci", 10_023), ("nc", 10_026)]
 
     private let kinds: [String]
     private let services: [String]
+    /// When the statements are made. The second and the third one may be made at the same moment.
+    private let minutes: [Int]
     /// The time of the revision, and the origin time after it. The periods of some documents reach back to that origin time, and
     /// those of others do not.
     private let revised: (updated: Int, time: Int)
@@ -51,13 +52,16 @@ struct SmallWorld: CustomStringConvertible {
     let families: [Family]
 
     var description: String {
-        "\(zip(services, kinds).map { "\($0)/\($1)" }), revised at \(revised.updated) to \(revised.time)"
+        "\(statements), revised at \(revised.updated) to \(revised.time)"
     }
 
     init(families count: Int, using random: inout SplitMix64) {
-        let kinds = Self.minutes.map { _ in Self.kinds[random.below(Self.kinds.count)] }
+        let kinds = (0..<4).map { _ in Self.kinds[random.below(Self.kinds.count)] }
         // One service makes most of the statements.
-        services = Self.minutes.map { _ in Self.services[random.below(4) / 3] }
+        services = kinds.map { _ in Self.services[random.below(4) / 3] }
+        // A feed has only one document of a moment.
+        let isSame = random.below(2) == 0 && kinds[1] != kinds[2]
+        minutes = [10_060, 10_066, isSame ? 10_066 : 10_072, 10_090]
         revised = (
             [10_040, 10_058, 10_064][random.below(3)], [10_004, 10_010, 10_020, 10_031][random.below(4)]
         )
@@ -91,7 +95,7 @@ struct SmallWorld: CustomStringConvertible {
 
     var statements: [Statement] {
         kinds.enumerated().map { index, kind in
-            var statement = Statement(service: services[index], feed: kind, made: Self.minutes[index])
+            var statement = Statement(service: services[index], feed: kind, made: minutes[index])
             // Because of this event, every document has a readable feature.
             statement.events = [Event("us0", time: 10_020, updated: 10_022)]
             for (number, event) in cases.enumerated() {

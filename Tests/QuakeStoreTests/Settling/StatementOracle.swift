@@ -17,12 +17,11 @@ struct StatementOracle {
         return oracle.events.mapValues { Set($0.rows.map { $0?.row ?? Event.absent }) }
     }
 
-    /// Processes the statements of one moment: first all listed events, then all removals.
+    /// Processes the statements of one moment: first all listed events, the latest revisions first, then all removals.
     private mutating func take(_ statements: [Statement]) {
-        for statement in statements {
-            for version in statement.events where !version.isBroken {
-                events[version.code, default: Outcomes()].list(version)
-            }
+        let versions = statements.flatMap(\.events).filter { !$0.isBroken }
+        for version in versions.sorted(by: { $0.updated > $1.updated }) {
+            events[version.code, default: Outcomes()].list(version)
         }
         for statement in statements { remove(by: statement) }
     }

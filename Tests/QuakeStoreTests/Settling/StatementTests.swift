@@ -35,7 +35,7 @@ struct StatementTests {
             {
                 try await database.take(order)
                 let differences = try await database.rows().differences(from: expected)
-                #expect(differences == [], "\(order)")
+                #expect(differences == [], "\(order.story(of: differences.first))")
                 try await database.forgetAll()
             }
         }

@@ -10,7 +10,8 @@ import PostgreSQL
 struct Settling {
     /// When the document was made; nil while the time is unknown.
     let made: Instant?
-    /// The name of the feed, such as `all_day`; empty if the document does not say.
+    /// The service and the name of the feed, such as `all_day`; empty if the document does not say.
+    let service: String
     let feed: String
     /// Whether the document may settle. If so, its features are noted in `pg_temp.present`.
     let notesPresence: Bool
@@ -86,7 +87,7 @@ struct Settling {
     /// Removes from `pg_temp.incoming` the features that newer documents contradict, and counts the removed features.
     func sift(_ counts: inout ImportCounts, isDryRun: Bool, on connection: Connection) async throws {
         let row = try await connection.query(
-            "select stale, retracted from import.sift(\(made), \(feed), \(notesPresence), \(isDryRun))",
+            "select stale, retracted from import.sift(\(made), \(service), \(feed), \(notesPresence), \(isDryRun))",
             to: "compare with newer documents")[0]
         counts.stale += try row.decode("stale", as: Int.self)
         counts.retracted += try row.decode("retracted", as: Int.self)
