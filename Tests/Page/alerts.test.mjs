@@ -82,3 +82,9 @@ test("The page only requests events that may cause an alert", () => {
   const query = alerts.selection({ ...wish, near: true, latitude: 1, longitude: 2, radius: 300 }, now);
   assert.equal(String(query), "minmagnitude=5&starttime=2026-11-23T06%3A00%3A00.000&latitude=1&longitude=2&maxradiuskm=300");
 });
+
+test("A radius in other units is at most the largest one that the service accepts", () => {
+  const radius = (far) => alerts.selection({ ...wish, near: true, radius: far }, now).get("maxradiuskm");
+  assert.equal(radius(500), "500");
+  assert.equal(radius(20_921), "20016");
+});

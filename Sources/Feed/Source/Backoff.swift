@@ -1,6 +1,9 @@
 /// How long to wait before the next attempt. The waits grow, and are random, so that many clients of one server do not all try
 /// again at the same time.
 public struct Backoff: Sendable {
+    /// The waits between attempts to reach the database.
+    public static let reconnecting = Backoff(from: .milliseconds(250), to: .seconds(3))
+
     private let shortest: Duration
     private let longest: Duration
     private var limit: Duration

@@ -1,12 +1,11 @@
-import Feed
 import Glibc
 import Synchronization
 
-/// Writes lines that may be lost: log lines, and a daemon's reports about its runs.
+/// Writes lines that may be lost: log lines, access logs, and a daemon's reports about its runs.
 ///
 /// Writing never fails and never ends the process. Lines that can't be written, because a disk is full or the reader went away,
 /// are counted. The number is reported as soon as lines can be written again.
-final class LogLines: Sendable {
+package final class LogLines: Sendable {
     private let descriptor: Int32
     private let state = Mutex(State())
 
@@ -19,11 +18,11 @@ final class LogLines: Sendable {
         var isTorn = false
     }
 
-    init(to descriptor: Int32) { self.descriptor = descriptor }
+    package init(to descriptor: Int32) { self.descriptor = descriptor }
 
-    var hasLost: Bool { state.withLock { $0.hasEverLost } }
+    package var hasLost: Bool { state.withLock { $0.hasEverLost } }
 
-    enum Outcome: Equatable {
+    package enum Outcome: Equatable {
         case written
         /// The line could not be written, for this reason. The line before it was written.
         case lost(String)
@@ -34,7 +33,7 @@ final class LogLines: Sendable {
 
     /// - Parameter note: makes a line of this log from the text about lost lines; nil if the caller reports them.
     @discardableResult
-    func write(_ text: String, note: ((String) -> String)? = nil) -> Outcome {
+    package func write(_ text: String, note: ((String) -> String)? = nil) -> Outcome {
         state.withLock { state in
             let lost = state.lost
             let words = "\(lost) line\(lost == 1 ? " was" : "s were") lost: \(state.reason)"

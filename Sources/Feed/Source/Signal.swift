@@ -1,11 +1,13 @@
 /// Wakes one waiting task at a time. If no task waits, the next wait ends at once.
-struct Signal: Sendable {
+package struct Signal: Sendable {
     private let calls = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    func wake() { calls.continuation.yield() }
+    package init() {}
+
+    package func wake() { calls.continuation.yield() }
 
     /// Waits until `wake()` is called or the task is cancelled.
-    func wait() async {
+    package func wait() async {
         for await _ in calls.stream { return }
     }
 }

@@ -1,5 +1,5 @@
 import Dispatch
-import Glibc
+import Feed
 import Synchronization
 
 /// Writes one line for each request, with a JSON object.
@@ -7,22 +7,22 @@ import Synchronization
 /// Requests never wait for the log. Lines are dropped and counted when too many lines wait for a pipe that is not read, or when
 /// the disk is full.
 public final class AccessLog: Sendable {
-    private let descriptor: Int32
+    private let lines: LogLines
     private let queue = DispatchQueue(label: "access log")
-    private let state = Mutex((waiting: 0, dropped: 0, isBroken: false))
+    private let state = Mutex((waiting: 0, dropped: 0))
 
     private let limit: Int
 
     /// - Parameter limit: how many lines may wait.
     public init(to descriptor: Int32, limit: Int = 10_000) {
-        (self.descriptor, self.limit) = (descriptor, limit)
+        (lines, self.limit) = (LogLines(to: descriptor), limit)
     }
 
     var dropped: Int { state.withLock { $0.dropped } }
 
     func write(_ request: LoggedRequest) {
         let isTaken = state.withLock { state in
-            guard state.waiting < limit, !state.isBroken else {
+            guard state.waiting < limit else {
                 state.dropped += 1
                 return false
             }
@@ -31,28 +31,16 @@ public final class AccessLog: Sendable {
         }
         guard isTaken else { return }
         queue.async { [self] in
-            let line = Array("\(request.json)\n".utf8)
-            let error = state.withLock { $0.isBroken } ? EPIPE : write(line)
+            let isWritten =
+                switch lines.write("\(request.json)\n") {
+                case .written, .writtenAgain: true
+                case .lost, .lostAgain: false
+                }
             state.withLock { state in
                 state.waiting -= 1
-                if error != 0 { state.dropped += 1 }
-                // After these errors, nothing more is written, because the descriptor may soon belong to another file. After
-                // other errors, writing continues: a full disk may have room again.
-                if error == EPIPE || error == EBADF { state.isBroken = true }
+                if !isWritten { state.dropped += 1 }
             }
         }
-    }
-
-    /// - Returns: the system's error number; 0 if the line was written.
-    private func write(_ line: [UInt8]) -> Int32 {
-        var rest = line[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return count < 0 ? errno : EIO }
-            rest = rest.dropFirst(count)
-        }
-        return 0
     }
 
     /// Waits until all lines are written, but at most one second.

@@ -1,3 +1,4 @@
+import Feed
 import HTTPTypes
 import NIOCore
 import QuakeStore
@@ -19,7 +20,7 @@ extension ChangesDelivery {
         if isHead { return try await output.send(head(nil, seconds: 0)) }
         let (news, end) = (Signal(), NIODeadline.now() + TimeAmount(time))
         let timer = channel.eventLoop.scheduleTask(deadline: end) { news.wake() }
-        func isOver() -> Bool { NIODeadline.now() >= end }
+        func isOver() -> Bool { NIODeadline.now() >= end || live.ring.isEnding }
         defer {
             timer.cancel()
             client.end()
@@ -47,7 +48,7 @@ extension ChangesDelivery {
                 try await output.begin(head(newest, seconds: Self.keptFor))
                 return try await write(selected, after: place, to: &output)
             }
-            if isOver() || ring.isEnding { return try await send(place.reached, to: &output) }
+            if isOver() { return try await send(place.reached, to: &output) }
             await live.wait(news, form.filter) { now in
                 now.epoch != ring.epoch || now.next != ring.next || ready(place, now) != nil
             }

@@ -24,8 +24,8 @@ struct ChangesDelivery: Sendable {
         defer { responder.bounds.give(.stream, for: rateLimitKey) }
         try live.enter(form)
         defer { live.leave(form) }
-        if case .poll(let time) = request.kind {
-            try await answerPoll(within: time, &output, client, channel)
+        if let patience = request.patience {
+            try await answerPoll(within: patience, &output, client, channel)
         } else {
             try await follow(&output, client, channel)
         }
@@ -108,7 +108,7 @@ struct ChangesDelivery: Sendable {
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel,
         _ told: ToldOutage
     ) async throws -> (Position, String?, epoch: Int?) {
-        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        var backoff = Backoff.reconnecting
         let known = start.position.map(form.line)
         while true {
             let (catchUp, reader) = try responder.catchUps.reader(start, form, for: rateLimitKey) {

@@ -5,14 +5,8 @@ import QuakeStore
 struct ChangesRequest: Sendable {
     let form: StreamForm
     let start: Start
-    let kind: Kind
-
-    enum Kind: Sendable {
-        /// All rows or the missed changes, and then new changes.
-        case stream
-        /// The next changes as soon as there are any, within this time.
-        case poll(Duration)
-    }
+    /// For a long poll, the time within which it is answered; nil for a stream.
+    let patience: Duration?
 
     enum Start: Sendable, Hashable {
         case snapshot
@@ -54,7 +48,7 @@ struct ChangesRequest: Sendable {
         let lastID = headers[.lastEventID].flatMap { $0.isEmpty || !isStream ? nil : $0 }
         let start = try Self.start(lastID ?? after)
         let filter = pairs.isEmpty ? nil : try Self.filter(pairs)
-        kind = try wait.map { .poll(min(try Self.duration($0), settings.pollTime)) } ?? .stream
+        patience = try wait.map { min(try Self.duration($0), settings.pollTime) }
         let accepted = headers[.accept]?.lowercased() ?? ""
         form = StreamForm(
             syntax: isStream && accepted.contains("text/event-stream") ? .events : .lines,

@@ -8,9 +8,9 @@ struct PageCard: Sendable {
     let description: String
 
     init(_ quake: Quake) {
-        let magnitude = quake.magnitude.map { "\(($0 * 10).rounded() / 10)" } ?? "?"
+        let magnitude = quake.magnitude.map { rounded($0, 1) } ?? "?"
         title = "M \(magnitude), \(quake[.place].text ?? quake.code)"
-        let depth = quake.depth.map { ", depth \(($0 * 10).rounded() / 10) km" } ?? ""
+        let depth = quake.depth.map { ", depth \(rounded($0, 1)) km" } ?? ""
         let kind = quake[.type].text.map { "\($0.prefix(1).uppercased())\($0.dropFirst())" } ?? "Earthquake"
         description = "\(kind), \(quake.time.shortText) UTC\(depth)"
     }

@@ -215,7 +215,7 @@ final class Sessions: Sendable {
     // MARK: The connections
 
     func keepOne() async {
-        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        var backoff = Backoff.reconnecting
         while !Task.isCancelled {
             var hasConnected = false
             do {

@@ -21,7 +21,7 @@ public struct Follower<V: ReaderView>: Sendable {
     ///   before the pass.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
-        backoff: Backoff = Backoff(from: .milliseconds(250), to: .seconds(3)), logger: Logger,
+        backoff: Backoff = .reconnecting, logger: Logger,
         observer: (@Sendable (PassProgress) -> Void)? = nil
     ) {
         self.options = options

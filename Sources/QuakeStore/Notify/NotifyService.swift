@@ -33,9 +33,9 @@ public struct NotifyService: Sendable {
     /// - Returns: how many attempts have failed.
     /// - Throws: `PostgresError`; `NotifierBusy`.
     public func runOnce() async throws -> Int {
-        try await locked { connection, bell in
-            try await follower(bell).catchUp()
-            return try await sender(bell).run(once: true, on: connection)
+        try await locked { connection, news in
+            try await follower(news).catchUp()
+            return try await sender(news).run(once: true, on: connection)
         }
     }
 
@@ -44,17 +44,17 @@ public struct NotifyService: Sendable {
     /// - Throws: `CancellationError`; `NotifierBusy` if another notifier is running at the start; `PostgresError` if a new
     ///   connection would not fix the error; `NoSession`.
     public func run() async throws {
-        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        var backoff = Backoff.reconnecting
         var hasRun = false
         while true {
             do {
-                try await locked { connection, bell in
+                try await locked { connection, news in
                     hasRun = true
                     backoff.reset()
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         defer { group.cancelAll() }
-                        group.addTask { try await follower(bell).run() }
-                        group.addTask { try await sender(bell).run(on: connection) }
+                        group.addTask { try await follower(news).run() }
+                        group.addTask { try await sender(news).run(on: connection) }
                         _ = try await group.next()
                     }
                 }
@@ -67,24 +67,24 @@ public struct NotifyService: Sendable {
         }
     }
 
-    private func follower(_ bell: Bell) -> Follower<Notifier> {
-        let notifier = Notifier(options, rules, logger: logger) { bell.ring() }
+    private func follower(_ news: Signal) -> Follower<Notifier> {
+        let notifier = Notifier(options, rules, logger: logger) { news.wake() }
         return Follower(options, view: notifier, name: Self.readerName, poll: poll, logger: logger)
     }
 
-    private func sender(_ bell: Bell) -> OutboxSender {
-        OutboxSender(rules: rules, bell: bell, deliver: deliver, logger: logger)
+    private func sender(_ news: Signal) -> OutboxSender {
+        OutboxSender(rules: rules, news: news, deliver: deliver, logger: logger)
     }
 
     /// Runs `body` while holding the notifier's lock, because a second notifier would deliver everything twice. The lock belongs
     /// to the session that records deliveries.
     private func locked<Result>(
-        _ body: (Connection, Bell) async throws -> Result
+        _ body: (Connection, Signal) async throws -> Result
     ) async throws -> Result {
         try await Connection.with(options, logger: logger) { connection in
             try await connection.requireSession(to: "notify")
             try await lock(connection)
-            return try await body(connection, Bell())
+            return try await body(connection, Signal())
         }
     }
 

@@ -1,4 +1,5 @@
 import Alerts
+import Feed
 import Logging
 import PostgreSQL
 
@@ -14,13 +15,14 @@ struct OutboxSender {
     typealias Deliver = @Sendable (Message, Receiver) async throws -> Void
 
     let rules: RulesInForce
-    let bell: Bell
+    /// Woken when there are new messages.
+    let news: Signal
     let deliver: Deliver
     let logger: Logger
 
     /// The largest number of messages that are sent at the same time.
     private static let width = 16
-    /// How often the outbox is read if the bell does not ring, because messages may have become due.
+    /// How often the outbox is read without news, because messages may have become due.
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
@@ -32,7 +34,7 @@ struct OutboxSender {
     /// The events that end a wait.
     private enum Event: Sendable {
         case attempted(Outbox.Entry, DeliveryFailure?)
-        case rang
+        case woken
         case passed
     }
 
@@ -55,9 +57,9 @@ struct OutboxSender {
                 if once, !started, round.busy.isEmpty { return round.failures }
                 if !isListening, !once {
                     isListening = true
-                    group.addTask { [bell] in
-                        await bell.next()
-                        return .rang
+                    group.addTask { [news] in
+                        await news.wait()
+                        return .woken
                     }
                 }
                 if !hasTimer {
@@ -71,7 +73,7 @@ struct OutboxSender {
                 case .attempted(let entry, let failure)?:
                     round.busy.remove(entry.receiver)
                     try await note(failure, of: entry, &round, on: connection)
-                case .rang?: isListening = false
+                case .woken?: isListening = false
                 case .passed?: hasTimer = false
                 case nil: break
                 }
@@ -168,23 +170,5 @@ struct OutboxSender {
                 )
             }
         }
-    }
-}
-
-/// Wakes one task when there is work to do. Several rings without a waiting task count as one.
-final class Bell: Sendable {
-    private let rings: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-
-    init() {
-        (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    }
-
-    func ring() { continuation.yield() }
-
-    /// Waits for a ring, or until the task is cancelled.
-    func next() async {
-        var iterator = rings.makeAsyncIterator()
-        await iterator.next()
     }
 }

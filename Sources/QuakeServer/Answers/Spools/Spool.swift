@@ -1,3 +1,4 @@
+import Feed
 import NIOCore
 import NIOPosix
 import QuakeStore

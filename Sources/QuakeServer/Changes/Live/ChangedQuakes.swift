@@ -48,7 +48,10 @@ struct ChangedQuakes: Sendable {
     }
 
     /// The approximate memory use, in bytes.
-    var size: Int { images.count * 2 * Property.count * MemoryLayout<Quake.Value>.stride + 4 * changed.count }
+    var size: Int {
+        (events.count + images.count) * 2 * Property.count * MemoryLayout<Quake.Value>.stride + 4
+            * changed.count
+    }
 
     func selected(by selection: QuakeSelection) -> SelectedChanges {
         let isSelected = selection.filter

@@ -1,4 +1,5 @@
 import Dispatch
+import Feed
 import Logging
 import NIOCore
 import QuakeStore
@@ -191,7 +192,8 @@ final class LiveChanges: ReaderView, Sendable {
             collected.withLock { collected in
                 collected?.lines.append(line)
                 if let change { collected?.quakes.append(change) }
-                if let size = collected?.lines.bytes.count, size > settings.passSize { collected = nil }
+                let size = collected.map { $0.lines.bytes.count + $0.quakes.size } ?? 0
+                if size > settings.passSize { collected = nil }
             }
         }
         let end =
@@ -226,16 +228,14 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// Sets the follower's position to `position`, and drops the kept passes. Clients read the skipped changes from the history.
     private func skip(to position: Position, _ signature: String) {
-        let hasClients = state.withLock { state in
+        state.withLock { state in
             state.ring.clear()
             state.ring.position = position
             state.ring.signature = signature
-            guard state.clients > 0 else { return false }
             state.ring.epoch += 1
-            return true
         }
         pieces.forget()
-        if hasClients { wake { $0.restart($1) } }
+        wake { $0.restart($1) }
     }
 
     /// The number of the present outage of the database; nil while the database answers.

@@ -8,8 +8,7 @@ struct LiveRing {
     var position: Position?
     /// The signature of the table in these passes; nil before the first pass.
     var signature: String?
-    /// How many times changes were skipped while clients were connected. After a skip, the next pass does not begin where the
-    /// last pass ended.
+    /// How many times changes were skipped. After a skip, the next pass does not begin where the last pass ended.
     var epoch = 0
     var isEnding = false
 

@@ -70,7 +70,7 @@ struct EventGeoJSON: EventEncoder {
         }
         if isDetail { bytes.append(text: ",\"products\":{}") }
         let start = bytes.count
-        if let extra = try row.nextJSON(), extra.count > 2 {
+        if let extra = try row.nextJSON() {
             // The members of the object, without its braces.
             bytes.append(UInt8(ascii: ","))
             bytes.append(contentsOf: extra[1..<extra.count - 1])

@@ -39,6 +39,9 @@ export function readTold(text, now) {
 
 export const writeTold = (told) => JSON.stringify(Object.fromEntries(told));
 
+/** The largest distance that the service accepts, in km: half the way round the Earth. */
+const farthest = 20_016;
+
 /** The parameters of /changes that select the events that may cause an alert. */
 export function selection({ magnitude, near, latitude, longitude, radius }, now) {
   const query = new URLSearchParams({ minmagnitude: String(magnitude) });
@@ -46,7 +49,7 @@ export function selection({ magnitude, near, latitude, longitude, radius }, now)
   if (near) {
     query.set("latitude", String(latitude));
     query.set("longitude", String(longitude));
-    query.set("maxradiuskm", String(radius));
+    query.set("maxradiuskm", String(Math.min(radius, farthest)));
   }
   return query;
 }

@@ -10,18 +10,16 @@ import QuakeStore
 /// spends at most a hundredth of the time on these checks.
 struct DaemonAssociation {
     private let database: Database
-    /// Has an element if events were inserted since the last check for a second agency.
-    private let news: AsyncStream<Void>
-    private let newsTeller: AsyncStream<Void>.Continuation
+    /// Woken if events were inserted since the last check for a second agency.
+    private let news = Signal()
 
     init(_ database: Database) {
         self.database = database
-        (news, newsTeller) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        newsTeller.yield()
+        news.wake()
     }
 
     func notice(_ summary: ImportSummary) {
-        if summary.counts.inserted > 0 { newsTeller.yield() }
+        if summary.counts.inserted > 0 { news.wake() }
     }
 
     /// Runs until the task is cancelled. After an error, it logs the error and tries again.
@@ -47,13 +45,15 @@ struct DaemonAssociation {
                     database.logger.error("association failed, trying again in 60 s: \(error)")
                 }
                 try await Task.sleep(for: .seconds(isAway ? 3 : 60))
-                newsTeller.yield()
+                news.wake()
             }
         }
     }
 
     private func waitForSecondAgency() async throws {
-        for await _ in news {
+        while true {
+            await news.wait()
+            try Task.checkCancellation()
             let (areSeveral, duration) = try await database.withConnection(for: .reader) { connection in
                 let start = ContinuousClock.now
                 let areSeveral = try await AssociationQueries.hasSeveralAgencies(on: connection)
@@ -62,6 +62,5 @@ struct DaemonAssociation {
             if areSeveral { return }
             try await Task.sleep(for: duration * 100)
         }
-        try Task.checkCancellation()
     }
 }

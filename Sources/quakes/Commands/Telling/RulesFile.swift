@@ -6,9 +6,12 @@ import UnixSignals
 /// The file with the rules that decide which messages each receiver gets.
 struct RulesFile: Sendable {
     private let path: String
+    /// The file's signature before it was first read.
+    private let first: [Int]?
 
     init(_ path: String) {
         self.path = path
+        first = Self.signature(path)
     }
 
     /// - Throws: `RulesError` with all problems; `FileError`.
@@ -33,11 +36,11 @@ struct RulesFile: Sendable {
                 try Task.checkCancellation()
             }
             group.addTask {
-                var known = signature
+                var known = first
                 while true {
                     try await Task.sleep(for: .seconds(1))
                     let isAsked = request.isAsked.exchange(false, ordering: .relaxed)
-                    let present = signature
+                    let present = Self.signature(path)
                     guard isAsked || present != known else { continue }
                     known = present
                     changed(Result { try read() })
@@ -54,7 +57,7 @@ struct RulesFile: Sendable {
 
     /// Numbers that change when the file is written or replaced; nil if there is no file. A symbolic link is followed, because
     /// Kubernetes replaces a file by changing a link.
-    private var signature: [Int]? {
+    private static func signature(_ path: String) -> [Int]? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return [

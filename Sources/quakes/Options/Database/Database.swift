@@ -31,7 +31,7 @@ struct Database: Sendable {
     /// Checks the login and the schema at the start of a command that runs until it is stopped, before its first query. Fails at
     /// once if they do not suit the command. If the database can't be reached, this method waits, as the command does later.
     func waitUntilFit(for purpose: Roles.Purpose) async throws {
-        var backoff = Backoff(from: .milliseconds(250), to: .seconds(3))
+        var backoff = Backoff.reconnecting
         var failure = RepeatedFailure()
         while true {
             do {

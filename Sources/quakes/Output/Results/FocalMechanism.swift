@@ -65,7 +65,7 @@ struct FocalMechanism {
         return all.isEmpty ? nil : text(all)
     }
 
-    /// nil if the JSON is not an object, because any writer may store another value there.
+    /// nil if the JSON is not an object. The table has only objects there, but the file of a view may have anything.
     private static func object(_ json: String) -> [String: Any]? {
         (try? JSONSerialization.jsonObject(with: Data(json.utf8))) as? [String: Any]
     }
