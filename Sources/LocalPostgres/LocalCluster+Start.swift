@@ -51,17 +51,17 @@ extension LocalCluster {
     }
 
     private func accepts() throws(LocalPostgresError) -> Bool {
-        try Postmaster.recorded(in: data)?.phase == .ready && socket.accepts()
+        try Postmaster.recorded(in: data)?.isReady == true && socket.accepts()
     }
 
     private func othersHaveStarted() async throws -> Bool {
         var running: Postmaster?
-        let settled = try await poll(upTo: Self.serverTimeLimit) {
+        _ = try await poll(upTo: Self.serverTimeLimit) {
             running = try Postmaster.running(in: data, socket: socket)
-            return try running == nil || accepts() || (running?.phase == .ready && !socket.accepts())
+            return running?.isReady ?? true
         }
         guard let running else { return false }
-        guard try settled && accepts() else {
+        guard try accepts() else {
             throw LocalPostgresError.unreachable(
                 data: data, pid: running.pid, socketDirectory: socketDirectory)
         }

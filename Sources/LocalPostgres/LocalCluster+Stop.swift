@@ -9,13 +9,21 @@ extension LocalCluster {
     ///
     /// A cancelled call ends at once, but a server that has received the signal still stops.
     ///
-    /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s.
+    /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s; `LocalPostgresError.notHere` if a
+    ///   server listens, but is not the recorded process. That process may be a stranger, so it gets no signal.
     @discardableResult
     public func stop(signal: Int32 = SIGINT) async throws -> Bool {
         try checkOwner(ServerAccount.current())
         guard try Postmaster.running(in: data, socket: socket) != nil else { return false }
         return try await HomeLock.holding(lock, waitingUpTo: Self.serverTimeLimit * 2) { _ in
-            guard let postmaster = try Postmaster.running(in: data, socket: socket) else { return false }
+            var running: Postmaster?
+            // After a kill -9, the server's socket still accepts connections until its last process has ended.
+            let isHere = try await poll(upTo: .seconds(10)) {
+                running = try Postmaster.running(in: data, socket: socket)
+                return running?.runs(in: data) ?? true
+            }
+            guard let postmaster = running else { return false }
+            guard isHere else { throw LocalPostgresError.notHere(socketDirectory: socketDirectory) }
             try FileSystem.check(
                 kill(postmaster.pid, signal) == 0 || errno == ESRCH,
                 "signal process \(postmaster.pid), the server of", data)

@@ -19,6 +19,8 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
     case creationFailed(home: String, program: String, output: String)
     case startFailed(home: String, output: String, log: [String])
     case unreachable(data: String, pid: pid_t, socketDirectory: String)
+    /// A server listens on the cluster's socket, but the process that the data name is another one.
+    case notHere(socketDirectory: String)
     case stopTimedOut(home: String, pid: pid_t, after: Duration)
     case lockTimedOut(path: String, after: Duration)
     case launchFailed(program: String, reason: String)
@@ -77,6 +79,11 @@ extension LocalPostgresError: CustomStringConvertible {
             return """
                 Cannot reach the server of \(data): process \(pid) serves it, but not on the socket in \
                 \(socketDirectory). Stop it (kill -INT \(pid)), then start again.
+                """
+        case .notHere(let socketDirectory):
+            return """
+                Cannot stop the server that listens in \(socketDirectory): its process is not visible here. If it runs in a \
+                container, stop it there.
                 """
         case .stopTimedOut(let home, let pid, let after):
             return """

@@ -6,10 +6,9 @@ import Glibc
 /// listen address, shared memory key, status. Source: PostgreSQL's src/include/utils/pidfile.h; pg_ctl -w
 /// waits for the same status line.
 struct Postmaster: Sendable, Equatable {
-    enum Phase: Sendable, Equatable { case starting, ready, stopping }
-
     let pid: pid_t
-    let phase: Phase
+    /// Whether the server accepts connections, because it is neither starting nor stopping.
+    let isReady: Bool
 
     init?(file text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -17,11 +16,7 @@ struct Postmaster: Sendable, Equatable {
             return nil
         }
         self.pid = pid
-        switch lines.count > 7 ? lines[7].prefix(while: { $0 != " " }) : "" {
-        case "ready", "standby": phase = .ready
-        case "stopping": phase = .stopping
-        default: phase = .starting
-        }
+        isReady = lines.count > 7 && ["ready", "standby"].contains(lines[7].prefix { $0 != " " })
     }
 
     static func recorded(in data: String) throws(LocalPostgresError) -> Postmaster? {
@@ -38,7 +33,7 @@ struct Postmaster: Sendable, Equatable {
     /// container, it may soon belong to another process, and a killed postmaster keeps its ID as a zombie until it is reaped. So
     /// the process must run as the owner of the data, and its working directory must be the data directory, as a postmaster's is.
     /// A zombie has no working directory.
-    private func runs(in data: String) -> Bool {
+    func runs(in data: String) -> Bool {
         var process = stat()
         var directory = stat()
         guard stat("/proc/\(pid)", &process) == 0, stat(data, &directory) == 0 else { return false }

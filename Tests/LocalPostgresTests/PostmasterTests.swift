@@ -5,17 +5,17 @@ import Testing
 @Suite("The contents of postmaster.pid")
 struct PostmasterTests {
     @Test(
-        "The eighth line is the phase; without that line, the server is starting",
+        "The eighth line says whether the server is ready; without that line, it is starting",
         arguments: [
-            ("ready   \n", .ready), ("standby \n", .ready), ("stopping\n", .stopping),
-            ("starting\n", .starting),
-            ("", .starting),
-        ] as [(String, Postmaster.Phase)])
-    func phases(_ line: String, _ phase: Postmaster.Phase) {
+            ("ready   \n", true), ("standby \n", true), ("stopping\n", false),
+            ("starting\n", false),
+            ("", false),
+        ] as [(String, Bool)])
+    func readiness(_ line: String, _ isReady: Bool) {
         let file = "4711\n/q/data\n1700000000\n5432\n/q/run\n\n 123 456\n\(line)"
         let postmaster = Postmaster(file: file)
         #expect(postmaster?.pid == 4711)
-        #expect(postmaster?.phase == phase)
+        #expect(postmaster?.isReady == isReady)
     }
 
     @Test(

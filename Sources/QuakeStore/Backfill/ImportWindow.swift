@@ -26,10 +26,8 @@ public struct ImportWindow: Sendable {
             service: service, name: feed, generated: metadata.generated ?? asked, window: times)
     }
 
-    func check(_ counts: ImportCounts) throws {
-        if let count, counts.seen < count {
-            throw ShortAnswer(window: range, given: counts.seen, counted: count)
-        }
+    func check(given: Int) throws {
+        if let count, given < count { throw ShortAnswer(window: range, given: given, counted: count) }
     }
 }
 

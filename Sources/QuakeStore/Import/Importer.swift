@@ -128,7 +128,7 @@ public struct Importer: Sendable {
                 guard document.counts.pass(options.rejectLimit) else {
                     throw TooManyRejects(rejected: document.counts.rejected, seen: document.counts.seen)
                 }
-                try window?.check(document.counts)
+                try window?.check(given: document.scanner.count)
                 if let brake = document.counts.brake { throw brake }
             }
         } catch {
