@@ -49,7 +49,8 @@ struct AccessLogTests {
         let pipe = Pipe()
         defer { try? pipe.fileHandleForReading.close() }
         try await TestServer.shared.withDatabase { database in
-            let log = AccessLog(to: pipe.fileHandleForWriting.fileDescriptor, limit: 100)
+            // The descriptor stays open: lines that still wait at the end must not go to another test's file.
+            let log = AccessLog(to: dup(pipe.fileHandleForWriting.fileDescriptor), limit: 100)
             try await TestSite.run(of: database, accessLog: log) { site in
                 let request =
                     "GET /nothing HTTP/1.1\r\nHost: x\r\nUser-Agent: \(String(repeating: "x", count: 2000))\r\n"
