@@ -22,6 +22,8 @@ struct OutboxSender {
 
     /// The largest number of messages that are sent at the same time.
     private static let width = 16
+    /// How many due messages are read at once: looking for them takes time for each receiver with a waiting message.
+    private static let stretch = 200
     /// How often the outbox is read without news, because messages may have become due.
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
@@ -86,6 +88,8 @@ struct OutboxSender {
         /// The rules that were in force when `gone` was filled.
         var rules: Rules
         var busy: Set<String> = []
+        /// Due messages that were read, and wait for one of the others to end. Each is to another receiver.
+        var ready: ArraySlice<Outbox.Entry> = []
         var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
         /// The receivers that get no more messages until the rules change, with the reason.
         var gone: [String: String] = [:]
@@ -100,11 +104,13 @@ struct OutboxSender {
         if current != round.rules {
             (round.rules, round.gone) = (current, [:])
         }
-        let resting = round.rests.filter { $0.value.until > .now }.keys
-        let free = Self.width - round.busy.count
-        guard free > 0 else { return false }
-        let due = try await Outbox.due(free, without: round.busy.union(resting).sorted(), on: connection)
-        for entry in due {
+        if round.ready.isEmpty, round.busy.count < Self.width {
+            let resting = round.rests.filter { $0.value.until > .now }.keys
+            round.ready = try await Outbox.due(
+                Self.stretch, without: round.busy.union(resting).sorted(), on: connection)[...]
+        }
+        let hasDue = !round.ready.isEmpty
+        while round.busy.count < Self.width, let entry = round.ready.popFirst() {
             if let reason = reasonNotToSend(entry, round) {
                 let count = try await Outbox.giveUpAll(of: entry.receiver, reason, on: connection)
                 logger.error("\(count) messages to \(entry.receiver) are given up: \(reason)")
@@ -123,7 +129,7 @@ struct OutboxSender {
                 }
             }
         }
-        return !due.isEmpty
+        return hasDue
     }
 
     private func reasonNotToSend(_ entry: Outbox.Entry, _ round: Round) -> String? {

@@ -46,6 +46,12 @@ extension Rules {
     static func from(_ magnitude: Double, to receivers: String..., age: Duration = .seconds(6 * 3600))
         -> Rules
     {
+        from(magnitude, to: receivers, age: age)
+    }
+
+    static func from(_ magnitude: Double, to receivers: [String], age: Duration = .seconds(6 * 3600))
+        -> Rules
+    {
         var rule = Rule(name: "all")
         rule.ladder = [Rule.Step(magnitude)]
         rule.receivers = receivers
