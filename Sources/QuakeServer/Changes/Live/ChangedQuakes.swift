@@ -49,8 +49,8 @@ struct ChangedQuakes: Sendable {
 
     /// The approximate memory use, in bytes.
     var size: Int {
-        (events.count + images.count) * 2 * Property.count * MemoryLayout<Quake.Value>.stride + 4
-            * changed.count
+        let versions = 2 * (events.count + images.count)
+        return versions * Property.count * MemoryLayout<Quake.Value>.stride + 4 * changed.count
     }
 
     func selected(by selection: QuakeSelection) -> SelectedChanges {
