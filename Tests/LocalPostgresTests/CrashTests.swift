@@ -47,11 +47,14 @@ struct CrashTests {
                 }
                 try rewriteFirstLine(of: "\(cluster.data)/postmaster.pid", to: "\(stranger!)")
                 try rewriteFirstLine(of: "\(cluster.socket.path).lock", to: "\(stranger!)")
-                let listener = try listen(at: cluster.socket.path)
-                await #expect(
-                    throws: LocalPostgresError.notHere(socketDirectory: cluster.socketDirectory)
-                ) { try await cluster.stop() }
-                close(listener)
+                do {
+                    unlink(cluster.socket.path)
+                    let listener = try ListeningSocket(cluster.socket.path)
+                    await #expect(
+                        throws: LocalPostgresError.notHere(socketDirectory: cluster.socketDirectory)
+                    ) { try await cluster.stop() }
+                    withExtendedLifetime(listener) {}
+                }
                 #expect(try await cluster.stop() == false)
                 #expect(lives(stranger!), "stop() must not signal a stranger")
                 #expect(try await cluster.start() == .started)
@@ -98,22 +101,6 @@ struct CrashTests {
             #expect(!exists("\(cluster.home)/data.new") && !exists(cluster.data))
             #expect(try await cluster.start() == .created)
         }
-    }
-
-    /// Listens on a Unix socket in place of the one at `path`, which nobody listens on.
-    private func listen(at path: String) throws -> Int32 {
-        unlink(path)
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(result == 0 && Glibc.listen(descriptor, 16) == 0)
-        return descriptor
     }
 
     private func rewriteFirstLine(of path: String, to line: String) throws {

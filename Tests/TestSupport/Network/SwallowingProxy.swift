@@ -20,7 +20,7 @@ public final class SwallowingProxy: Sendable {
             FileManager.default.temporaryDirectory.appending(path: "p\(UUID().uuidString.prefix(8))").path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         let path = "\(directory)/.s.PGSQL.\(port)"
-        listener = try Self.socket(at: path) { bind($0, $1, $2) }
+        listener = try unixSocket(at: path) { bind($0, $1, $2) }
         guard listen(listener, 16) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         Thread.detachNewThread { [listener] in
             while case let client = accept(listener, nil, nil), client >= 0 { self.relay(client) }
@@ -46,7 +46,7 @@ public final class SwallowingProxy: Sendable {
             count += 1
             return count
         }
-        guard let server = try? Self.socket(at: server, { connect($0, $1, $2) }) else {
+        guard let server = try? unixSocket(at: server, { connect($0, $1, $2) }) else {
             close(client)
             return
         }
@@ -70,21 +70,5 @@ public final class SwallowingProxy: Sendable {
         }
         // If one side ends a silent connection, the other side does not notice.
         if number > silentUpTo.withLock({ $0 }) { shutdown(target, Int32(SHUT_WR)) }
-    }
-
-    private static func socket(
-        at path: String, _ use: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
-    ) throws -> Int32 {
-        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                use(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        guard descriptor >= 0, result == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-        return descriptor
     }
 }
