@@ -168,6 +168,15 @@ create trigger import_renamed after update of code on public.quake
 
 -- What newer documents say.
 
+create function import.is_late(made timestamptz) returns boolean
+language sql stable
+begin atomic
+    select exists (select from import.settled s where s.generated >= made)
+           or exists (select from import.withdrawn w where w.generated >= made);
+end;
+comment on function import.is_late(timestamptz) is
+    'Whether a document that was made at this time is late: a statement of the same time or later is known.';
+
 -- Returns the documents, made at `made` or later, that would list the event in this revision if it existed. A revision made less
 -- than 5 minutes before a document may have been too late to be part of it. The function is in SQL, so that the planner inlines
 -- it.
@@ -432,6 +441,13 @@ begin
               where q.time > lower(covers) and q.time < upper(covers)
               -- Without `offset 0`, is_own and is_present would be computed again in each expression that uses them.
               offset 0) as q;
+        -- A dry run has inserted nothing, but the import that it predicts will have inserted the new events by now.
+        if dry_run then
+            in_window := in_window + (
+                select count(distinct p.code) from pg_temp.present p
+                where p.time > lower(covers) and p.time < upper(covers)
+                  and not exists (select from only public.quake q where q.code = p.code offset 0));
+        end if;
     end if;
 
     -- The brake.
@@ -537,8 +553,7 @@ begin
         foreign_codes := array(select listed.code from unnest(foreign_codes) as listed(code)
                                where listed.code <> all (rejected));
     end if;
-    is_late := exists (select from import.settled s where s.generated >= generated)
-               or exists (select from import.withdrawn w where w.generated >= generated);
+    is_late := import.is_late(generated);
     uncovered := foreign_codes || array(
         select p.code from pg_temp.present p
         where p.time is not null

@@ -250,6 +250,23 @@ struct SettleTests {
         }
     }
 
+    @Test("A dry run predicts the brake: new events count, too", arguments: [3, 6])
+    func dryRunBrake(_ missing: Int) async throws {
+        try await server.withDatabase { database in
+            try await database.settle(Feed("all_day", at: 60, (1...missing).map { Event("us\($0)") }))
+            let others = Feed("all_day", at: 120, (1...8).map { Event("ci\($0)") }).json
+            var options = Importer.Options()
+            options.isDryRun = true
+
+            let predicted = try await database.importDocument(others, options)
+            let summary = try await database.importDocument(others)
+
+            #expect(summary.failure is BrakeHeld == (missing == 6))
+            #expect(predicted.failure as? BrakeHeld == summary.failure as? BrakeHeld)
+            #expect(predicted.counts.retracted == summary.counts.retracted)
+        }
+    }
+
     // MARK: In any order
 
     /// The feeds have different lengths, and are generated from the same events at different times. Some events come and go.

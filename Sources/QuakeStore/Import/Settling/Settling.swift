@@ -76,9 +76,7 @@ struct Settling {
         guard let made else { return (false, false) }
         let row = try await connection.query(
             """
-            select exists (select from import.settled where settled.generated >= made.made)
-                   or exists (select from import.withdrawn where withdrawn.generated >= made.made) as is_late,
-                   made.made > clock_timestamp() + interval '5 minutes' as is_ahead
+            select import.is_late(made.made) as is_late, made.made > clock_timestamp() + interval '5 minutes' as is_ahead
             from (select \(made) as made) as made
             """, to: "look for newer documents")[0]
         return (try row.decode("is_late"), try row.decode("is_ahead"))
