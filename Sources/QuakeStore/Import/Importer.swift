@@ -78,7 +78,7 @@ public struct Importer: Sendable {
         let stream = window == nil ? ChangesSource(source) : nil
         let log = RunLog(
             connection: connection, source: source, name: window?.name ?? "\(source)", every: options.every,
-            keepsValidators: window == nil && !source.hidesParameters)
+            keepsValidators: window == nil && source.hasValidators)
         func imported(ifChangedSince validators: Validators?) async throws -> ImportSummary {
             if let stream {
                 return try await Mirror(stream: stream, log: log, options: options).run(progress)

@@ -40,7 +40,7 @@ struct RunLog {
             select feed.source is not null and not (\(Self.hasDeletions)) as is_known, etag, last_modified
             from (select) as one left join import.feed on feed.source = \(name)
             """, to: "read the feed's validators")[0]
-        guard case .url = source, keepsValidators, try row.decode("is_known") else { return nil }
+        guard keepsValidators, try row.decode("is_known") else { return nil }
         return Validators(
             etag: try row.decodeIfPresent("etag"), lastModified: try row.decodeIfPresent("last_modified"))
     }
@@ -136,8 +136,7 @@ struct RunLog {
     /// next run fetches the document and warns again. The validators of a document that could have been settled but was not are
     /// not stored either, because the next run may have an option that allows settling it.
     private func keeping(_ summary: ImportSummary) -> Query {
-        guard case .document(let validators, _) = summary.result, case .url = source, keepsValidators,
-            EventService(source) == nil,
+        guard case .document(let validators, _) = summary.result, keepsValidators,
             summary.outcome == .done, summary.warning == nil, !summary.counts.isUnsettled
         else {
             return "kept as (select)"
@@ -154,6 +153,14 @@ struct RunLog {
                     checked_at = excluded.checked_at, fetched_at = excluded.fetched_at, snapshot = excluded.snapshot
             )
             """
+    }
+}
+
+extension FeedSource {
+    /// Whether a server can say that this source is unchanged. Sources that differ only in hidden parameters have one name, so
+    /// what is kept under that name may be of another document. A sweep always asks for what is new.
+    var hasValidators: Bool {
+        if case .url = self { !hidesParameters && EventService(self) == nil } else { false }
     }
 }
 
