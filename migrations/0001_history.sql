@@ -27,7 +27,7 @@ comment on column history.store.pruned_committed_at is
     'When the transaction of pruned_token was committed; before the first pruning, when the store was created.';
 comment on column history.store.pruned_nonce is 'The nonce of the transaction of pruned_token; before the first pruning, a nonce that was drawn when the store was created.';
 comment on column history.store.seen_token is
-    'The newest token at the pruning that found its commit time to be in the future; null if no pruning found that. See history.prune.';
+    'The newest token when a pruning found its commit time to be in the future; null if that has never happened. See history.prune.';
 comment on column history.store.seen_at is 'The time of that pruning.';
 comment on column history.store.is_only is 'Keeps the table at one row.';
 insert into history.store default values;
@@ -147,8 +147,8 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 --   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, the operation (I, U or D), and two places. A place is a
 --     number of changes. The first place increases when the changes of an outer statement are recorded in front of it. The second
---     place begins as the place at which the statement began. When an outer statement's changes are recorded, it is lowered to
---     that statement's place if that is lower.
+--     place begins as the number of changes when the statement began. When the changes of an outer statement are recorded, the
+--     second place becomes the lower of itself and that statement's place.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
 -- otherwise just saves time: the row at the setting's position is used only if it belongs to this transaction, and everything
 -- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
@@ -173,8 +173,8 @@ end
 $$;
 comment on function history.begin_statement() is 'Trigger: notes how many changes the transaction had recorded when a statement began.';
 
--- Tells whether a row can be in this state right after the change. The state is null if the row does not exist. The `before` of
--- an update holds the overwritten values, or an array of the overwritten and the new values.
+-- The state is null if the row does not exist. The `before` of an update holds the overwritten values, or an array of the
+-- overwritten and the new values.
 create function history.can_lead_to(state jsonb, change history.change) returns boolean
 language sql immutable
 return case change.operation
@@ -245,7 +245,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-    -- The changes that belong elsewhere than at the statement's place, and, for each, the ordinal of the change that it follows.
+    -- The changes that do not belong at the statement's place, and the ordinal of the change that each of them follows.
     misplaced bigint[];
     targets bigint[];
     first bigint;
@@ -550,8 +550,8 @@ join pg_catalog.pg_class c on c.oid = t.tgrelid
 join pg_catalog.pg_proc p on p.oid = t.tgfoid and p.proowner = c.relowner
 join pg_catalog.pg_attribute a on a.attrelid = t.tgrelid and a.attnum = t.tgattr[0]
 where t.tgname = 'history_key' and t.tgfoid = 'history.record()'::regprocedure;
-comment on view history.tracked is 'The tables under history.';
-comment on column history.tracked.entity is 'The name under which the history has the table''s changes: the table''s name when history.track was called, with its schema if that is not public.';
+comment on view history.tracked is 'The tracked tables.';
+comment on column history.tracked.entity is 'The table''s name in the history: its name when history.track was called, with its schema if that is not public.';
 comment on column history.tracked.relation is 'The table.';
 comment on column history.tracked.key is 'The table''s key column.';
 comment on column history.tracked.collation is
@@ -570,7 +570,7 @@ declare
 begin
     if (select relkind from pg_class where oid = tracked) <> 'r'
        or exists (select from pg_inherits where tracked in (inhrelid, inhparent)) then
-        raise exception '% can''t be tracked: it is not a plain table (but partitioned, inherited, a view …)', tracked
+        raise exception '% can''t be tracked: it must be a plain table, not a partitioned or inherited table or a view', tracked
             using errcode = 'feature_not_supported';
     end if;
     -- The owner of a table can do anything to it, so another owner could put anything into every reader's stream.
@@ -593,7 +593,7 @@ begin
     end if;
     -- These are the limits of pg_notify. Without this check, the first write would fail instead.
     if channel is null or octet_length(channel) not between 1 and 63 then
-        raise exception '% can''t be tracked: a channel''s name has 1 to 63 bytes', tracked
+        raise exception '% can''t be tracked: the channel''s name must have 1 to 63 bytes', tracked
             using errcode = 'invalid_parameter_value';
     end if;
     execute format('create trigger history_begin before insert or update or delete on %s
@@ -612,7 +612,7 @@ begin
 end
 $$;
 comment on function history.track(regclass, name, text) is
-    'Puts a table under history from now on. The arguments are the table, its text key, and the channel on which each transaction that changes the table announces its token. The table must belong to the owner of the function history.record().';
+    'Begins to record the changes of a table. The arguments are the table, its text key, and the channel on which each transaction that changes the table announces its token. The table must belong to the owner of the function history.record().';
 
 -- A login that may execute a trigger function can attach it to its own table: history.record() would then write anything that the
 -- login likes into the history, and history.commit() would give it a token and a time.
@@ -632,7 +632,7 @@ create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb
 comment on aggregate history.overwritten(jsonb) is
     'The values that several changes of a row overwrote, merged from the newest change back: history.overwritten(before order by token desc, ordinal desc). Merged over the row as these changes left it (to_jsonb(row) || …), the result gives the row before them.';
 
--- Readers of changes begin with one of the next two functions. These have no SET clauses, so that the planner inlines them into
+-- Every query of the changes uses one of the next two functions. These have no SET clauses, so that the planner inlines them into
 -- the query that calls them.
 create function history.since(after bigint, of_entity text, up_to bigint default null)
 returns table (token bigint, committed_at timestamptz, author text, context text, ordinal bigint, key text,
@@ -730,7 +730,7 @@ declare
     types oid[];
 begin
     -- Everyone who may read the history can see every row in it, so a policy would hide nothing. And a reader that keeps rows
-    -- could not tell a hidden row from an unchanged one.
+    -- could not tell a hidden row from a deleted one.
     if row_security_active(tracked) then
         raise exception 'row security hides rows of % from %, but the history shows all rows', tracked, current_user
             using errcode = 'insufficient_privilege',
@@ -754,7 +754,7 @@ begin
 end
 $$;
 comment on function history.shape(regclass) is
-    'A text that becomes another when rows of the table may have changed without a record in its history: by an ALTER of the table, or of an enum that one of its columns uses. A reader that keeps rows keeps this text beside its position, and takes a fresh snapshot if the text differs.';
+    'A text that changes whenever rows of the table may have changed without a record in its history: by an ALTER of the table, or of an enum that one of its columns uses. A reader that keeps rows keeps this text beside its position, and takes a fresh snapshot if the text differs.';
 
 create function history.refuse_rewritten(tracked regclass) returns void
 language plpgsql stable
@@ -846,7 +846,7 @@ as $$
 begin
     if not exists (select from history.reader r where r.name = reader) then
         if octet_length(reader) not between 1 and 200 then
-            raise exception 'a reader''s name has 1 to 200 bytes' using errcode = 'insufficient_privilege';
+            raise exception 'the reader''s name must have 1 to 200 bytes' using errcode = 'insufficient_privilege';
         end if;
         if (select count(*) from history.reader r where r.login = session_user) >= 1000 then
             raise exception 'the login % has 1000 readers already', session_user
@@ -924,7 +924,7 @@ begin
     transactions := 0;
     changes := 0;
     if last.ids is null then return; end if;
-    -- The horizon moves in the same transaction as the deletions, so that a reader that still needs the deleted changes learns
+    -- pruned_token moves in the same transaction as the deletions, so that a reader that still needs the deleted changes learns
     -- that its position has expired.
     update history.store
     set (pruned_token, pruned_committed_at, pruned_nonce) = (
@@ -936,4 +936,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer, bigint) is
-    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. If keep_at_most is given, no transaction stays longer than that, except those after the oldest moment in history.citation. One call deletes at most at_most transactions, and stops after the transaction that brings the number of deleted changes to enough; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';
+    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. Transactions after the oldest moment in history.citation always stay. If keep_at_most is given, no other transaction stays longer than that. One call deletes at most at_most transactions, and stops after the transaction that brings the number of deleted changes to enough; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';

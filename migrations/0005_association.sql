@@ -4,13 +4,13 @@
 -- Only earthquakes that several rows of quake describe have rows here, so a catalogue of one agency costs nothing. A row of quake
 -- without a row in earthquake_member is an earthquake by itself, with its own code: report.earthquake has both kinds.
 --
--- The tables depend only on the rows of quake, on people's overrides and on the parameters, and not on the order in which these
--- arrived. So the tables contain nothing about the past: an earthquake is named after one of its members, and every member's code
--- leads to its earthquake. When an earthquake is dissolved, the reason of its deletion in the history names its successor:
--- `superseded by CODE`, as for a row of quake that was renamed.
+-- The tables depend only on the rows of quake, on people's overrides and on the parameters, and not on what the tables contained
+-- before. An earthquake is named after the member that was imported first, and every member's code leads to its earthquake. When
+-- an earthquake is dissolved, the reason of its deletion in the history names its successor: `superseded by CODE`, as for a row
+-- of quake that was renamed.
 --
--- The tables lag behind quake: after a change of quake, they are up to date after a moment, or later if `quakes associate` does
--- not run. So a member or a preferred solution may name a row that was deleted.
+-- The tables lag behind quake: for a moment, or for as long as `quakes associate` does not run. So a member or a preferred
+-- solution may name a row that was deleted.
 
 create table public.earthquake (
     code text collate "C" primary key,
@@ -20,7 +20,7 @@ create table public.earthquake (
 );
 comment on table public.earthquake is
     'Earthquakes that several rows of quake describe, one row for each. An earthquake that only one row of quake describes has no row here.';
-comment on column public.earthquake.code is 'The code of the member that was here first. The code may change when that member leaves the earthquake.';
+comment on column public.earthquake.code is 'The code of the member that was imported first. The code may change when that member leaves the earthquake.';
 comment on column public.earthquake.preferred is 'Code of the member that is shown.';
 comment on column public.earthquake.magnitude_from is 'Code of the member whose magnitude is shown; null if no member has a magnitude.';
 comment on column public.earthquake.agencies is 'Number of agencies that report the earthquake. The networks of the USGS''s catalogue count as one agency.';
@@ -65,7 +65,7 @@ create table public.association_override (
 );
 comment on table public.association_override is
     'Decisions of people about which rows of quake are one earthquake, and which row is shown. They override every rule. Change them with `quakes associate`, or in SQL.';
-comment on column public.association_override.pair is 'The codes a and b, the lesser one first, or only a if b is null. The pair is unique, so there is at most one verdict about two rows.';
+comment on column public.association_override.pair is 'The codes a and b, the lesser one first, or only a if b is null. The pair is unique, so a pair of rows has at most one verdict.';
 comment on column public.association_override.a is 'Code of a row of quake. The row need not exist.';
 comment on column public.association_override.b is 'Code of another row of quake; null if the verdict is preferred.';
 comment on column public.association_override.verdict is

@@ -1,4 +1,4 @@
-"""The programs that the soak test starts, watches and reads."""
+"""The programs of the soak test, and what other fault tests share with it."""
 
 import collections
 import json

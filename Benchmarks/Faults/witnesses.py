@@ -110,7 +110,7 @@ class Known:
 
 
 class Standby:
-    """Keeps reading the current token of a standby with psql. Followers of that standby cannot be ahead of this token."""
+    """Keeps reading the current token of a standby with psql. Followers of that standby cannot be ahead of the standby."""
 
     def __init__(self, url):
         self.pulse = Pulse()

@@ -146,8 +146,8 @@ def first_lines(cluster, listing):
 
 
 def copy_rows(cluster, step, size):
-    """Measures \\copy, with which all steps are compared. A short copy may happen to wait for the disk, so up to
-    1,000,000 rows are copied three times, and the medians count."""
+    """Measures \\copy, with which all steps are compared. A short copy may have to wait for the disk. So a table of at most
+    1,000,000 rows is copied three times, and the medians count."""
     rows = f"'{cluster.home}/rows' csv"
     subprocess.run(["psql", cluster.url, "-qXc", f"\\copy quake to {rows}"], env=cluster.env, check=True)
     rounds = []

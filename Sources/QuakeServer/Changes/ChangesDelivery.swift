@@ -90,7 +90,7 @@ struct ChangesDelivery: Sendable {
         let loop = live.loop(channel.eventLoop)
         return try await channel.eventLoop.submit {
             [request, live, settings] () -> NIOLoopBound<LiveClient> in
-            // The client may have left just now, which is not an error.
+            // The client may have left in the meantime.
             guard channel.isActive else { throw CancellationError() }
             let client = LiveClient(request.form, for: rateLimitKey, live, loop, told, settings)
             let pipeline = channel.pipeline.syncOperations
@@ -101,8 +101,8 @@ struct ChangesDelivery: Sendable {
 
     // MARK: Missed passes
 
-    /// Reads one pass from the database and writes it. If this fails with status 503 after the head but before any byte of the
-    /// pass was written, the reading is repeated, and the client gets heartbeats meanwhile.
+    /// Reads one pass from the database and writes it. If reading fails with status 503 after the head was written, and before
+    /// any byte of the pass, it is repeated. The client gets heartbeats in the meantime.
     @concurrent
     private func catchUp(
         _ start: ChangesRequest.Start, _ output: inout Output, _ client: Client, _ channel: any Channel,

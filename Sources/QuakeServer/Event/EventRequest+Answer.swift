@@ -68,7 +68,7 @@ extension EventRequest {
         return true
     }
 
-    /// Writes the head for `count` events. Throws a `Refusal` if the answer may not have `count` events.
+    /// Writes the head for `count` events. Throws a `Refusal` if there are too many events, or none.
     private func writeHead(of count: Int, _ writer: AnswerWriter, _ selected: SelectedQuakes) async throws {
         if count == 0, let eventID, selection.deleted == .excluded, try await selected.isDeleted(eventID) {
             throw Refusal(409, "event \(eventID) was deleted; includedeleted=true shows it")

@@ -1,8 +1,9 @@
 import Association
 import PostgreSQL
 
-/// Fits the agencies' scatter to pairs of solutions. A solution is a row or a past version of a row. For each pair, something
-/// other than closeness shows that both solutions describe one earthquake.
+/// Estimates how much the agencies' solutions of one earthquake differ (their scatter), from pairs of solutions. A solution is a
+/// row or a past version of a row. For each pair, something other than closeness shows that both solutions describe one
+/// earthquake.
 public enum FittedParameters {
     /// Stores the parameters that all later associations use.
     ///

@@ -1,11 +1,11 @@
 import PostgreSQL
 
 public enum EventHistory {
-    /// Hands over each change of an event, the oldest first, as one line of JSON with the columns of `history.changes` except
-    /// `row`. The last line is `{"row":{…}}`, the event as it is now, or `{"row":null}` if the event does not exist now.
+    /// Calls `body` with each change of an event, the oldest first, as one line of JSON with the columns of `history.changes`
+    /// except `row`. The last line is `{"row":{…}}`, the event as it is now, or `{"row":null}` if the event does not exist now.
     ///
     /// - Parameter connection: a connection with an open REPEATABLE READ transaction.
-    /// - Returns: whether an event with this code exists or existed. If not, no line was handed over.
+    /// - Returns: whether an event with this code exists or existed. If not, `body` was not called.
     public static func forEachLine(
         of code: String, on connection: Connection,
         _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void

@@ -73,7 +73,7 @@ struct NotifierState: Sendable {
 
     /// Writes the ledger's changes. Call it in the transaction that stores the messages.
     ///
-    /// - Throws: `ViewBusy` if another notifier has decided meanwhile.
+    /// - Throws: `ViewBusy` if another `quakes notify` has decided in the meantime.
     mutating func write(position: Position, shape: String, on connection: Connection) async throws {
         let count = try await connection.execute(
             """
@@ -82,7 +82,7 @@ struct NotifierState: Sendable {
                 committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce), shape = \(shape)
             where revision = \(revision)
             """, to: "store the notifier's position")
-        guard count == 1 else { throw ViewBusy("another notifier has decided meanwhile") }
+        guard count == 1 else { throw ViewBusy("another `quakes notify` has decided in the meantime") }
         try await writeStandings(on: connection)
         try await writePaces(on: connection)
         (self.position, self.shape, revision) = (position, shape, revision + 1)

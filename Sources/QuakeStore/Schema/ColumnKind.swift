@@ -1,4 +1,4 @@
-/// The kind of a column's values, for readers of any table.
+/// The kind of a column's values, as followers and reports need it.
 public enum ColumnKind: String, Sendable {
     case integer, number, boolean, time, text
 

@@ -31,7 +31,7 @@ import Testing
     /// JSON of the wrong type is refused for its type; text that is not JSON is refused for its syntax.
     @Test(arguments: JSONCase.all, ["place", "mag", "felt", "tsunami", "ids"])
     func asAKnownProperty(json: JSONCase, property: String) {
-        let text = feature(properties: #""\#(property)":@,"#).replacingLast(#""mag":1.5"#, with: #""v":1"#)
+        let text = feature(properties: #""\#(property)":@,"#).replacingFirst(#""mag":1.5"#, with: #""v":1"#)
         let reason = rejection(of: json.inside(text))?.reason
         if json.reason == nil {
             #expect(reason == nil || reason == .type || reason == .range)
@@ -94,7 +94,7 @@ import Testing
 /// A JSON text and the expected verdict.
 struct JSONCase: CustomTestStringConvertible, Sendable {
     let text: [UInt8]
-    /// nil for valid JSON.
+    /// nil if the reader accepts the text.
     let reason: Rejection.Reason?
     /// Whether the text leaves a string or a bracket open, or closes one too many, so that its end is unknown.
     let breaksStructure: Bool
@@ -215,7 +215,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
 }
 
 extension String {
-    fileprivate func replacingLast(_ part: String, with replacement: String) -> String {
+    fileprivate func replacingFirst(_ part: String, with replacement: String) -> String {
         guard let range = firstRange(of: part) else { return self }
         return replacingCharacters(in: range, with: replacement)
     }

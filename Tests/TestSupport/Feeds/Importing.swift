@@ -21,8 +21,8 @@ extension TestDatabase {
         var options = Importer.Options()
         options.batchSize = batchSize
         options.lanes = lanes
-        // The document has no metadata before its features, so with another setting it might turn out to be a feed that settles.
-        // The importer would then use only one lane.
+        // The document's metadata do not come first, so with another setting it could be a feed that deletes events, and the
+        // importer would use only one lane.
         if lanes > 1 { options.retraction = .never }
         let summary = try await importDocument(SmallFeed.document(features), options)
         if let failure = summary.failure { throw failure }
