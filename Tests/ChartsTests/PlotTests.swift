@@ -212,6 +212,59 @@ struct PlotTests {
     }
 
     @Test(
+        "Every bar of the histogram of depths is inside the frame, and the axis is labelled where there are bars",
+        arguments: [[10.0], [600, 700], [10, 33, 35], [-3.5, -2.3], [0], [4.99, 5]])
+    func deepestBar(depths: [Double]) throws {
+        let events = depths.map { ChartEvent(time: Instant(milliseconds: 0), depth: $0, magnitude: 5) }
+        let picture = try #require(Picture(Plot.depths(events, caption: caption)))
+        let bars = picture.elements.filter { $0.attributes["class"]?.hasSuffix(" bar") == true }
+        try #require(!bars.isEmpty)
+        for bar in bars {
+            let (top, height) = (try #require(bar.number("y")), try #require(bar.number("height")))
+            #expect(height > 1 && top > 55 && top + height < 527, "\(top) \(height)")
+        }
+        let labels = picture.elements.filter { $0.attributes["text-anchor"] == "end" }
+            .compactMap { $0.text.replacing("−", with: "-") }.compactMap { Double($0) }
+        #expect(labels.contains { $0 <= depths.min()!.rounded(.up) })
+        #expect(labels.contains { $0 >= depths.max()! })
+    }
+
+    @Test("A plot of magnitudes says how many events it leaves out, and shows the time of all events")
+    func leftOut() throws {
+        let events = [nil, nil, 3.0].enumerated().map {
+            ChartEvent(time: Instant(milliseconds: Int64($0) * 86_400_000), magnitude: $1)
+        }
+        let time = try #require(Picture(Plot.time(events, caption: caption)))
+        #expect(time.texts.contains("2 events without a magnitude are left out."))
+        #expect(time.texts.contains { $0.hasPrefix("Origin time (UTC)") && $0.contains("1970") })
+        let none = try #require(Picture(Plot.time([events[0]], caption: caption)))
+        #expect(!none.texts.contains { $0.contains("2000") })
+        let blast = ChartEvent(time: events[0].time, magnitude: 3, isEarthquake: false)
+        let relation = GutenbergRichter(events + [blast])
+        let magnitudes = try #require(Picture(Plot.magnitudes(relation, caption: caption)))
+        #expect(magnitudes.texts.contains("3 events without a magnitude or of another type are left out."))
+    }
+
+    @Test("Earthquakes of one magnitude have no b")
+    func oneBin() {
+        let events = (0..<60).map { ChartEvent(time: Instant(milliseconds: Int64($0)), magnitude: 4.2) }
+        #expect(GutenbergRichter(events).fit == nil)
+        #expect(GutenbergRichter(events).good == nil)
+    }
+
+    @Test("Long lines of the caption are broken, and a long title gets a smaller font")
+    func longCaption() throws {
+        let words = (1...60).map { "word\($0)" }.joined(separator: " ")
+        let long = Caption(title: String(repeating: "Title ", count: 40), lines: [words, "short"])
+        let picture = try #require(Picture(Plot.time([], caption: long)))
+        let lines = picture.elements.filter { $0.attributes["font-size"] == "11" }
+        #expect(lines.map(\.text).joined(separator: " ") == words + " short")
+        #expect(lines.allSatisfy { $0.text.count <= 130 } && lines.count > 3)
+        let title = try #require(picture.elements.first { $0.text == long.title && $0.name == "text" })
+        #expect(try #require(title.number("font-size")) * 0.64 * 240 <= 920)
+    }
+
+    @Test(
         "The legend shows sizes for at least two magnitudes, unless all events have the same",
         arguments: [([4.0, 4.9], 2), ([4.3, 4.6], 2), ([4.3, 4.3], 1), ([2.5, 7.1], 5), ([4.1, 5.9], 3)])
     func sizes(magnitudes: [Double], count: Int) throws {

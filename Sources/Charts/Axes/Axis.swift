@@ -33,10 +33,12 @@ struct Axis {
     /// value, it is extended by at least 0.5 on each side.
     ///
     /// - Parameters:
+    ///   - least: a value to which the range is extended, but not to the next tick below it.
     ///   - isTight: whether the range stays as it is, and is not extended.
     ///   - isDownward: whether the lower end of the range is at the top.
     static func linear(
-        _ title: String, _ values: ClosedRange<Double>, isTight: Bool = false, isDownward: Bool = false
+        _ title: String, _ values: ClosedRange<Double>, reaching least: Double = .infinity,
+        isTight: Bool = false, isDownward: Bool = false
     ) -> Axis {
         let isSingle = values.upperBound - values.lowerBound < 1e-6
         let shown = isSingle ? values.lowerBound - 0.5...values.upperBound + 0.5 : values
@@ -46,20 +48,13 @@ struct Axis {
         let first = Int((shown.lowerBound / step + 1e-9).rounded(.down))
         let last = max(first + 1, Int((shown.upperBound / step - 1e-9).rounded(.up)))
         let digits = max(0, Int((-log10(step) - 1e-9).rounded(.up)))
-        let ticks = (first...last).map {
+        let whole = isTight ? shown : Double(first) * step...Double(last) * step
+        let range = min(whole.lowerBound, least)...whole.upperBound
+        let lowest = min(first, Int((range.lowerBound / step - 1e-9).rounded(.up)))
+        let ticks = (lowest...last).map {
             Tick(value: Double($0) * step, label: decimal(Double($0) * step, digits))
         }
-        let range = Double(first) * step...Double(last) * step
-        var axis =
-            isTight
-            ? Axis(title, shown, ticks: ticks.filter { shown.contains($0.value) })
-            : Axis(title, range, ticks: ticks)
-        axis.isDownward = isDownward
-        return axis
-    }
-
-    func reaching(_ value: Double) -> Axis {
-        var axis = Axis(title, min(range.lowerBound, value)...range.upperBound, ticks: ticks)
+        var axis = Axis(title, range, ticks: ticks.filter { range.contains($0.value) })
         axis.isDownward = isDownward
         return axis
     }

@@ -8,9 +8,10 @@ extension Plot {
         let deepest = max(placed.reduce(0) { max($0, $1.2) }, 5)
         var plot = Plot(
             x: .linear("Distance from A, km", 0...section.length, isTight: true),
-            // Leaves room for the symbols of events at the surface.
-            y: .linear("Depth, km", 0...deepest, isDownward: true)
-                .reaching(min(-deepest / 30, placed.reduce(0) { min($0, $1.2) })),
+            // Leaves room for the symbols of the deepest events, and of events at the surface.
+            y: .linear(
+                "Depth, km", 0...deepest * 1.03,
+                reaching: placed.reduce(-deepest / 30) { min($0, $1.2 - deepest / 30) }, isDownward: true),
             caption: caption)
         let stretch = plot.scale.y / plot.scale.x
         plot.caption.lines.insert(
@@ -39,19 +40,17 @@ extension Plot {
         let depths = events.compactMap(\.depth)
         let (least, most) = (min(0, depths.min() ?? 0), max(depths.max() ?? 10, 5))
         let step = [0.5, 1, 2, 5, 10, 20, 25, 50].first { (most - least) / $0 <= 36 } ?? 100
-        let y = Axis.linear("Depth, km", 0...most, isDownward: true)
-            .reaching((least / step).rounded(.down) * step)
+        // The end of the bin that contains the depth.
+        func end(_ depth: Double) -> Double { ((depth / step).rounded(.down) + 1) * step }
+        let y = Axis.linear(
+            "Depth, km", 0...end(most), reaching: end(least) - step, isDownward: true)
         var counts: [Int: Int] = [:]
         for depth in depths { counts[Int((depth / step).rounded(.down)), default: 0] += 1 }
         let x = Axis.linear(
             "Number of events in \(Axis.decimal(step, step < 1 ? 1 : 0)) km of depth",
             0...Double(max(1, counts.values.max() ?? 1)))
         var plot = Plot(x: x, y: y, caption: caption)
-        let unknown = events.count - depths.count
-        if unknown > 0 {
-            let events = unknown == 1 ? "1 event without a depth is" : "\(unknown) events without a depth are"
-            plot.caption.lines.insert("\(events) left out.", at: 0)
-        }
+        plot.noteLeftOut(events.count - depths.count, "without a depth")
         let scale = DepthScale(events.filter { $0.depth != nil })
         return plot.svg { svg in
             for (bin, count) in counts.sorted(by: { $0.key < $1.key }) {

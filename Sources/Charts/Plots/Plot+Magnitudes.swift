@@ -8,9 +8,10 @@ extension Plot {
         let range =
             bins.isEmpty ? 0...5 : Double(bins[0]) / 10 - 0.1...Double(bins[bins.count - 1]) / 10 + 0.1
         let total = relation.counts.values.reduce(0, +)
-        let plot = Plot(
+        var plot = Plot(
             x: .linear("Magnitude", range),
             y: .logarithmic("Number of earthquakes", 1...max(10, Double(total)), room: 0.7), caption: caption)
+        plot.noteLeftOut(relation.leftOut, "without a magnitude or of another type")
         return plot.svg(legend: relation.drawLegend) { svg in
             if let completeness = relation.completeness {
                 let x = Double(completeness) / 10
@@ -71,7 +72,7 @@ extension GutenbergRichter {
         }
         guard fit != nil else { return 28 }
         let meaning =
-            "good: the line explains at least 90 % of the numbers, and no point lies more than 3 σ from it"
+            "good: the line explains at least 90 % of the numbers, no point is more than 3 σ off, and the test of Kolmogorov and Smirnov passes"
         svg.text(meaning, at: .init(x: origin.x, y: y + 18))
         return 68
     }

@@ -4,7 +4,7 @@ extension Plot {
     /// Magnitudes over time, as an SVG document.
     ///
     /// - Parameters:
-    ///   - events: the events to show. Events without a magnitude are left out.
+    ///   - events: the events to show. Events without a magnitude are left out, and the caption says so.
     ///   - coverage: the periods that the catalogue holds. Other periods are shaded. A period that the catalogue holds only from
     ///     some magnitude on is shaded up to this magnitude.
     ///   - magnitude: the smallest selected magnitude; nil for all.
@@ -12,11 +12,16 @@ extension Plot {
         _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,
         caption: Caption
     ) -> String {
+        let times = range(of: events)
+        let unknown = events.count { $0.magnitude == nil }
         let events = events.filter { $0.magnitude != nil }
         let magnitudes = events.compactMap(\.magnitude)
-        let plot = Plot(
-            x: .time(range(of: events)),
-            y: .linear("Magnitude", (magnitudes.min() ?? 0)...(magnitudes.max() ?? 5)), caption: caption)
+        let (least, most) = (magnitudes.min() ?? 0, magnitudes.max() ?? 5)
+        // Leaves room for half a symbol.
+        let margin = most - least < 1e-6 ? 0 : max(0.1, (most - least) / 30)
+        var plot = Plot(
+            x: .time(times), y: .linear("Magnitude", least - margin...most + margin), caption: caption)
+        plot.noteLeftOut(unknown, "without a magnitude")
         let symbols = Symbols(events)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
         return plot.svg { origin, svg in

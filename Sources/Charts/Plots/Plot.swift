@@ -25,6 +25,13 @@ public struct Plot {
         )
     }
 
+    /// Says in the caption that events are left out, if there are any.
+    mutating func noteLeftOut(_ count: Int, _ which: String) {
+        if count == 0 { return }
+        let events = count == 1 ? "1 event \(which) is" : "\(count) events \(which) are"
+        caption.lines.insert("\(events) left out.", at: 0)
+    }
+
     /// - Parameter legend: draws the legend at a point below the axes, and returns its height.
     func svg(
         legend: (SVG.Point, inout SVG) -> Double = { _, _ in 0 }, _ content: (inout SVG) -> Void

@@ -9,7 +9,9 @@ struct SVG {
 
     init(_ caption: Caption, width: Double) {
         (self.caption, self.width) = (caption, width)
-        text(caption.title, at: .init(x: width / 2, y: 32), size: 19, anchor: .middle, class: "h")
+        // A wide font takes about 0.64 of its size for a character. A long title gets a smaller font, so that it fits.
+        let size = min(19, (width - 20) / (0.64 * Double(max(1, caption.title.count))))
+        text(caption.title, at: .init(x: width / 2, y: 32), size: size, anchor: .middle, class: "h")
     }
 
     struct Point: Equatable {
@@ -24,7 +26,8 @@ struct SVG {
     /// The complete document, with the caption's lines from `start` downwards.
     mutating func document(linesFrom start: Point) -> String {
         var point = start
-        for line in caption.lines {
+        let room = Int((width - point.x - 10) / (0.6 * 11))
+        for line in caption.lines.flatMap({ Self.wrapped($0, to: room) }) {
             text(line, at: point, size: 11, class: "s")
             point.y += 16
         }
@@ -40,6 +43,17 @@ struct SVG {
             \(body)</svg>
 
             """
+    }
+
+    /// Breaks a text at spaces into lines of at most `length` characters. A longer word is a line by itself.
+    static func wrapped(_ text: String, to length: Int) -> [String] {
+        text.split(separator: " ").reduce(into: [String]()) { lines, word in
+            if let last = lines.last, last.count + 1 + word.count <= length {
+                lines[lines.count - 1] += " \(word)"
+            } else {
+                lines.append(String(word))
+            }
+        }
     }
 
     mutating func element(_ name: String, _ attributes: KeyValuePairs<String, String>) {

@@ -11,7 +11,9 @@ public struct GutenbergRichter: Sendable {
     public let counts: [Int: Int]
     public let completeness: Int?
     let isCompletenessGiven: Bool
-    /// nil for fewer than two earthquakes.
+    /// The number of events that are not earthquakes, or have no magnitude.
+    let leftOut: Int
+    /// nil unless the earthquakes are in at least two bins.
     public let fit: Fit?
     /// The first fit that is good and has at least fifty earthquakes, beginning at `completeness` or, failing that, at the next
     /// larger bins in turn; nil if there is no such fit.
@@ -48,6 +50,7 @@ public struct GutenbergRichter: Sendable {
         let mode = counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
         let complete = given.map(Self.bin) ?? mode
         self.counts = counts
+        leftOut = events.count - counts.values.reduce(0, +)
         completeness = complete
         isCompletenessGiven = given != nil
         fit = complete.flatMap { Self.fit(counts, from: $0) }
@@ -59,7 +62,7 @@ public struct GutenbergRichter: Sendable {
     private static func fit(_ counts: [Int: Int], from bin: Int) -> Fit? {
         let complete = counts.filter { $0.key >= bin }
         let number = complete.values.reduce(0, +)
-        guard number > 1, let largest = complete.keys.max() else { return nil }
+        guard complete.count > 1, let largest = complete.keys.max() else { return nil }
         let first = complete.reduce(0) { $0 + $1.key * $1.value }
         let second = complete.reduce(0) { $0 + $1.key * $1.key * $1.value }
         let n = Double(number)

@@ -31,10 +31,10 @@ extension PlotCommand {
         guard
             let window = AftershockWindow(magnitude: mainshock.magnitude, kilometres: radius, days: days)
         else { throw ValidationError("\(code) has no magnitude: give --radius and --days") }
-        let length = Int64(window.days * 86_400_000)
         var aftershocks = selection.selection
         aftershocks.since = Instant(milliseconds: mainshock.time.milliseconds + 1)
-        aftershocks.until = Instant(milliseconds: mainshock.time.milliseconds + length + 1)
+        aftershocks.until = Instant(
+            milliseconds: mainshock.time.milliseconds + Int64(window.days * 86_400_000) + 1)
         aftershocks.near = .init(
             latitude: mainshock.latitude, longitude: mainshock.longitude, kilometres: window.kilometres)
         if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
@@ -52,9 +52,9 @@ extension PlotCommand {
         let rate = AftershockRate(
             drawn.events.map { daysLater($0.time) }, observed: min(window.days, daysLater(known)))
         let name = mainshock[.title].text ?? mainshock[.place].text ?? code
-        let words = [
-            "within \(Int(window.kilometres.rounded())) km and \(Int(window.days.rounded())) days of \(code)"
-        ]
+        let kilometres = Self.words(radius, else: window.kilometres)
+        let length = Self.words(days, else: window.days)
+        let words = ["within \(kilometres) km and \(length) \(length == "1" ? "day" : "days") of \(code)"]
         let gap = end.flatMap { end in
             daysLater(end) < window.days
                 ? "The catalogue has no gap in the first \(rounded(daysLater(end), 1)) days; later aftershocks are left out."
@@ -63,6 +63,12 @@ extension PlotCommand {
         let caption = drawn.caption(
             picture.title ?? "Aftershocks of \(name)", words + selection.words, gaps: gap)
         try await picture.write(Plot.aftershocks(rate, caption: caption))
+    }
+
+    /// A given number as it was given, or the default number without decimals.
+    private static func words(_ given: Double?, else other: Double) -> String {
+        guard let given, given != given.rounded() else { return "\(Int((given ?? other).rounded()))" }
+        return "\(given)"
     }
 
     /// The time of the catalogue's first gap after the mainshock at the mainshock's place; nil if unknown.

@@ -6,8 +6,8 @@ import Synchronization
 /// The data of a picture: the selected earthquakes, and what the caption says about them.
 struct Portrait: Sendable {
     private(set) var events: [ChartEvent] = []
-    /// The hosts of the services that the events come from, at most five.
-    private(set) var services: Set<String> = []
+    /// How many events come from each service, by the service's host.
+    private var counts: [String: Int] = [:]
     /// The agencies that the events come from.
     private var agencies: Set<String> = []
     private let isMerged: Bool
@@ -24,9 +24,18 @@ struct Portrait: Sendable {
         if hasMechanisms { event.mechanism = FocalMechanism(quake)?.moment }
         events.append(event)
         if let agency = quake.agency { agencies.insert(agency) }
-        if services.count < 5, let service = FeedIdentity.host(of: quake[.url].text) {
-            services.insert(service)
-        }
+        if let service = FeedIdentity.host(of: quake[.url].text) { counts[service, default: 0] += 1 }
+    }
+
+    /// The services that most of the events come from, those with the most events first. At most five are named.
+    var services: [String] {
+        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(5).map(\.key)
+    }
+
+    private var credits: String? {
+        if counts.isEmpty { return nil }
+        let rest = counts.count - services.count
+        return "Data: \(services.joined(separator: ", "))\(rest > 0 ? " and \(rest) more" : "")."
     }
 
     func caption(_ title: String, _ selection: [String], gaps: String? = nil, hasLand: Bool = false)
@@ -47,9 +56,8 @@ struct Portrait: Sendable {
             )
         }
         if let gaps { lines.append(gaps) }
-        var sources: [String] = []
-        if !services.isEmpty { sources.append("Data: \(services.sorted().joined(separator: ", ")).") }
-        if hasLand { sources.append("Coastlines: Natural Earth (public domain).") }
+        let sources = [credits, hasLand ? "Coastlines: Natural Earth (public domain)." : nil].compactMap(
+            \.self)
         if !sources.isEmpty { lines.append(sources.joined(separator: " ")) }
         return Caption(title: title, lines: lines.map(strippingControlCharacters))
     }
