@@ -362,7 +362,7 @@ comment on type report.gutenberg_richter is 'A fit of the Gutenberg–Richter re
 comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: the given one, otherwise the one by maximum curvature (Wiemer and Wyss 2000), which is the bin with the most earthquakes, and the larger one of equal bins. It is not corrected, although maximum curvature is known to be about 0.2 too low.';
 comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in the bin of the completeness and in all larger bins.';
 comment on column report.gutenberg_richter.mean_magnitude is 'Mean magnitude of these earthquakes, computed from the middles of the bins.';
-comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null for fewer than two earthquakes.';
+comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null unless the earthquakes are in at least two bins.';
 comment on column report.gutenberg_richter.b_standard_error is 'Standard error of b (Shi and Bolt 1982).';
 comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the window or month, according to the relation.';
 comment on column report.gutenberg_richter.goodness_percent is 'The share of the cumulative numbers that the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b is not reliable.';
@@ -388,13 +388,13 @@ begin atomic
     candidate as (
         select tenths from complete union select bin.tenths from bin, complete where bin.tenths > complete.tenths),
     moment as (
-        select candidate.tenths as mc, sum(bin.n) as n, sum(bin.n * bin.tenths) as first,
+        select candidate.tenths as mc, count(bin.n) as bins, sum(bin.n) as n, sum(bin.n * bin.tenths) as first,
                sum(bin.n * bin.tenths * bin.tenths) as second
         from candidate left join bin on bin.tenths >= candidate.tenths group by candidate.tenths),
     estimate as (
         select mc, n, first::double precision / (10 * n) as mean,
-               case when n > 1 then log(exp(1::double precision)) * 10 * n / (first - (mc - 0.5) * n) end::double precision as b,
-               case when n > 1 then sqrt((n * second - first * first) / (100.0 * n * n * (n - 1)))
+               case when bins > 1 then log(exp(1::double precision)) * 10 * n / (first - (mc - 0.5) * n) end::double precision as b,
+               case when bins > 1 then sqrt((n * second - first * first) / (100.0 * n * n * (n - 1)))
                end::double precision as mean_error
         from moment),
     -- The grid includes bins without an earthquake. Its limits keep the grid small even if there is an impossible magnitude.
@@ -525,7 +525,8 @@ begin atomic
     select fit.*
     from (select array_agg(report.magnitude_bin(f.magnitude)) as bins, array_agg(f.earthquakes) as counts
           from report.magnitude_frequency($1, $2, $3, $4, $5, $7, $8) as f) as binned,
-         lateral report.gutenberg_richter_fit(bins, counts, $6) as fit;
+         lateral report.gutenberg_richter_fit(bins, counts, case when abs($6) <= 12 then $6 end) as fit
+    where report.check(abs($6) <= 12, 'completeness is not a magnitude');
 end;
 comment on function report.gutenberg_richter(timestamptz, timestamptz, double precision, double precision, double precision, double precision, text, boolean) is
     'Gutenberg–Richter relation, log10 N = a - b M, of the earthquakes in a window, chosen as in report.magnitude_frequency(). The fit starts at the given magnitude of completeness, otherwise at the completeness by maximum curvature.';
@@ -565,7 +566,7 @@ begin atomic
     join report.counted($5, $6) a
       on a.origin_time > m.origin_time
      and a.origin_time <= m.origin_time
-                          + coalesce($3, report.aftershock_days(m.magnitude)) * interval '86400 seconds'
+                          + coalesce(case when $3 between 0 and 36500000 then $3 end, report.aftershock_days(m.magnitude)) * interval '86400 seconds'
      and a.is_earthquake and a.magnitude >= coalesce($4, '-infinity')
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))

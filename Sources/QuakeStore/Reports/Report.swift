@@ -45,7 +45,8 @@ public struct Report: Sendable, Equatable {
     /// Whether the report's rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
 
-    /// Calls `body` with each row as it arrives. The rows are sorted by the first column. A row is the list of its cells in
+    /// Calls `body` with each row as it arrives. The rows are sorted by the first column; rows of equal rank stay in the report's
+    /// order. A row is the list of its cells in
     /// column order, nil for null. The first rows arrive soon if an index provides this order, as for `report.event`.
     ///
     /// - Parameters:
@@ -84,7 +85,13 @@ public struct Report: Sendable, Equatable {
             isFunction || !passed.isEmpty
             ? "report.\(unescaped: name)(\(passed.joined(by: ", "))) as \(unescaped: name)"
             : "report.\(unescaped: name)"
-        let source: Query = wanted.isEmpty ? rows : "\(rows) where \(wanted.joined(by: " and "))"
+        var source: Query = wanted.isEmpty ? rows : "\(rows) where \(wanted.joined(by: " and "))"
+        // Rows of equal rank stay in the report's own order.
+        let isRanking = columns[0].name == "rank"
+        if isRanking {
+            source = "(select *, row_number() over () as place_in_order from \(source)) as \(unescaped: name)"
+        }
+        let direction = backwards ? "desc" : ""
         let cells = columns.map { column in
             column.kind == .time
                 ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') "
@@ -92,7 +99,8 @@ public struct Report: Sendable, Equatable {
         }
         return """
             select \(unescaped: cells.joined(separator: ", ")) from \(source)
-            order by \(unescaped: name).\(unescaped: columns[0].name) \(unescaped: backwards ? "desc" : "") limit \(limit)
+            order by \(unescaped: name).\(unescaped: columns[0].name) \(unescaped: direction)
+                     \(unescaped: isRanking ? ", place_in_order \(direction)" : "") limit \(limit)
             """
     }
 

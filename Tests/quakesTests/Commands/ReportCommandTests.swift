@@ -241,6 +241,26 @@ struct ReportCommandTests {
         }
     }
 
+    @Test("Among equal magnitudes, the latest earthquake comes first, whatever the limit")
+    func ranks() async throws {
+        try await server.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                select 'q' || day, 'q0', day, 8 - day % 3, '2020-01-01+00'::timestamptz + make_interval(days => day), now(), 0, 0
+                from generate_series(1, 30) as day
+                """)
+            let rows = try await database.query("select code from report.largest_event")
+            let codes = try rows.map { try $0.decode("code", as: String.self) }
+            for limit in [1, 3, 10, 12, 29] {
+                let outcome = try await quakes(
+                    ["report", "largest_event", "--limit", "\(limit)", "--format", "csv"], database)
+                let found = outcome.lines.dropFirst().map { "\($0.split(separator: ",")[1])" }
+                #expect(found == codes.prefix(limit).map(\.self), "\(limit)")
+            }
+        }
+    }
+
     @Test("A function takes its parameters by name, and times without a zone are UTC")
     func parameters() async throws {
         try await server.withDatabase { database in
@@ -254,6 +274,10 @@ struct ReportCommandTests {
                 ["report", "magnitude_frequency", "since=2020-01-02", "until=2020-01-03", "--format", "csv"]
                     + ["--database", database.url])
             #expect(outcome.output == "magnitude,earthquakes,earthquakes_or_larger\n4,1,1\n")
+            let month = try await command.run(
+                ["report", "magnitude_frequency", "since=2020-01", "until=1d", "--format", "csv"]
+                    + ["--database", database.url])
+            #expect(month.output == "magnitude,earthquakes,earthquakes_or_larger\n3,1,2\n4,1,1\n")
         }
     }
 
@@ -265,6 +289,7 @@ struct ReportCommandTests {
                 (["aftershocks"], "aftershocks needs mainshock=VALUE"),
                 (["event", "size=3"], "event has no size; it has origin_time, code,"),
                 (["event", "magnitude=big"], "invalid input syntax for type double precision"),
+                (["event", "magnitude=big"], "; given: magnitude=big"),
                 (["event", "magnitude"], "magnitude is not of the form NAME=VALUE"),
                 (["event", "--limit=-1"], "--limit must not be negative"),
                 (["event; drop table quake"], "there is no report"),

@@ -10,7 +10,8 @@ struct ReportCommand: AsyncParsableCommand {
         abstract: "Show a report: activity, magnitudes, aftershocks, revisions, freshness.",
         discussion: """
             Without a name, the command lists the reports: the views and functions of the schema report. NAME=VALUE sets \
-            a parameter of a function, or limits a view to the rows that have this value in that column:
+            a parameter of a function, or limits a view to the rows that have this value in that column. Times are written as \
+            in the other commands, such as 2019-07-06, 2019-07 or 7d:
 
                 quakes report daily_activity region=Alaska --limit 10
                 quakes report gutenberg_richter since=2019-07-01 completeness=3 --merge
@@ -89,12 +90,12 @@ struct ReportCommand: AsyncParsableCommand {
             let pair = argument.unicodeScalars.split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false
             ).map { String($0) }
-            guard report.parameters.contains(where: { $0.name == pair[0] }) else {
+            guard let parameter = report.parameters.first(where: { $0.name == pair[0] }) else {
                 throw ValidationError(
                     "\(report.name) has no \(pair[0]); it has \(report.parameters.map(\.name).joined(separator: ", "))"
                 )
             }
-            guard values.updateValue(pair[1], forKey: pair[0]) == nil else {
+            guard values.updateValue(time(pair[1], of: parameter), forKey: pair[0]) == nil else {
                 throw ValidationError("\(pair[0]) is given twice")
             }
         }
@@ -104,6 +105,14 @@ struct ReportCommand: AsyncParsableCommand {
             )
         }
         return values
+    }
+
+    /// The value as SQL reads it. A time may be given as in the other commands, such as `2019-07` or `7d`.
+    private func time(_ value: String, of parameter: Report.Parameter) -> String {
+        guard parameter.type == "timestamp with time zone", Instant(value) == nil,
+            let time = TimeArgument(argument: value)
+        else { return value }
+        return "\(time.instant)"
     }
 
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
@@ -130,7 +139,8 @@ struct ReportCommand: AsyncParsableCommand {
                 listing.append(row)
             }
         } catch let error as PostgresError where error.isRefusedValue && !values.isEmpty {
-            throw ValidationError(error.message)
+            let given = values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            throw ValidationError("\(error.message); given: \(given.joined(separator: " "))")
         }
         listing.finish(isBackwards ? "the newest" : "the first", none: "the report has no rows")
         if let warning = report.warning(of: fits.withLock { $0 }) { StandardError.say(warning) }
