@@ -31,6 +31,9 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
     /// repeated.
     public var isRetryable: Bool { ["40P01", "40001", "55P03"].contains(sqlState) }
 
+    /// A statement was cancelled, for example because it took longer than its time limit.
+    public var isCancelledStatement: Bool { sqlState == "57014" }
+
     /// The server was not reachable, or did not accept connections: a later attempt or another server may succeed.
     public var isOutage: Bool {
         connectionLost

@@ -380,7 +380,7 @@ struct CachingTests {
             try await forEachCase(of: ["geojson", "xml"]) { format in
                 let request = try EventRequest(
                     .query, "minmagnitude=9.9&limit=10&format=\(format)", maximum: 20_000)
-                let spool = Spool(in: SpoolQuota(1 << 30, Metrics()), isShared: false)
+                let spool = Spool(in: SpoolQuota(1 << 30, Metrics()))
                 let writer = AnswerWriter(spool, isCompressed: false)
                 let outcome = await database.attempt { connection in
                     try await connection.run { connection in

@@ -20,7 +20,7 @@ struct SpoolTests {
     @Test("All pieces before the last one wait in the file, and every reader gets all bytes in order")
     func order() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
-        let spool = Spool(in: quota, isShared: true)
+        let spool = Spool(in: quota, keptForOthers: 1 << 20)
         let early = try spool.reader(closing: {}).unwrapped
         try spool.append(bytes(1000, 1))
         #expect(quota.bytes == 0)
@@ -43,7 +43,7 @@ struct SpoolTests {
     )
     func caughtUp() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
-        let spool = Spool(in: quota, isShared: false)
+        let spool = Spool(in: quota)
         let reader = try spool.reader(closing: {}).unwrapped
         for number in 1...3 { try spool.append(bytes(1000, UInt8(number))) }
         #expect(quota.bytes == 2000)
@@ -61,11 +61,11 @@ struct SpoolTests {
         "When the quota is used up, the client with the highest product of unread bytes and idle time is dropped"
     )
     func quota() async throws {
-        let quota = SpoolQuota(10_000, metrics)
-        let slow = Spool(in: quota, isShared: false)
+        let quota = SpoolQuota(7600, metrics)
+        let slow = Spool(in: quota)
         let slowReader = try slow.reader(closing: {}).unwrapped
         for _ in 1...8 { try slow.append(bytes(1000, 1)) }
-        let quick = Spool(in: quota, isShared: false)
+        let quick = Spool(in: quota)
         let quickReader = try quick.reader(closing: {}).unwrapped
         for number in 1...8 {
             try quick.append(bytes(500, UInt8(number)))
@@ -79,10 +79,30 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
+    @Test("A long shared answer keeps only what a reader has not read yet, and nobody can join any more")
+    func long() async throws {
+        let quota = SpoolQuota(40 << 20, metrics)
+        let spool = Spool(in: quota, keptForOthers: 2 << 20)
+        let reader = try spool.reader(closing: {}).unwrapped
+        var (written, read) = (0, 0)
+        // The reader stays about 5 MiB behind.
+        while written < 100 << 20 {
+            try spool.append(bytes(1 << 20, 1))
+            written += 1 << 20
+            while read < written - 5 << 20 { read += try await reader.next()?.readableBytes ?? 0 }
+        }
+        spool.finish()
+        #expect(quota.bytes < 30 << 20)
+        #expect(spool.reader(closing: {}) == nil)
+        #expect(try await read + all(reader).count == written)
+        reader.leave()
+        #expect(quota.bytes == 0)
+    }
+
     @Test("If no slow client can be dropped, an answer beyond the quota is refused")
     func full() async throws {
         let quota = SpoolQuota(1500, metrics)
-        let spool = Spool(in: quota, isShared: true)
+        let spool = Spool(in: quota, keptForOthers: 1 << 20)
         let reader = try spool.reader(closing: {}).unwrapped
         try spool.append(bytes(1000, 1))
         try spool.append(bytes(1000, 2))

@@ -184,7 +184,8 @@ extension ServerSettings {
     static var patient: ServerSettings {
         var settings = ServerSettings(version: "0")
         let long = Duration.seconds(3600)
-        (settings.statementTime, settings.costlyTime, settings.requestTime) = (long, long, long)
+        (settings.shortTime, settings.statementTime) = (long, long)
+        (settings.costlyTime, settings.requestTime) = (long, long)
         (settings.readTime, settings.idleTime, settings.passTime) = (long, long, long)
         return settings
     }

@@ -53,7 +53,7 @@ struct Delivery: Sendable {
 
     @concurrent
     private func make(_ output: inout Output, for client: Client, on channel: any Channel) async throws {
-        let spool = Spool(in: responder.quota, isShared: false)
+        let spool = Spool(in: responder.quota)
         guard let reader = spool.reader(closing: { channel.close(promise: nil) }) else { return }
         client.begin { reader.leave() }
         defer {
@@ -145,15 +145,27 @@ struct Delivery: Sendable {
     }
 
     private func write(_ writer: AnswerWriter) async throws {
-        if answer.lane == .costly { try responder.bounds.take(.costly, for: rateLimitKey) }
-        defer { if answer.lane == .costly { responder.bounds.give(.costly, for: rateLimitKey) } }
+        do {
+            try await write(writer, in: answer.lane)
+        } catch let error as PostgresError
+            where error.isCancelledStatement && answer.lane == .short && !writer.hasWritten
+        {
+            // The request is not short after all. It must not delay other short ones.
+            try await write(writer, in: .costly)
+        }
+    }
+
+    private func write(_ writer: AnswerWriter, in lane: Lane) async throws {
+        if lane == .costly { try responder.bounds.take(.costly, for: rateLimitKey) }
+        defer { if lane == .costly { responder.bounds.give(.costly, for: rateLimitKey) } }
+        let limit = lane == .short ? settings.shortTime : settings.statementTime
         try await responder.sessions.useAnother(
-            answer.lane, for: rateLimitKey, unless: writer.hasWritten
+            lane, for: rateLimitKey, unless: writer.hasWritten
         ) { connection in
             try await connection.run { connection in
-                if try answer.writeAtOnce?(connection, writer) != true {
+                if try lane == .costly || answer.writeAtOnce?(connection, writer) != true {
                     try await CatalogueState.withSnapshot(
-                        on: connection, limit: settings.statementTime, hasSettled: answer.edition != nil
+                        on: connection, limit: limit, hasSettled: answer.edition != nil
                     ) { state in
                         writer.note(state)
                         try await answer.write(connection, state, writer)

@@ -17,6 +17,9 @@ extension EventAPI {
     ) throws -> RouteResult {
         let target = "\(Self.path)\(path)\(query.isEmpty ? "" : "?\(query)")"
         let (method, format) = methodAndFormat(path)
+        guard query.isEmpty || ["query", "count"].contains(method) else {
+            throw Refusal(400, "\(method) has no parameters")
+        }
         switch method {
         case "query":
             let request = try EventRequest(.query, query, format, maximum: settings.maxEvents)

@@ -198,7 +198,9 @@ extension QuakeSelection {
         for (property, parameter) in texts { values[property] = try parameters.list(parameter) }
         // `all` does not narrow the selection. Nor does `preferred`, because each event has only its preferred magnitude.
         if parameters.text(.reviewstatus) == "all" { values[.status] = nil }
-        if ["all", "preferred"].contains(parameters.text(.magnitudetype)) { values[.magnitudeType] = nil }
+        if ["all", "preferred"].contains(parameters.text(.magnitudetype)?.lowercased()) {
+            values[.magnitudeType] = nil
+        }
         contributors = try parameters.list(.contributor)
         types = try parameters.list(.eventtype)
     }

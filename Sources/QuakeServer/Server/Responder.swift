@@ -242,9 +242,11 @@ final class Responder: Sendable {
         switch error {
         case let refusal as Refusal: return refusal
         case is CancellationError: return .unavailable("The server is shutting down.")
+        // The client has left.
+        case ChannelError.ioOnClosedChannel: return .unavailable("The connection was closed.")
         case let error as PostgresError:
             logger.warning("\(error)")
-            if error.sqlState == "57014" { return .unavailable("The database took too long.") }
+            if error.isCancelledStatement { return .unavailable("The database took too long.") }
             let isAway =
                 error.connectionLost
                 || ["08", "40", "53", "57"].contains { error.sqlState?.hasPrefix($0) ?? false }

@@ -50,6 +50,8 @@ public struct ServerSettings: Sendable {
     /// How long to keep a connection open after its last answer, so that the client can read that answer. Bytes that the client
     /// still sends are discarded.
     public var lingeringTime = Duration.seconds(5)
+    /// How long the database may work on a short request. After this time, the request is repeated as a costly one.
+    public var shortTime = Duration.seconds(2)
     public var statementTime = Duration.seconds(60)
     /// How long the database may work on a request that is known to take long: a snapshot, or a long stretch of the history.
     public var costlyTime = Duration.seconds(300)

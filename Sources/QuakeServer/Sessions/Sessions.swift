@@ -224,7 +224,7 @@ final class Sessions: Sendable {
                     hasConnected = true
                     // Behind a pooler, each transaction may run in another session, so settings of a session would not last.
                     if try await connection.ownsSession() {
-                        try await CatalogueState.setUp(connection, limit: settings.statementTime)
+                        try await CatalogueState.setUp(connection, limit: settings.shortTime)
                     }
                     try await lend(connection)
                 }

@@ -151,6 +151,60 @@ struct FairnessTests {
         }
     }
 
+    /// Waits until a query has waited for a lock for 400 ms, which is longer than a short query may take.
+    private func aQueryWaits(_ database: TestDatabase) async throws {
+        try await waitUntil {
+            try await database.query(
+                """
+                select exists (select from pg_stat_activity
+                               where datname = current_database() and wait_event = 'advisory'
+                                 and clock_timestamp() - query_start > interval '400 ms') as waits
+                """)[0].decode("waits")
+        }
+    }
+
+    @Test("A snapshot may take longer than any other query")
+    func longSnapshot() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await database.execute(Self.slowDistance())
+            var settings = ServerSettings.patient
+            (settings.shortTime, settings.statementTime) = (.milliseconds(300), .milliseconds(300))
+            try await TestSite.run(of: database, settings) { site in
+                try await database.withConnection { connection in
+                    try await connection.query("select pg_advisory_lock(7)", to: "lock")
+                    async let answer = site.get("/changes?wait=0&latitude=0&longitude=0&maxradius=180")
+                    try await aQueryWaits(database)
+                    try await connection.query("select pg_advisory_unlock(7)", to: "unlock")
+                    #expect(try await answer.status == 200)
+                    #expect(
+                        try await answer.text.split(separator: "\n").count { $0.contains("\"row\"") } == 3)
+                }
+            }
+        }
+    }
+
+    @Test("A query that looks short, and is not, is repeated as a costly one, with the limit of its address")
+    func notShort() async throws {
+        try await server.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            try await database.execute(Self.slowDistance())
+            var settings = ServerSettings.patient
+            (settings.shortTime, settings.costlyPerAddress) = (.milliseconds(200), 1)
+            try await TestSite.run(of: database, settings) { site in
+                let path = "/fdsnws/event/1/count?latitude=0&longitude=0&maxradius=17"
+                try await database.withConnection { connection in
+                    try await connection.query("select pg_advisory_lock(7)", to: "lock")
+                    async let first = site.get("\(path)9")
+                    try await aQueryWaits(database)
+                    #expect(try await site.get("\(path)8").status == 429)
+                    try await connection.query("select pg_advisory_unlock(7)", to: "unlock")
+                    #expect(try await first.text == "3")
+                }
+            }
+        }
+    }
+
     /// slow clients     each with its own filter; read the head, and no more                   are dropped
     /// quick client                                                   reads all
     /// writer                                     writes until clients are dropped

@@ -229,10 +229,18 @@ struct EventAnswerTests {
     @Test("A past that the history does not cover is refused with a reason")
     func outOfReach() async throws {
         try await server.withDatabase { database in
-            let future = Refusal(400, "asof: the token does not exist yet; the newest token is 0")
+            let future = Refusal(400, "asof: the moment is in the future; the newest token is 0")
             _ = await #expect(throws: future) {
                 try await database.answer("asof=5")
             }
+            for time in ["2999-01-01", "2999-01-01T00:00:00.123456"] {
+                _ = await #expect(throws: future) { try await database.answer("asof=\(time)") }
+            }
+            let year = await #expect(throws: Refusal.self) {
+                try await database.answer(
+                    "asof=1_999999-01-01T00:00:00.000000Z_e3bdacad_00000000-0000-0000-0000-000000000000")
+            }
+            #expect(year?.status == 400)
             let never = await #expect(throws: Refusal.self) {
                 try await database.answer("asof=2001-01-01")
             }
@@ -304,7 +312,7 @@ extension TestDatabase {
     ) async throws -> String {
         let request = try EventRequest(.query, query, maximum: maximum)
         return try await withConnection { connection in
-            let spool = Spool(in: SpoolQuota(1 << 30, Metrics()), isShared: false)
+            let spool = Spool(in: SpoolQuota(1 << 30, Metrics()))
             let reader = try spool.reader(closing: {}).unwrapped
             defer { reader.leave() }
             let writer = AnswerWriter(spool, isCompressed: false)

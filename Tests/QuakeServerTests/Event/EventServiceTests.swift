@@ -65,6 +65,9 @@ struct EventServiceTests {
             ])
             try await TestSite.run(of: database) { site in
                 #expect(try await site.get("\(path)/version").text == "1.2.0")
+                for method in ["version", "application.wadl", "catalogs", "contributors"] {
+                    #expect(try await site.get("\(path)/\(method)?x=1").status == 400)
+                }
                 let wadl = try await site.get("\(path)/application.wadl").text
                 for parameter in EventParameter.allCases {
                     #expect(wadl.contains("<param name=\"\(parameter)\""))

@@ -6,23 +6,23 @@ import Synchronization
 
 /// A buffer between a database session that writes bytes and clients that read them, each at its own speed.
 ///
-/// The last piece is in memory. Earlier pieces are in a temporary file without a name while a reader may still need them, so the
-/// session is free as soon as the database has sent all rows, even if readers are slow. Once all readers have left, writing
-/// fails.
+/// The last piece is in memory. Earlier pieces are in temporary files without names while a reader may still need them, so the
+/// session is free as soon as the database has sent all rows, even if readers are slow. A file is dropped when all readers have
+/// read it; a short shared spool is an exception. Once all readers have left, writing fails.
 ///
 /// No code waits for the disk or for the quota while it holds the lock, because that would block the few threads that send all
 /// answers.
 final class Spool: Sendable {
     private let quota: SpoolQuota
-    /// Whether readers can join at any time and read from the beginning. If not, the spool has one reader, and drops the bytes
-    /// that this reader has read.
-    private let isShared: Bool
+    /// How many bytes are kept for readers that join later, and read from the beginning.
+    private let keptForOthers: Int
     private let state = Mutex(State())
 
     private struct State {
-        /// Contains the bytes from `fileStart` to `lastStart`; nil if there are no such bytes.
-        var file: TemporaryFile?
-        var fileStart = 0
+        /// The bytes before `lastStart` that some reader may still need, in order.
+        var files: [(file: TemporaryFile, range: Range<Int>)] = []
+        /// Whether the spool still has its beginning, so that readers can join.
+        var isWhole = true
         var lastStart = 0
         var last = ByteBuffer()
         var end: Result<Void, any Error>?
@@ -52,9 +52,11 @@ final class Spool: Sendable {
     }
 
     private static let pieceSize = 64 << 10
+    private static let fileSize = 16 << 20
 
-    init(in quota: SpoolQuota, isShared: Bool) {
-        (self.quota, self.isShared) = (quota, isShared)
+    /// - Parameter keptForOthers: how many bytes are kept for readers that join later. A spool with one reader keeps none.
+    init(in quota: SpoolQuota, keptForOthers: Int = 0) {
+        (self.quota, self.keptForOthers) = (quota, keptForOthers)
     }
 
     // MARK: The writing side
@@ -71,12 +73,14 @@ final class Spool: Sendable {
         let unread = try state.withLock { state in
             try state.checkIsRead()
             if state.readers.values.contains(where: { $0.offset == state.size }) { state.lastTaken = .now }
-            guard isShared || state.readers.values.contains(where: { $0.offset < state.size }) else {
-                giveUpFile(&state)
-                state.fileStart = state.size
+            let isKept = state.isWhole && state.size <= keptForOthers
+            if !isKept { dropRead(&state) }
+            guard isKept || state.readers.values.contains(where: { $0.offset < state.size }) else {
+                state.isWhole = false
                 return nil as (piece: ByteBuffer, file: TemporaryFile?, offset: Int)?
             }
-            return (state.last, state.file, state.lastStart - state.fileStart)
+            let latest = state.files.last.flatMap { $0.range.count < Self.fileSize ? $0 : nil }
+            return (state.last, latest?.file, latest?.range.count ?? 0)
         }
         let waiting = unread?.piece.readableBytes ?? 0
         try quota.take(waiting, for: self)
@@ -89,7 +93,11 @@ final class Spool: Sendable {
             }
             try state.withLock { state in
                 try state.checkIsRead()
-                if let file { state.file = file }
+                if let file {
+                    let start = state.lastStart - (unread?.offset ?? 0)
+                    if unread?.file != nil { state.files.removeLast() }
+                    state.files.append((file, start..<state.size))
+                }
                 state.lastStart = state.size
                 state.last = ByteBuffer(bytes: bytes)
                 if isLast { state.end = .success(()) }
@@ -101,9 +109,14 @@ final class Spool: Sendable {
         }
     }
 
-    private func giveUpFile(_ state: inout State) {
-        quota.give(state.lastStart - state.fileStart, of: self)
-        state.file = nil
+    /// Drops the files that all readers have read.
+    private func dropRead(_ state: inout State) {
+        let least = state.readers.values.map(\.offset).min() ?? .max
+        while let first = state.files.first, first.range.upperBound <= least {
+            quota.give(first.range.count, of: self)
+            state.files.removeFirst()
+            state.isWhole = false
+        }
     }
 
     /// Ends the spool, so that nothing more can be appended. Readers get the bytes that were written, and then the error if any.
@@ -188,12 +201,13 @@ final class Spool: Sendable {
     /// - Parameters:
     ///   - closing: closes the client's connection; called if the client is too slow.
     ///   - abandoned: called if this reader is the last one to leave.
-    /// - Returns: nil if the writing side failed, or if all earlier readers have left.
+    /// - Returns: nil if the writing side failed, if the spool has dropped its beginning, or if all earlier readers have left.
     func reader(
         closing: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void = {}
     ) -> Reader? {
         state.withLock { state in
             if case .failure? = state.end { return nil }
+            guard state.isWhole else { return nil }
             state.newestID += 1
             let reader = Reader(spool: self, id: state.newestID)
             state.readers[reader.id] = Place(closing: closing, abandoned: abandoned, news: reader.news)
@@ -214,11 +228,11 @@ final class Spool: Sendable {
             guard let place = state.readers[id] else { throw CancellationError() }
             let size = state.size
             if place.offset < size { state.lastTaken = .now }
-            if place.offset < state.lastStart, let file = state.file {
-                let start = place.offset - state.fileStart
-                let range = start..<min(start + Self.pieceSize, state.lastStart - state.fileStart)
-                state.readers[id]?.offset += range.count
-                return .part(file, range)
+            if let (file, range) = state.files.first(where: { $0.range.contains(place.offset) }) {
+                let start = place.offset - range.lowerBound
+                let part = start..<min(start + Self.pieceSize, range.count)
+                state.readers[id]?.offset += part.count
+                return .part(file, part)
             }
             if place.offset < size {
                 state.readers[id]?.offset = size
@@ -240,9 +254,8 @@ final class Spool: Sendable {
             guard let place = state.readers.removeValue(forKey: id) else { return nil }
             place.news.wake()
             guard state.readers.isEmpty else { return nil }
-            giveUpFile(&state)
+            dropRead(&state)
             (state.lastStart, state.last) = (state.size, ByteBuffer())
-            state.fileStart = state.lastStart
             state.end = .failure(CancellationError())
             return place.abandoned
         }

@@ -30,7 +30,7 @@ final class CatchUp: ReaderView {
         ended: @escaping @Sendable (CatchUp) -> Void
     ) {
         (self.start, self.form, self.epoch, self.ended) = (start, form, epoch, ended)
-        spool = Spool(in: quota, isShared: true)
+        spool = Spool(in: quota, keptForOthers: 64 << 20)
     }
 
     func begin(_ read: @escaping @Sendable (CatchUp) async -> Void) {

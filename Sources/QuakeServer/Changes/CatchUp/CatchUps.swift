@@ -75,7 +75,11 @@ final class CatchUps: Sendable {
                     // whether the changes to read are few, and if so, reads them.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
-                        isRead = try await read(catchUp, .short, patience: nil, for: rateLimitKey)
+                        do {
+                            isRead = try await read(catchUp, .short, patience: nil, for: rateLimitKey)
+                        } catch let error as PostgresError
+                            where error.isCancelledStatement && !catchUp.spool.hasWritten
+                        {}
                     }
                     if !isRead {
                         _ = try await read(
@@ -102,14 +106,16 @@ final class CatchUps: Sendable {
     ) async throws -> Bool {
         let (limit, time): (Int?, Duration) =
             lane == .short
-            ? (settings.longStretch, settings.statementTime) : (nil, settings.costlyTime)
+            ? (settings.longStretch, settings.shortTime) : (nil, settings.costlyTime)
         return try await sessions.useAnother(
             lane, for: rateLimitKey, isPatient: true, unless: catchUp.spool.hasWritten
         ) { connection in
             try await withThrowingTaskGroup(of: Bool?.self) { group in
                 group.addTask { [logger] in
-                    try await catchUp.read(
-                        over: connection, upTo: limit, patience: patience, logger: logger)
+                    try await self.withStatements(atMost: time, on: connection) {
+                        try await catchUp.read(
+                            over: connection, upTo: limit, patience: patience, logger: logger)
+                    }
                 }
                 group.addTask {
                     try await Task.sleep(for: time)
@@ -121,6 +127,27 @@ final class CatchUps: Sendable {
                 }
                 return isRead
             }
+        }
+    }
+
+    /// Runs `body` with another time limit for each statement. Behind a pooler, sessions have no limit of their own.
+    private func withStatements<Result>(
+        atMost limit: Duration, on connection: Connection, _ body: () async throws -> Result
+    ) async throws -> Result {
+        guard limit != settings.shortTime, try await connection.ownsSession() else { return try await body() }
+        try await CatalogueState.setUp(connection, limit: limit)
+        do {
+            let result = try await body()
+            try await CatalogueState.setUp(connection, limit: settings.shortTime)
+            return result
+        } catch {
+            // If this fails, the connection is lost, and so is its limit.
+            do {
+                try await connection.shieldingFromCancellation(within: .seconds(5)) {
+                    try await CatalogueState.setUp(connection, limit: settings.shortTime)
+                }
+            } catch {}
+            throw error
         }
     }
 }

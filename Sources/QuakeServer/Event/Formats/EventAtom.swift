@@ -48,7 +48,8 @@ struct EventAtom: EventEncoder {
         bytes.append(text: "<georss:point>\(event.latitude) \(event.longitude)</georss:point>")
         if let depth = event.depth {
             bytes.append(text: "<georss:elev>")
-            bytes.append(number: (-1000 * depth * 1000).rounded() / 1000)
+            // Adding 0 removes the sign of -0.
+            bytes.append(number: (-1000 * depth * 1000).rounded() / 1000 + 0)
             bytes.append(text: "</georss:elev>")
         }
         let age = generated.milliseconds - event.time.milliseconds
