@@ -36,21 +36,24 @@ extension Range<Instant> {
     var last: Instant { upperBound - 1 }
 }
 
-/// An event service gave fewer events of a window than it counts in the window. The given events were imported, and nothing was
-/// deleted.
+/// An event service gave fewer events of a window than it counts in the window. If they were to be imported, they were, and
+/// nothing was deleted.
 public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int
     public let counted: Int
-    /// Whether a sweep made the request. If so, the next sweep repeats it.
-    var isSweep = false
+    var asFor = UnfitService.Purpose.backfill
 
     public var description: String {
-        let remedy =
-            isSweep
-            ? "the next sweep asks for all of them again"
-            : "run the same command again at another time, or ask for fewer at once with --per-request"
+        let imported = "these were imported, and nothing was deleted"
+        let end =
+            switch asFor {
+            case .backfill:
+                "\(imported); run the same command again at another time, or ask for fewer at once with --per-request"
+            case .sweep: "\(imported); the next sweep asks for all of them again"
+            case .verification: "run the same command again at another time"
+            }
         return
-            "the service counts \(counted) events from \(window.lowerBound) to \(window.upperBound), but gives \(given); these were imported, and nothing was deleted; \(remedy)"
+            "the service counts \(counted) events from \(window.lowerBound) to \(window.upperBound), but gives \(given); \(end)"
     }
 }

@@ -56,7 +56,7 @@ struct ServiceWindows {
                 // has already imported all remaining events. For any other purpose, the import of the window has failed and is
                 // repeated.
                 let isStillMore = try await self.count(question) ?? short.counted > short.given
-                if isStillMore || !short.isSweep {
+                if isStillMore || short.asFor != .sweep {
                     if plan.hadTooFew(window, isStillMore ? short : nil) { continue }
                     throw short
                 }

@@ -125,7 +125,7 @@ extension DocumentImport {
                 let given = try await readEvents(url, &group, progress)
                 let promised = max(count ?? 0, scanner.metadata.count ?? 0)
                 guard given >= promised else {
-                    throw ShortAnswer(window: window, given: given, counted: promised, isSweep: true)
+                    throw ShortAnswer(window: window, given: given, counted: promised, asFor: .sweep)
                 }
                 return given
             } took: { _, _, plan, _ in

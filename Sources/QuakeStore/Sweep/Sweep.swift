@@ -62,7 +62,8 @@ struct Sweep: Sendable {
     /// a window with too many events is cut into at least 16 parts.
     func questions(ofDeletions: Bool, _ fetch: FetchOptions) -> (plan: BackfillPlan, windows: ServiceWindows)
     {
-        let end = moment + Self.day
+        // The service's clock may be wrong by years.
+        let end = max(moment, started) + Self.day
         let plan = BackfillPlan(
             range: earliest..<end, isNewestFirst: true, limit: service.limit, reached: end, expected: 0,
             leastCut: 16)

@@ -69,6 +69,9 @@ public struct Verification: Sendable {
     /// across the end. In milliseconds.
     static let edge: Int64 = 60_000
 
+    /// An answer that was made longer ago than this is not compared: too few events would be old enough. In milliseconds.
+    private static let longestDelay: Int64 = 86_400_000
+
     private let connection: Connection
     private let options: Options
     private let imports: Importer.Options
@@ -92,7 +95,8 @@ public struct Verification: Sendable {
 
     /// Compares the table with the service. The findings stay in a temporary table of the connection, however many there are.
     ///
-    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `FeedError`, `PostgresError`.
+    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `UnfitService` if it dates its answers more than a
+    ///   day ago; `FeedError`, `PostgresError`.
     public func run() async throws -> Outcome {
         var outcome = Outcome()
         try await connection.execute(
@@ -114,7 +118,9 @@ public struct Verification: Sendable {
         try await windows.walk(&plan) { window, count, _, url in
             answer = try await read(url)
             let given = answer?.given ?? 0
-            if let count, given < count { throw ShortAnswer(window: window, given: given, counted: count) }
+            if let count, given < count {
+                throw ShortAnswer(window: window, given: given, counted: count, asFor: .verification)
+            }
             return given
         } took: { window, given, _, _ in
             outcome.events += given
@@ -146,7 +152,7 @@ public struct Verification: Sendable {
 
     /// Reads one window; nil if the service has no events there.
     private func read(_ url: String) async throws -> Answer? {
-        let asked = Instant.now
+        let asked = imports.now()
         var intake = Intake(batchSize: .max)
         intake.keeping = .row
         var scanner = DocumentScanner(of: .url(url))
@@ -163,7 +169,14 @@ public struct Verification: Sendable {
         } catch let failure as FeedError where failure.status == 204 {
             return nil
         }
-        return (intake.batches[0], scanner.count, scanner.metadata.generated ?? asked)
+        let made = scanner.metadata.generated ?? asked
+        guard made > asked - Self.longestDelay else {
+            throw UnfitService(
+                service,
+                "it dates an answer of now \(made): its clock is wrong, or the answer is an old copy",
+                asFor: .verification)
+        }
+        return (intake.batches[0], scanner.count, made)
     }
 
     // MARK: The table

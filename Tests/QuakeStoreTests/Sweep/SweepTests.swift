@@ -64,6 +64,22 @@ struct SweepTests {
         }
     }
 
+    @Test(
+        "A service without updatedafter is swept even if its clock is wrong by years",
+        arguments: [0, Self.now / 1000])
+    func oldClock(_ generated: Int) async throws {
+        let fault: @Sendable (TestRequest, TestFeedServer.Answer) -> TestFeedServer.Answer = {
+            $1.replacing("\"generated\":\(Self.now)", with: "\"generated\":\(generated)")
+        }
+        let skills = Set(TestCatalogue.Skill.allCases).subtracting([.updatedAfter])
+        try await withCatalogue(knows: skills, fault: fault) { database, catalogue, server in
+            catalogue.change { $0.add(event("us1", age: Self.day)) }
+            let summary = try await database.sweep(through: server)
+            #expect(summary.failure == nil)
+            #expect(summary.counts.inserted == 1)
+        }
+    }
+
     @Test("A sweep without news makes three requests, each with gzip and a contact")
     func requests() async throws {
         try await withCatalogue { database, catalogue, server in

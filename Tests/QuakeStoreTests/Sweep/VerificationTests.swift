@@ -2,10 +2,11 @@ import Feed
 import Foundation
 import Logging
 import PostgreSQL
-import QuakeStore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 @Suite("Verifying a period with an event service")
 struct VerificationTests {
@@ -43,6 +44,7 @@ struct VerificationTests {
         options.service.limit = limit ?? options.service.limit
         var imports = Importer.Options.through(server)
         imports.retraction = retraction
+        imports.now = { Instant(milliseconds: Int64(Self.now)) }
         return try await database.withConnection { [options, imports] connection in
             let verification = try await Verification(connection, options, imports: imports, logger: .quiet)
             let outcome = try await verification.run()
@@ -52,6 +54,23 @@ struct VerificationTests {
             guard repairs else { return (outcome, found.withLock(\.self), nil) }
             between()
             return (outcome, found.withLock(\.self), try await verification.repair(outcome))
+        }
+    }
+
+    @Test("A service that misdates its answers can't be compared", arguments: [0, Self.now / 1000])
+    func misdated(_ generated: Int) async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            let answer: @Sendable (TestRequest) -> TestFeedServer.Answer = {
+                catalogue.answer($0).replacing(
+                    "\"generated\":\(Self.now)", with: "\"generated\":\(generated)")
+            }
+            try await TestFeedServer.run(answering: answer) { server in
+                let error = await #expect(throws: UnfitService.self) {
+                    try await verify(database, through: server)
+                }
+                #expect(error?.reason.hasPrefix("it dates an answer of now 1970-01-") == true)
+            }
         }
     }
 

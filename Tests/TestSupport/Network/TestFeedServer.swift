@@ -22,6 +22,13 @@ public struct TestFeedServer: Sendable {
         case silent
         /// Sends text that is not HTTP.
         case raw(String)
+
+        /// The same answer with other text in its body; only for a whole answer.
+        public func replacing(_ text: String, with other: String) -> Answer {
+            guard case .whole(let status, let body, let headers) = self else { return self }
+            let changed = String(decoding: body, as: UTF8.self).replacing(text, with: other)
+            return .whole(status, Array(changed.utf8), headers: headers)
+        }
     }
 
     public let port: Int
