@@ -846,20 +846,20 @@ as $$
 begin
     if not exists (select from history.reader r where r.name = reader) then
         if octet_length(reader) not between 1 and 200 then
-            raise exception 'the reader''s name must have 1 to 200 bytes' using errcode = 'insufficient_privilege';
+            raise exception 'the reader''s name must have 1 to 200 bytes'
+                using errcode = 'object_not_in_prerequisite_state';
         end if;
         if (select count(*) from history.reader r where r.login = session_user) >= 1000 then
-            raise exception 'the login % has 1000 readers already', session_user
-                using errcode = 'insufficient_privilege', hint = 'Delete unused readers from history.reader.';
+            raise exception 'the login % has 1000 readers already; delete unused ones from history.reader', session_user
+                using errcode = 'object_not_in_prerequisite_state';
         end if;
     end if;
     insert into history.reader as r (name, login, token, seen_at) values (reader, session_user, reached, now())
     on conflict (name) do update set token = excluded.token, seen_at = excluded.seen_at
     where r.login = session_user or pg_has_role(session_user, current_user, 'member');
     if not found then
-        raise exception 'the reader % belongs to another login', reader
-            using errcode = 'insufficient_privilege',
-                  hint = 'Choose another name, or have its row deleted from history.reader.';
+        raise exception 'the reader % belongs to another login; choose another name, or have its row deleted from history.reader', reader
+            using errcode = 'object_not_in_prerequisite_state';
     end if;
 end
 $$;

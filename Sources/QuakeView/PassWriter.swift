@@ -33,7 +33,10 @@ final class PassWriter: @unchecked Sendable {
             retime = try table.retime.map { try db.makeStatement(sql: $0) }
             delete = try db.makeStatement(sql: "delete from quake where code = ?")
             move = try db.makeStatement(
-                sql: "update position set store = ?, token = ?, committed_at = ?, nonce = ?, shape = ?")
+                sql: """
+                    update position set store = ?, token = ?, committed_at = ?, nonce = ?, shape = ?
+                    where ?6 is null or (token = ?6 and nonce = ?7)
+                    """)
         }
     }
 
@@ -92,7 +95,11 @@ final class PassWriter: @unchecked Sendable {
         try run(statement)
     }
 
-    func commit(_ position: Position, _ shape: String) throws {
+    /// Moves the view from the pass's position to `position`, and commits.
+    ///
+    /// - Throws: `DatabaseError` if the file has another position by now, because another program has restored its content: the
+    ///   pass's changes then do not belong to the file's rows.
+    func commit(_ pass: Pass, at position: Position) throws {
         try queue.writeWithoutTransaction { db in
             let replaced = try fresh.map { fresh in
                 try fresh.replaceTable(db)
@@ -103,8 +110,15 @@ final class PassWriter: @unchecked Sendable {
             try bind(.integer(Int64(position.token)), at: 2, of: rows.move)
             try bind(position.committedAt, at: 3, of: rows.move)
             try bind(position.nonce, at: 4, of: rows.move)
-            try bind(shape, at: 5, of: rows.move)
+            try bind(pass.table.signature, at: 5, of: rows.move)
+            let before = fresh == nil ? pass.position : nil
+            try bind(before.map { .integer(Int64($0.token)) } ?? .null, at: 6, of: rows.move)
+            try bind(before?.nonce ?? "", at: 7, of: rows.move)
             try run(rows.move)
+            guard sqlite3_changes(connection) == 1 else {
+                throw DatabaseError(
+                    resultCode: .SQLITE_READONLY, message: "its content was replaced; start following again")
+            }
             // GRDB commits here. A prepared commit statement that failed once would fail again at its next use, because only that
             // use would reset the statement.
             try db.commit()

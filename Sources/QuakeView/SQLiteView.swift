@@ -107,7 +107,7 @@ public final class SQLiteView: ReaderView {
             try writer.begin(pass)
             do {
                 let position = try await pass.forEachRow { row in try writer.write(&row) }
-                try writer.commit(position, pass.table.signature)
+                try writer.commit(pass, at: position)
                 source.withLock {
                     $0 = Source(definition: writer.table.definition, shape: pass.table.signature)
                 }

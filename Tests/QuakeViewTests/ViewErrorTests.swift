@@ -118,6 +118,26 @@ struct ViewErrorTests {
         }
     }
 
+    @Test("A follower notices that another program restored the file's content, and changes nothing")
+    func restored() async throws {
+        try await withView { database, path in
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let backup = try DatabaseQueue(path: "\(path).backup")
+            try DatabaseQueue(path: path).backup(to: backup)
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.catchUp(view)
+            let restoring = Restoring(view: view) { try backup.backup(to: DatabaseQueue(path: path)) }
+            try await database.importFeatures([SmallFeed.feature("b")])
+
+            let error = await #expect(throws: ViewError.self) { try await database.catchUp(restoring) }
+
+            #expect(error?.description == "\(path): its content was replaced; start following again")
+            try await database.catchUp(view)
+            try await database.expectSame(path)
+        }
+    }
+
     @Test("The pass after a failed commit succeeds")
     func failedCommit() async throws {
         try await withView { database, path in
@@ -315,4 +335,18 @@ private func filesLost(until done: Done) async -> Int {
         await Task.yield()
     }
     return lost
+}
+
+/// A view whose file is restored by another program just before each pass is applied.
+private struct Restoring: ReaderView {
+    let view: SQLiteView
+    let restore: @Sendable () throws -> Void
+
+    func position() async throws -> Position? { try await view.position() }
+    func accepts(_ table: TableShape) -> Bool { view.accepts(table) }
+
+    func apply(_ pass: Pass) async throws -> Position {
+        try restore()
+        return try await view.apply(pass)
+    }
 }

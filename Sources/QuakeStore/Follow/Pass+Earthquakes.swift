@@ -11,7 +11,7 @@ extension Pass {
         (select *
          from (select * from history.changes(\(token), 'quake', \(end))
                union all
-               select moved.*, to_jsonb(quake)
+               select moved.*, to_jsonb(quake.*)
                from \(regrouped(after: token, upTo: end)) as moved
                cross join lateral (
                    select * from only public.quake where quake.code = moved.key offset 0) as quake) as change

@@ -15,7 +15,7 @@ extension Pass {
             \(Self.line("line", of: "line.\"row\" ->> 'code'"))
             from (
                 select token, committed_at, author, context, ordinal, key, operation, reason, before,
-                       to_jsonb(quake) as "row", selected
+                       to_jsonb(quake.*) as "row", selected
                 from (
                     select change.*, bool_or(at_end) over of_key as selected,
                            bool_or(at_end or at_start) over of_key as ever
@@ -33,7 +33,7 @@ extension Pass {
                                     else exists (select \(selection.source(
                                         """
                                         (select * from jsonb_to_record(
-                                            coalesce((select to_jsonb(quake) from only public.quake where code = change.key), '{}')
+                                            coalesce((select to_jsonb(quake.*) from only public.quake where code = change.key), '{}')
                                             || first.overwritten) as past (\(unescaped: properties.declarations)))
                                         """)))
                                end as at_start

@@ -15,7 +15,8 @@ public struct Pass: Sendable {
     public let freshStart: FreshStart?
     public let table: TableShape
 
-    let position: Position?
+    /// The view's position before the pass; nil on a first start.
+    public let position: Position?
     let connection: Connection
     let logger: Logger
     /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Before the
@@ -60,7 +61,8 @@ public struct Pass: Sendable {
         _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
         try await forEachLine(
-            of: "row_to_json(line)::text from (select to_jsonb(quake) as row from only public.quake) as line",
+            of:
+                "row_to_json(line)::text from (select to_jsonb(quake.*) as row from only public.quake) as line",
             body
         ) { after, end in
             "row_to_json(change)::text from history.changes(\(after), 'quake', \(end)) as change"
@@ -80,7 +82,7 @@ public struct Pass: Sendable {
         let source = (selection ?? QuakeSelection()).source("only public.quake")
         let rows: Query = """
             \(Self.line("line", of: "line.\"row\" ->> 'code'"))
-            from (select to_jsonb(quake) as "row" \(source)) as line
+            from (select to_jsonb(quake.*) as "row" \(source)) as line
             """
         return try await forEachLine(of: rows, isSelected: selection != nil, body) { after, end in
             if let selection, let end { return lines(of: selection, after: after, upTo: end) }

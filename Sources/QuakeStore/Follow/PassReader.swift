@@ -17,8 +17,10 @@ struct PassReader<V: ReaderView> {
     private(set) var start: Int?
     private(set) var table: TableShape?
 
-    private(set) var reportedAt: ContinuousClock.Instant?
-    private(set) var canReport = true
+    /// When the next report is due; nil for at once.
+    private(set) var reportAt: ContinuousClock.Instant?
+    /// Whether the server refused the last report.
+    private(set) var isRefused = false
 
     /// - Parameter token: the token of the newest notification; nil if there was none.
     mutating func read(heard token: Int?) async throws {
@@ -133,31 +135,36 @@ struct PassReader<V: ReaderView> {
     // MARK: Reporting
 
     mutating func reportNowAndThen() async throws {
-        if let reportedAt, .now - reportedAt < .seconds(10) { return }
+        if let reportAt, .now < reportAt { return }
         try await report()
     }
 
-    /// Allows reports again after the server has refused one, because the standby may have become the primary.
-    mutating func reportAgain() { (canReport, reportedAt) = (true, nil) }
+    /// Makes the next report due at once, because a standby that refused reports may have become the primary.
+    mutating func reportAgain() { reportAt = nil }
 
-    /// Reports the view's position. If a report is impossible, because the server is a standby or the role lacks the permission,
-    /// following continues without reports.
+    /// Reports the view's position. If the server refuses the report, because it is a standby or the role lacks the permission,
+    /// following continues, and the next report is tried after ten minutes.
     mutating func report() async throws {
-        guard let name, let position, canReport else { return }
-        reportedAt = .now
+        guard let name, let position else { return }
+        reportAt = .now + .seconds(10)
         do {
             _ = try await connection.write(to: "report the reader's position") {
                 try await connection.query(
                     "select history.report(\(name), \(position.token))", to: "report the reader's position")
             }
+            isRefused = false
         } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
             logger.warning(
                 "\(error); another session has reported as \(name) and has not ended its transaction; trying again in 10 s"
             )
-        } catch let error as PostgresError where ["25006", "42501"].contains(error.sqlState) {
-            logger.warning(
-                "\(error); this reader's lag will be unknown, and prune will not keep the history it needs")
-            canReport = false
+        } catch let error as PostgresError where ["25006", "42501", "55000"].contains(error.sqlState) {
+            if !isRefused {
+                logger.warning(
+                    "\(error); until it is reported, this reader's lag is unknown, and prune does not keep the history it needs; trying again in 10 min"
+                )
+            }
+            isRefused = true
+            reportAt = .now + .seconds(600)
         }
     }
 }

@@ -45,7 +45,8 @@ extension Position {
         let form =
             /(\d{1,19})_(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d[.]\d{6}Z)_([0-9a-f]{8})_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/
             .asciiOnlyDigits()
-        guard let match = word.wholeMatch(of: form), let token = Int(match.1), Instant(String(match.2)) != nil
+        guard let match = word.wholeMatch(of: form), let token = Int(match.1),
+            let instant = Instant(String(match.2)), Instant.possible.contains(instant)
         else { return nil }
         self.init(
             store: String(match.4), token: token, committedAt: String(match.2), nonce: String(match.3))

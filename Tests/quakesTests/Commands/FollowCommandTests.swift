@@ -141,7 +141,7 @@ struct FollowCommandTests {
     }
 
     @Test(
-        "For a file that is not a view the exit code is 65, for a missing one 66, and the error gives the reason"
+        "The exit code is 65 for another program's file, 66 for a missing one, and 74 for one that can't be made"
     )
     func wrongFile() async throws {
         try await withDatabase { database, folder in
@@ -156,7 +156,7 @@ struct FollowCommandTests {
                 (["follow", "--once", "--view", text], 65, "\(text): \(problem)"),
                 (["list", "--view", text], 65, "\(text): \(problem)"),
                 (
-                    ["follow", "--once", "--view", missing], 66,
+                    ["follow", "--once", "--view", missing], 74,
                     "cannot open \(missing).lock: No such file or directory"
                 ),
                 (["list", "--view", missing], 66, "cannot read \(missing): No such file or directory"),

@@ -54,7 +54,9 @@ struct FollowCommand: AsyncParsableCommand {
         guard token == nil || format != nil else {
             throw ValidationError("--token needs --format ndjson; a view keeps its own position")
         }
-        guard name != "" else { throw ValidationError("--name must not be empty") }
+        guard (1...200).contains(name?.utf8.count ?? 1) else {
+            throw ValidationError("--name must have 1 to 200 bytes")
+        }
     }
 
     func run() async throws {
