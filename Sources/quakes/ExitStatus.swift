@@ -39,7 +39,8 @@ struct ExitStatus {
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
         case is UnreadableTokenFile, is Parameters.InvalidLine: rawValue = Self.badData
         case is TemporaryFileError: rawValue = Self.fileFailure
-        case let error as FileError: rawValue = error.code == ENOENT ? Self.noInput : Self.fileFailure
+        case let error as FileError:
+            rawValue = error.code == ENOENT && error.operation == "read" ? Self.noInput : Self.fileFailure
         case is NoDatabase, is BackfillDiffers, is UnmeasuredMainshock, is CitedAlready: rawValue = Self.usage
         default: rawValue = Self.internalError
         }

@@ -193,5 +193,5 @@ func singleLine(_ text: String) -> String {
         let category = scalar.properties.generalCategory
         return [.control, .lineSeparator, .paragraphSeparator].contains(category) ? " " : scalar
     }
-    return String(String.UnicodeScalarView(scalars)).trimmingSpaces
+    return String(String.UnicodeScalarView(scalars)).trimmed
 }

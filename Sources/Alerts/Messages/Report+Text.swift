@@ -27,7 +27,8 @@ extension Report {
         switch kind {
         case .withdrawn:
             lines.append(
-                "Its agency deleted it. It may not have happened, or it may be part of another earthquake.")
+                "It was removed from the catalogue. It may not have happened, or it may be part of another earthquake."
+            )
         case _ where isReviewed: lines.append("A person has reviewed it.")
         default: lines.append("It was located automatically. No person has reviewed it yet.")
         }

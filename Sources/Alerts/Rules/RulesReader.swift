@@ -78,7 +78,7 @@ struct RulesReader {
     /// Reads coordinates such as `35.69, 139.75`, or the name of a town.
     mutating func point(_ text: String, _ mark: Mark?) -> Point? {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-        let numbers = parts.map { decimal($0.trimmingSpaces) }
+        let numbers = parts.map { decimal($0.trimmed) }
         if parts.count == 2, let latitude = numbers[0], let longitude = numbers[1] {
             guard abs(latitude) <= 90, abs(longitude) <= 360 else {
                 yaml.note(mark, "a latitude is between -90 and 90 degrees, a longitude between -360 and 360")
@@ -103,10 +103,4 @@ func decimal(_ text: some StringProtocol) -> Double? {
         (1...2).contains(parts.count)
         && parts.allSatisfy { (1...12).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDigit) }
     return isDecimal ? Double(text) : nil
-}
-
-extension StringProtocol {
-    var trimmingSpaces: String {
-        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-    }
 }

@@ -55,7 +55,8 @@ struct HTTPHead: Sendable {
 }
 
 extension StringProtocol {
-    var trimmed: String {
+    /// The text without white space at its ends.
+    package var trimmed: String {
         String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 }

@@ -52,23 +52,23 @@ public enum FittedParameters {
     /// has published both versions as one earthquake.
     private static let query: Query = """
         with pair (a, b) as (
-            select to_jsonb(q), to_jsonb(p)
+            select to_jsonb(q.*), to_jsonb(p.*)
             from public.earthquake_member m
             join only public.quake q on q.code = m.code
             join only public.quake p on p.code = m.partner
             where m.rule <> 'pair'
             union
-            select c.before, to_jsonb(q)
+            select c.before, to_jsonb(q.*)
             from history.change c
             join only public.quake q on q.code = substr(c.reason, length('superseded by ') + 1)
             where c.entity = 'quake' and c.operation = 'delete' and c.reason like 'superseded by %'
             union
-            select was.version, lead(was.version, 1, to_jsonb(q)) over (partition by q.code order by was.token, was.ordinal)
+            select was.version, lead(was.version, 1, to_jsonb(q.*)) over (partition by q.code order by was.token, was.ordinal)
             from (select distinct key from history.change
                   where entity = 'quake' and operation = 'update' and before -> 'extra' ? 'auth') as changed
             join only public.quake q on q.code = changed.key
             cross join lateral (
-                select token, ordinal, to_jsonb(q) || later || before as version
+                select token, ordinal, to_jsonb(q.*) || later || before as version
                 from history.of_key('quake', changed.key)
                 where operation = 'update' and before -> 'extra' ? 'auth') as was
         )

@@ -19,7 +19,7 @@ public struct ChangeSelection: Sendable {
     ///
     /// - Parameter begin: called once before the changes, with the beginning of the history in that snapshot.
     /// - Returns: whether there are more changes than the limit allowed.
-    /// - Throws: `PastError.pruned` when history does not reach back to `after`.
+    /// - Throws: `PastError` when history does not reach back to `after`, or `after` is not a token yet.
     @discardableResult
     public func forEach(
         on connection: Connection, beginning begin: (Horizon) -> Void = { _ in },
@@ -27,7 +27,7 @@ public struct ChangeSelection: Sendable {
     ) async throws -> Bool {
         try await connection.holdingCatalogue(to: "read the history") {
             let horizon = try await Horizon.read(on: connection)
-            if let after, after < horizon.token { throw PastError.pruned(horizon) }
+            if let after { _ = try await PastMoment.token(after).token(on: connection) }
             begin(horizon)
             var pages = try await ChangePages(
                 self, after: .init(token: after ?? horizon.token, ordinal: .max), on: connection)

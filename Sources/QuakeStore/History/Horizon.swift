@@ -9,9 +9,10 @@ public struct Horizon: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads the horizon. Call it in the transaction that reads the history; otherwise history may be pruned in between.
     static func read(on connection: Connection) async throws -> Horizon {
-        let row = try await connection.query(
-            "select pruned_token, pruned_committed_at from history.store",
-            to: "read the history's horizon")[0]
+        let operation = "read the history's horizon"
+        let rows = try await connection.query(
+            "select pruned_token, pruned_committed_at from history.store", to: operation)
+        guard let row = rows.first else { throw PostgresError.noStore(operation) }
         return Horizon(
             token: try row.decode("pruned_token"), committedAt: try row.decode("pruned_committed_at"))
     }

@@ -45,7 +45,8 @@ public struct Pruning: Sendable {
             outcome.changes += try step.decode("changes")
             if transactions == 0 { break }
         }
-        let rest = try await connection.query(
+        let operation = "read the history's horizon"
+        let rests = try await connection.query(
             """
             select pruned_token as horizon,
                    (select name from history.reader
@@ -65,7 +66,8 @@ public struct Pruning: Sendable {
                                     and committed_at <= now() - make_interval(secs => \(keep / .seconds(1))))
                     order by token, name limit 1) as kept_for_citation
             from history.store
-            """, to: "read the history's horizon")[0]
+            """, to: operation)
+        guard let rest = rests.first else { throw PostgresError.noStore(operation) }
         let age = keepRuns / .seconds(1)
         // Deletes the rejects that no run has found again within `keepRuns`.
         outcome.rejects = try await connection.write(to: "prune the rejects") {

@@ -111,7 +111,8 @@ struct RunLog {
         guard let run = summary.run else { return nil }
         let history = summary.counts.history
         let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" } ?? summary.warning
-        let row = try await connection.shieldingFromCancellation(within: .seconds(5)) {
+        let operation = "record the run's outcome"
+        let rows = try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.repeating(
                 """
                 with \(summary.sweep?.movingCursor(of: name) ?? keeping(summary))
@@ -124,8 +125,9 @@ struct RunLog {
                           and context = \(Self.context(of: run)))
                 where id = \(run)
                 returning first_token, last_token, \(MergeStatement.waitingForStandbys)
-                """, to: "record the run's outcome")[0]
+                """, to: operation)
         }
+        guard let row = rows.first else { throw PostgresError.noRun(run, operation) }
         guard let first = try row.decodeIfPresent("first_token", as: Int.self),
             let last = try row.decodeIfPresent("last_token", as: Int.self), first <= last
         else { return nil }
@@ -153,6 +155,12 @@ struct RunLog {
                     checked_at = excluded.checked_at, fetched_at = excluded.fetched_at, snapshot = excluded.snapshot
             )
             """
+    }
+}
+
+extension PostgresError {
+    static func noRun(_ run: Int, _ operation: String) -> PostgresError {
+        PostgresError(operation: operation, message: "run \(run) was deleted from import.run")
     }
 }
 

@@ -27,7 +27,7 @@ public enum PastMoment: Sendable, Equatable {
 /// The history does not cover the requested moment.
 public enum PastError: Error, Equatable, CustomStringConvertible {
     case pruned(Horizon)
-    /// The moment is in the future; the value is the newest token.
+    /// The moment is in the future: a token that does not exist yet, or a time to come. The value is the newest token.
     case future(Int)
     /// The history of this database does not contain the position.
     case foreign
@@ -44,7 +44,7 @@ public enum PastError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .pruned(let horizon): "history does not reach that far back: \(horizon)"
-        case .future(let token): "the token does not exist yet; the newest token is \(token)"
+        case .future(let token): "the moment is in the future; the newest token is \(token)"
         case .foreign: "the position is from another database, or a restore has undone it"
         }
     }
@@ -99,6 +99,16 @@ extension PastMoment {
         upTo time: CommitTime, on connection: Connection, after horizon: Horizon
     ) async throws -> Int {
         guard time.microseconds >= horizon.committedAt.microseconds else { throw PastError.pruned(horizon) }
+        // The clocks of programs differ a little, and the server's clock may have been ahead at the last commit.
+        let future = try await connection.query(
+            """
+            select history.current_token() as newest
+            where \(time) > interval '1 minute' + greatest(
+                clock_timestamp(), (select committed_at from history.transaction where token is not null
+                                    order by token desc limit 1))
+            """, to: "compare with the clock"
+        ).first
+        if let future { throw PastError.future(try future.decode("newest")) }
         return try await connection.query(last(upTo: time), to: "find the token of a time").first?
             .decode("token") ?? horizon.token
     }

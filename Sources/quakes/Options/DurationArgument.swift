@@ -30,4 +30,7 @@ extension Duration {
             return count > 0 || index == 0 ? "\(count) \(unit.1)" : nil
         }.joined(separator: " ")
     }
+
+    /// The time since a moment for people: `12 s ago`, or `in 2 h 5 min` if the moment is still to come.
+    var ago: String { self < .zero ? "in \((.zero - self).rough)" : "\(rough) ago" }
 }

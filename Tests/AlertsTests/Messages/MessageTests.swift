@@ -63,7 +63,7 @@ import Testing
         #expect(risen.priority == 4)
         let withdrawn = try #require(stage.commit(deleted: ["us7000abcd"]).first)
         #expect(withdrawn.title == "Withdrawn: M 6.6 earthquake 111 km N of home")
-        #expect(withdrawn.text.contains("Its agency deleted it."))
+        #expect(withdrawn.text.contains("It was removed from the catalogue."))
         #expect(!withdrawn.text.contains("shaking"))
     }
 

@@ -113,6 +113,10 @@ struct ChangesCommandTests {
             #expect(try await tokens("--after", "2", "--limit", "2") == [3, 4])
             #expect(try await tokens("--after", "2", "--limit", "9223372036854775807") == [3, 4, 5, 6])
             #expect(try await tokens("--code", "q0c3", "--limit", "1") == [3])
+            #expect(try await tokens("--after", "6") == [])
+            let future = try await quakes.run("changes", "--after", "7")
+            #expect(future.status == 66)
+            #expect(future.errors.contains("the moment is in the future; the newest token is 6"))
         }
     }
 

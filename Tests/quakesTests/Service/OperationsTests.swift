@@ -201,6 +201,11 @@ struct OperationsTests {
             #expect(status.output.hasPrefix("2 earthquakes\nthe newest: 1970-01-01 00:00:01 UTC, "))
             #expect(status.output.contains(#/\nall_day +2020-02-03 04:05:06 {2}/#))
             #expect(status.output.contains("\nall_hour "))
+            try await database.query(
+                "update quake set time = now() + interval '9 years' where code = (select max(code) from quake)"
+            )
+            #expect(try await quakes(["status"], database).output.contains(" UTC, in 9 y"))
+            try await database.query("update quake set time = '1970-01-01 00:00:01+00' where time > now()")
             let json = try await quakes(["status", "all_day", "--format", "json"], database)
             let object = try #require(
                 JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])

@@ -274,13 +274,15 @@ enum MergeStatement {
         let sums = ImportCounts.named.map { name, count -> Query in
             "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"
         }
-        let row = try await connection.query(
+        let operation = "record the batch's counts"
+        let rows = try await connection.query(
             """
             update import.run set \(sums.joined(by: ", "))
             where id = \(run)
             returning \(counts.changedRows ? waitingForStandbys : "set_config('synchronous_commit', 'off', true)"),
                       substring(current_setting('history.transaction', true) from '^[0-9]{1,18}')::bigint as history
-            """, to: "record the batch's counts")[0]
+            """, to: operation)
+        guard let row = rows.first else { throw PostgresError.noRun(run, operation) }
         counts.history = try row.decodeIfPresent("history", as: Int.self).map { $0...$0 }
     }
 }

@@ -70,7 +70,7 @@ extension Quake.Value {
         switch (self, property) {
         case (.null, _): nil
         case (.time(let time), .time):
-            "\(time) (\(Duration.milliseconds(Instant.now.milliseconds - time.milliseconds).rough) ago)"
+            "\(time) (\(Duration.milliseconds(Instant.now.milliseconds - time.milliseconds).ago))"
         case (.time(let time), _): "\(time)"
         case (.number(let number), _): "\(number)\(property.unit)"
         case (.integer(let number), _): "\(number)\(property.unit)"

@@ -80,7 +80,7 @@ struct Status: Sendable {
             separator: ", ")
         return """
             \(catalogue.isEstimate ? "about " : "")\(catalogue.roundedCount) earthquakes
-            the newest: \(newest.time.shortText) UTC, \(newest.age.rough) ago\(event.isEmpty ? "" : ": \(event)") \
+            the newest: \(newest.time.shortText) UTC, \(newest.age.ago)\(event.isEmpty ? "" : ": \(event)") \
             (\(strippingControlCharacters(newest.code)))
 
             """
