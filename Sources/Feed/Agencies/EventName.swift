@@ -58,7 +58,7 @@ struct EventNaming {
         if let host { return Self.name(id, net: host, host: host) }
         let owner = identifier.owner
         if !owner.isEmpty, !Agency.isTaken(owner) {
-            let length = Self.codeLimit - owner.utf8.count - 1
+            let length = Quake.codeLimit - owner.utf8.count - 1
             return Self.name(identifier.path.fitting(length), net: owner, host: nil)
         }
         return unknownName(identifier, stated)
@@ -86,8 +86,6 @@ struct EventNaming {
     }
 
     // MARK: Names
-
-    private static let codeLimit = 64
 
     private static func name(_ id: String, _ agency: Agency, _ stated: StatedName) -> EventName {
         guard let network = agency.network else {

@@ -204,7 +204,7 @@ private struct FeatureReader: ~Copyable {
         }
         let count = record.withCode(in: bytes) { $0.count }
         guard count > 0 else { throw Rejection(.missing, "id is empty") }
-        guard count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
+        guard count <= Quake.codeLimit else { throw Rejection(.range, "id is longer than 64 bytes") }
     }
 }
 

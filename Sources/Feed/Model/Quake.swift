@@ -31,6 +31,9 @@ public struct Quake: Sendable, Equatable {
 
 // The properties that the program itself reads by name.
 extension Quake {
+    /// The greatest length of an imported code, in bytes of UTF-8.
+    public static let codeLimit = 64
+
     public var code: String { self[.code].text ?? "" }
     public var time: Instant { self[.time].time ?? Instant(milliseconds: 0) }
     public var updated: Instant { self[.updated].time ?? Instant(milliseconds: 0) }

@@ -27,7 +27,9 @@ public struct StatedDeletion: Sendable, Equatable {
         guard let code = row.code, !code.isEmpty else {
             throw Rejection(.unnamed, "it does not say which event was deleted")
         }
-        guard code.utf8.count <= 64 else { throw Rejection(.range, "id is longer than 64 bytes") }
+        guard code.utf8.count <= Quake.codeLimit else {
+            throw Rejection(.range, "id is longer than 64 bytes")
+        }
         guard let updated = row.updated else { throw Rejection(.missing, "updated is missing") }
         self.init(code: code, at: updated, service: FeedIdentity.host(of: row.knownText("url")))
     }

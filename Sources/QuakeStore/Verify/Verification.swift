@@ -187,9 +187,11 @@ public struct Verification: Sendable {
         try await connection.write(to: "compare with the service") {
             try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
             try await connection.copy(batch.newest(without: []).indices, of: batch, into: "pg_temp.incoming")
+            // No imported row has a longer code, and an index entry can't hold a text of any length.
             let unread = try batch.rejections.compactMap { rejected in
                 try batch.withBytes(of: rejected.feature) { readableCode(of: $0) }
             }
+            .filter { $0.utf8.count <= Quake.codeLimit }
             try await connection.query(
                 """
                 insert into pg_temp.listed (code, service)

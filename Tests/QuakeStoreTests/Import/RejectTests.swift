@@ -68,6 +68,22 @@ struct RejectTests {
         }
     }
 
+    @Test("A feature with a very long id is rejected alone")
+    func longID() async throws {
+        try await server.withDatabase { database in
+            let long = SmallFeed.feature(String(repeating: "x", count: 5000))
+            let document = SmallFeed.document([SmallFeed.feature("a"), long])
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.outcome == .done)
+            #expect(summary.figures == [1, 0, 0, 0, 1])
+            let reject = try await database.query("select message, raw from import.reject")[0]
+            #expect(try reject.decode("message") == "id is longer than 64 bytes")
+            #expect(try reject.decode("raw") == Array(long.utf8))
+        }
+    }
+
     @Test("A value that only the server refuses is found in its batch and rejected alone")
     func refusedByTheServer() async throws {
         try await server.withDatabase { database in

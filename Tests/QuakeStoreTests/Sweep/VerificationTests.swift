@@ -146,6 +146,23 @@ struct VerificationTests {
         }
     }
 
+    @Test("An event with a very long id is rejected, and the others are compared")
+    func longID() async throws {
+        let catalogue = catalogue(3)
+        // The id is random, because the server compresses long texts in an index.
+        let long = (0..<150).map { _ in UUID().uuidString }.joined()
+        catalogue.change { state in
+            state.features["us1001"] = state.events["us1001"]?.json.replacing("us1001", with: long)
+        }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                let (outcome, found, _) = try await verify(database, through: server)
+                #expect(outcome.events == 3 && outcome.rejected == 1)
+                #expect(found.map(\.code) == ["us1000", "us1002"])
+            }
+        }
+    }
+
     @Test("The brake also holds for a repair")
     func brake() async throws {
         let catalogue = catalogue()

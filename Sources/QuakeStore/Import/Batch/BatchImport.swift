@@ -211,9 +211,8 @@ extension BinaryRows {
         try batch.withSource(of: feature) { bytes in
             let kept = UnsafeBufferPointer(rebasing: bytes.prefix(FeatureScanner.keptOfOversized))
             let message = Array(rejection.message.utf8)
-            appendRow(
-                columns: MergeStatement.rejectedColumns.count, capacity: kept.count + message.count + 1024
-            ) { row in
+            let size = kept.count + message.count + (code?.utf8.count ?? 0)
+            appendRow(columns: MergeStatement.rejectedColumns.count, capacity: size + 1024) { row in
                 row.appendInteger(Int64(feature.ordinal))
                 row.appendInteger(Int64(feature.offset))
                 row.appendBytes(rejection.reason.rawValue.utf8)
