@@ -5,9 +5,14 @@ struct FeatureWriter {
     /// The deletion, if the event was withdrawn. In that case, `bytes` has only the event's id.
     private(set) var deletion: StatedDeletion?
 
-    mutating func begin(_ name: EventName) {
+    /// Leaves the feature without any text, and so without an id.
+    mutating func clear() {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)
+    }
+
+    mutating func begin(_ name: EventName) {
+        clear()
         bytes.append(text: #"{"type":"Feature","id":"#)
         bytes.append(json: name.code.utf8)
         bytes.append(text: #","properties":{"#)
@@ -17,8 +22,7 @@ struct FeatureWriter {
     }
 
     mutating func write(onlyCode code: String) {
-        deletion = nil
-        bytes.removeAll(keepingCapacity: true)
+        clear()
         bytes.append(text: #"{"id":"#)
         bytes.append(json: code.utf8)
         bytes.append(text: "}")

@@ -27,6 +27,10 @@ struct TextRow {
         guard !isStray else {
             return Rejection(.syntax, "not a row: \(columns), where the header line has \(header.count)")
         }
+        guard !field(.eventID, header).contains(0) else {
+            writer.clear()
+            return Rejection(.encoding, "EventID: NUL character")
+        }
         guard fields.count == header.count else {
             writer.write(onlyCode: name(header).code)
             return Rejection(.syntax, "\(columns), where the header line has \(header.count)")

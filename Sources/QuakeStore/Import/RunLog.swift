@@ -110,7 +110,9 @@ struct RunLog {
     func end(_ summary: ImportSummary) async throws -> ClosedRange<Int>? {
         guard let run = summary.run else { return nil }
         let history = summary.counts.history
-        let error = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" } ?? summary.warning
+        let failure = summary.failure.map { $0 is CancellationError ? "cancelled" : "\($0)" }
+        // The text may quote the document, which may contain U+0000. PostgreSQL's text can't.
+        let error = (failure ?? summary.warning)?.replacing("\0" as Unicode.Scalar, with: "\u{FFFD}")
         let operation = "record the run's outcome"
         let rows = try await connection.shieldingFromCancellation(within: .seconds(5)) {
             try await connection.repeating(

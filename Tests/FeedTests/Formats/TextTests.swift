@@ -125,6 +125,7 @@ import Testing
             ("|earthquake", "", .syntax, "13 columns, where the header line has 14"),
             ("|earthquake", "||earthquake|||", .syntax, "18 columns, where the header line has 14"),
             ("gfz2026texh|2026", "|2026", .missing, "EventID is missing"),
+            ("gfz2026texh|2026", "gfz\0texh|2026", .encoding, "EventID: NUL character"),
         ])
     func rejects(part: String, value: String, reason: Rejection.Reason, message: String) throws {
         let row = try #require(

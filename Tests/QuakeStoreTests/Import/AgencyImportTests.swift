@@ -66,6 +66,24 @@ struct AgencyImportTests {
         }
     }
 
+    @Test("The outcome of a run is recorded even if a column's name or an id contains a NUL character")
+    func nul() async throws {
+        try await server.withDatabase { database in
+            let document = Self.text(Self.row("gfz2026aaaa"), Self.row("ab\0cd"))
+                .replacing("Depth/km", with: "D\0epth_km")
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.figures == [1, 0, 0, 0, 1])
+            let run = try await database.query("select outcome, error from import.run")[0]
+            #expect(try run.decode("outcome") == "done")
+            #expect(try run.decode("error") == "the column D\u{FFFD}epth_km is read as Depth/km")
+            let reject = try await database.query("select reason, message from import.reject")[0]
+            #expect(try reject.decode("reason") == "encoding")
+            #expect(try reject.decode("message") == "line 3: EventID: NUL character")
+        }
+    }
+
     @Test("Importing the same document again changes nothing")
     func again() async throws {
         try await server.withDatabase { database in
