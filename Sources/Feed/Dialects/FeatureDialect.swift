@@ -38,7 +38,7 @@ struct FeatureDialect {
         do throws(Rejection) {
             guard !id.isEmpty else { throw Rejection(.missing, "the id is empty") }
             if feature.isGone {
-                writer.retract(name, revised: try feature.members.time(feature.revised))
+                try writer.retract(name, revised: feature.members.time(feature.revised))
             } else {
                 writer.begin(name)
                 try feature.write(to: &writer)

@@ -29,7 +29,9 @@ struct FeatureWriter {
     }
 
     /// - Parameter revised: when the withdrawal was published, if known. Versions that were revised after this time stay.
-    mutating func retract(_ name: EventName, revised: Instant?) {
+    /// - Throws: `Rejection` if no event can have the code.
+    mutating func retract(_ name: EventName, revised: Instant?) throws(Rejection) {
+        try StatedDeletion.check(name.code)
         write(onlyCode: name.code)
         deletion = StatedDeletion(
             code: name.code, at: revised.map { $0 + 1 }, service: FeedIdentity.host(of: name.url))

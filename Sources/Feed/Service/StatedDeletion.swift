@@ -27,11 +27,19 @@ public struct StatedDeletion: Sendable, Equatable {
         guard let code = row.code, !code.isEmpty else {
             throw Rejection(.unnamed, "it does not say which event was deleted")
         }
+        try Self.check(code)
+        guard let updated = row.updated else { throw Rejection(.missing, "updated is missing") }
+        self.init(code: code, at: updated, service: FeedIdentity.host(of: row.knownText("url")))
+    }
+
+    /// Checks that an event can have the code.
+    ///
+    /// - Throws: `Rejection` if the code is longer than 64 bytes or contains U+0000.
+    static func check(_ code: String) throws(Rejection) {
         guard code.utf8.count <= Quake.codeLimit else {
             throw Rejection(.range, "id is longer than 64 bytes")
         }
-        guard let updated = row.updated else { throw Rejection(.missing, "updated is missing") }
-        self.init(code: code, at: updated, service: FeedIdentity.host(of: row.knownText("url")))
+        guard !code.utf8.contains(0) else { throw Rejection(.encoding, "id: NUL character") }
     }
 }
 

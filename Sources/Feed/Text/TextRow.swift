@@ -125,7 +125,7 @@ struct TextRow {
         let latitude = try number(.latitude, "Latitude", header)
         let longitude = try number(.longitude, "Longitude", header)
         if kind.elementsEqual("not existing".utf8) || name.isWithdrawn(by: latitude, longitude, magnitude) {
-            return writer.retract(name, revised: nil)
+            return try writer.retract(name, revised: nil)
         }
         let time = field(.time, header)
         guard !time.isEmpty else { throw Rejection(.missing, "Time is missing") }

@@ -21,7 +21,7 @@ struct QuakeMLTranslator {
                 }
                 guard !name.netCode.isEmpty else { throw Rejection(.missing, "publicID is missing") }
                 if !isOwn, try isGone(name, texts, choice) {
-                    return writer.retract(name, revised: try updated(texts, choice))
+                    return try writer.retract(name, revised: updated(texts, choice))
                 }
                 writer.begin(name)
                 try write(texts, choice, isOwn)

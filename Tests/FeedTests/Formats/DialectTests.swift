@@ -82,6 +82,16 @@ import Testing
             ])
     }
 
+    @Test(
+        "A withdrawn event with an id that no event can have is rejected",
+        arguments: [(#"a\u0000b"#, Rejection.Reason.encoding), (String(repeating: "x", count: 65), .range)])
+    func impossibleID(id: String, reason: Rejection.Reason) {
+        let feature = #"{"type":"Feature","properties":{"publicID":"\#(id)","quality":"deleted"}}"#
+        let outcome = ScanOutcome(document([feature]))
+        #expect(outcome.features.map(\.failure?.reason) == [reason])
+        #expect(outcome.features.map(\.deletion) == [nil])
+    }
+
     @Test("A feature of the USGS is recognised even if it has members of other agencies")
     func usgs() throws {
         let quake = try one(feature(properties: #""unid":"20261003_0000060","publicID":"x","#))

@@ -162,6 +162,26 @@ struct AgencyImportTests {
         }
     }
 
+    @Test(
+        "A withdrawn event whose id is too long is rejected, and the others are deleted",
+        arguments: [65, 5000])
+    func longID(length: Int) async throws {
+        try await server.withDatabase { database in
+            let rows = [Self.row("gfz2026aaaa"), Self.row("gfz2026bbbb")]
+            try await database.importDocument(Self.text(rows))
+            let gone = [rows[0], Self.row(String(repeating: "x", count: length))].map { $0 + "|not existing" }
+            let document =
+                ([Self.header + "|EventType", rows[1] + "|earthquake"] + gone).joined(separator: "\n") + "\n"
+
+            let summary = try await database.importDocument(document)
+
+            #expect(summary.failure == nil && summary.counts.retracted == 1)
+            #expect(try await database.codes() == ["gfz:gfz2026bbbb"])
+            let reject = try await database.query("select message from import.reject")[0]
+            #expect(try reject.decode("message") == "line 4: id is longer than 64 bytes")
+        }
+    }
+
     @Test("An event of an agency with an unknown service can be deleted, but not an event of another service")
     func unknownService() async throws {
         try await server.withDatabase { database in
