@@ -27,15 +27,15 @@ struct TextRow {
         guard !isStray else {
             return Rejection(.syntax, "not a row: \(columns), where the header line has \(header.count)")
         }
-        guard !field(.eventID, header).contains(0) else {
+        guard let id = String(validating: field(.eventID, header), as: UTF8.self), !id.utf8.contains(0) else {
             writer.clear()
-            return Rejection(.encoding, "EventID: NUL character")
+            return Rejection(.encoding, "EventID: invalid UTF-8 or a NUL character")
         }
+        let name = name(of: id, header)
         guard fields.count == header.count else {
-            writer.write(onlyCode: name(header).code)
+            writer.write(onlyCode: name.code)
             return Rejection(.syntax, "\(columns), where the header line has \(header.count)")
         }
-        let name = name(header)
         do {
             try write(name, header)
             return nil
@@ -64,13 +64,13 @@ struct TextRow {
             ? found.contains(true) || EventKind.isKnown(field(.type, header)) : !found.contains(false)
     }
 
-    private mutating func name(_ header: TextHeader) -> EventName {
+    private mutating func name(of id: String, _ header: TextHeader) -> EventName {
         func text(_ column: TextHeader.Column) -> String {
             String(decoding: field(column, header), as: UTF8.self)
         }
         return naming.name(
             StatedName(
-                id: text(.eventID), workers: [text(.catalog), text(.contributor), text(.author)],
+                id: id, workers: [text(.catalog), text(.contributor), text(.author)],
                 time: TimeText.read(field(.time, header))))
     }
 

@@ -125,7 +125,7 @@ import Testing
             ("|earthquake", "", .syntax, "13 columns, where the header line has 14"),
             ("|earthquake", "||earthquake|||", .syntax, "18 columns, where the header line has 14"),
             ("gfz2026texh|2026", "|2026", .missing, "EventID is missing"),
-            ("gfz2026texh|2026", "gfz\0texh|2026", .encoding, "EventID: NUL character"),
+            ("gfz2026texh|2026", "gfz\0texh|2026", .encoding, "EventID: invalid UTF-8 or a NUL"),
         ])
     func rejects(part: String, value: String, reason: Rejection.Reason, message: String) throws {
         let row = try #require(
@@ -308,6 +308,22 @@ import Testing
         #expect(outcome.error == nil)
         #expect(outcome.features.map(\.failure?.reason) == [nil, .encoding, .size])
         #expect(outcome.features[2].source?.count == 64 << 10)
+    }
+
+    @Test(
+        "An id that is not UTF-8 is rejected, because other ids may look the same when they are repaired",
+        arguments: ["earthquake", "not existing"])
+    func encodingOfIDs(type: String) {
+        var document = Array("\(Self.header)\n".utf8)
+        for byte in [0xE8, 0xE9] as [UInt8] {
+            let row = Array("\(Self.gfz.replacing("earthquake", with: type))\n".utf8)
+            document += [byte] + row
+        }
+        let outcome = ScanOutcome(document)
+        #expect(outcome.error == nil)
+        #expect(outcome.features.map(\.failure?.reason) == [.encoding, .encoding])
+        #expect(outcome.features.map(\.deletion) == [nil, nil])
+        #expect(outcome.features.map(\.bytes) == [[], []])
     }
 
     @Test("The agencies' sample answers are read correctly", .needsAgencySamples)

@@ -80,7 +80,7 @@ struct AgencyImportTests {
             #expect(try run.decode("error") == "the column D\u{FFFD}epth_km is read as Depth/km")
             let reject = try await database.query("select reason, message from import.reject")[0]
             #expect(try reject.decode("reason") == "encoding")
-            #expect(try reject.decode("message") == "line 3: EventID: NUL character")
+            #expect(try reject.decode("message") == "line 3: EventID: invalid UTF-8 or a NUL character")
         }
     }
 
