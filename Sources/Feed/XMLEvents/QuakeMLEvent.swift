@@ -25,9 +25,7 @@ struct QuakeMLEvent {
 
     /// - Parameter network: ComCat's attribute with the event's network. `network` and `code` are empty in documents that are not
     ///   from ComCat.
-    mutating func begin(
-        id: UnsafeBufferPointer<UInt8>, network: UnsafeBufferPointer<UInt8>, code: UnsafeBufferPointer<UInt8>
-    ) {
+    mutating func begin(id: [UInt8], network: [UInt8], code: [UInt8]) {
         texts.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
         ownFields.removeAll(keepingCapacity: true)
@@ -36,13 +34,13 @@ struct QuakeMLEvent {
         (publicID, source, sourceID) = (store(id), store(network), store(code))
     }
 
-    private mutating func store(_ text: UnsafeBufferPointer<UInt8>) -> Range<Int> {
+    private mutating func store(_ text: [UInt8]) -> Range<Int> {
         let start = texts.count
-        append(text)
+        text.withUnsafeBufferPointer { append($0) }
         return start..<texts.count
     }
 
-    mutating func begin(_ part: QuakeMLPart, id: UnsafeBufferPointer<UInt8>) {
+    mutating func begin(_ part: QuakeMLPart, id: [UInt8]) {
         guard !isOversized else { return }
         parts.append(Part(kind: part, id: store(id), fields: fields.count..<fields.count))
         if parts.count > Self.sizeLimit / 64 { isOversized = true }

@@ -123,7 +123,7 @@ final class XMLReader: @unchecked Sendable {
 
         /// The value of an attribute; empty if the element does not have the attribute. With `namespace`, the attribute's
         /// namespace must begin with this text; without it, the attribute must not have a namespace.
-        func value(_ name: StaticString, in namespace: StaticString? = nil) -> UnsafeBufferPointer<UInt8> {
+        func value(_ name: StaticString, in namespace: StaticString? = nil) -> [UInt8] {
             for index in 0..<count {
                 // Each attribute has five pointers: local name, prefix, namespace, value, and the value's end.
                 guard let fields = start.map({ $0 + 5 * index }), let local = fields[0],
@@ -137,9 +137,13 @@ final class XMLReader: @unchecked Sendable {
                 } else if fields[2] != nil {
                     continue
                 }
-                return UnsafeBufferPointer(start: value, count: end - value)
+                let text = Array(UnsafeBufferPointer(start: value, count: end - value))
+                // In an attribute, libxml2 writes every ampersand as `&#38;`, because the reader does not let it substitute
+                // entities.
+                return text.contains(UInt8(ascii: "&"))
+                    ? text.replacing("&#38;".utf8, with: "&".utf8) : text
             }
-            return UnsafeBufferPointer(start: nil, count: 0)
+            return []
         }
     }
 }

@@ -113,6 +113,18 @@ import Testing
         #expect(try one(Self.event(origins)).magnitude == nil)
     }
 
+    @Test(
+        "An ampersand in a public id is one character, however it is written",
+        arguments: [("1&amp;2", "1&2"), ("1&#38;2", "1&2"), ("1&#x26;2", "1&2"), ("1&amp;#38;2", "1&#38;2")])
+    func ampersands(written: String, read: String) throws {
+        let preference = "<preferredOriginID>smi:local/\(written)</preferredOriginID>"
+        let origins = Self.origin("o") + Self.origin(written, depth: "1000")
+        let quake = try one(Self.event(preference + origins, id: "smi:local/event/\(written)"))
+        #expect(quake.depth == 1)
+        #expect(quake.code == "local:event/\(read)")
+        #expect(quake[.extra].json?.contains("\"public_id\":\"smi:local/event/\(read)\"") == true)
+    }
+
     @Test("Both namespaces and documents without one are accepted, and times without a Z are UTC")
     func namespaces() throws {
         for (namespace, bed) in [
