@@ -98,7 +98,7 @@ struct QuakeMLTranslator {
     /// The status in the USGS's words, such as `reviewed` if a person has checked the event; nil if the document does not say.
     private func status(_ texts: QuakeMLEvent.Texts, _ choice: Choice) -> String? {
         let status = texts.string(texts.field(.originStatus, of: choice.origin))
-        if status == "rejected" || texts.own(.type)?.elementsEqual("not existing".utf8) == true {
+        if texts.isRejected(choice.origin) || texts.own(.type)?.elementsEqual("not existing".utf8) == true {
             return "deleted"
         }
         switch (texts.string(texts.field(.originMode, of: choice.origin)), status) {
@@ -162,14 +162,18 @@ extension QuakeMLTranslator {
         /// The event's type as in the table. A document that Quakes wrote contains it if QuakeML has no such type; nil otherwise.
         var ownType: [UInt8]?
 
-        /// Chooses the preferred origin, magnitude and mechanism. Without a preference, it chooses the first origin, the first
-        /// magnitude that refers to this origin (or else the first magnitude), and the first mechanism.
+        /// Chooses the preferred origin, magnitude and mechanism. Without a preference, it chooses the first origin that is not
+        /// rejected (or else the first origin), the first magnitude that refers to this origin (or else the first magnitude), and
+        /// the first mechanism.
         init(_ texts: QuakeMLEvent.Texts) {
             func preferred(_ kind: QuakeMLPart, _ field: QuakeMLField) -> QuakeMLEvent.Part? {
                 guard let id = texts.own(field) else { return nil }
                 return texts.parts(kind).first { texts.text($0.id)?.elementsEqual(id) == true }
             }
-            let origin = preferred(.origin, .preferredOrigin) ?? texts.parts(.origin).first { _ in true }
+            let origin =
+                preferred(.origin, .preferredOrigin)
+                ?? texts.parts(.origin).first { !texts.isRejected($0) }
+                ?? texts.parts(.origin).first { _ in true }
             self.origin = origin
             magnitude =
                 preferred(.magnitude, .preferredMagnitude)
@@ -211,6 +215,10 @@ extension QuakeMLTranslator {
 }
 
 extension QuakeMLEvent.Texts {
+    func isRejected(_ origin: QuakeMLEvent.Part?) -> Bool {
+        field(.originStatus, of: origin)?.elementsEqual("rejected".utf8) == true
+    }
+
     func number(_ field: QuakeMLField, _ part: QuakeMLEvent.Part?) throws(Rejection) -> DecimalText? {
         guard let text = self.field(field, of: part) else { return nil }
         return try DecimalText.optional(text, named: field.rawValue)

@@ -113,6 +113,21 @@ import Testing
         #expect(try one(Self.event(origins)).magnitude == nil)
     }
 
+    @Test("Without a preference, a rejected origin is used only if all origins are rejected")
+    func rejectedOrigin() throws {
+        let rejected = Self.origin("one", more: "<evaluationStatus>rejected</evaluationStatus>")
+        let other = Self.origin("two", depth: "1000")
+        let lost = "<preferredOriginID>smi:local/three</preferredOriginID>"
+        for parts in [rejected + other, other + rejected, lost + rejected + rejected + other] {
+            #expect(try one(Self.event(parts)).depth == 1)
+        }
+        let preference = "<preferredOriginID>smi:local/one</preferredOriginID>"
+        for parts in [rejected + rejected, preference + other + rejected] {
+            let outcome = ScanOutcome(Array(Self.document(Self.event(parts)).utf8))
+            #expect(outcome.features.map(\.deletion?.code) == ["gfz:gfz2026rvdx"])
+        }
+    }
+
     @Test(
         "An ampersand in a public id is one character, however it is written",
         arguments: [("1&amp;2", "1&2"), ("1&#38;2", "1&2"), ("1&#x26;2", "1&2"), ("1&amp;#38;2", "1&#38;2")])
