@@ -50,9 +50,15 @@ struct EventIdentifier {
         return nil
     }
 
+    /// The host of `HOST/fdsnws/event/1/query?…`, in lower case; nil for any other text. The function is called for every event,
+    /// so a regular expression would take most of the time of an import.
     private static func host(of text: Substring) -> String? {
-        guard let match = text.wholeMatch(of: #/([A-Za-z0-9.-]+\.[A-Za-z]{2,})/fdsnws/event/1/query\?.*/#)
+        let host = text.utf8.prefix { $0.isAlphanumeric || "-.".utf8.contains($0) }
+        guard text.utf8[host.endIndex...].starts(with: "/fdsnws/event/1/query?".utf8),
+            let dot = host.lastIndex(of: UInt8(ascii: ".")), dot > host.startIndex
         else { return nil }
-        return match.1.lowercased()
+        let domain = host[dot...].dropFirst()
+        guard domain.count >= 2, domain.allSatisfy({ $0.isAlphanumeric && !$0.isDigit }) else { return nil }
+        return Substring(host).lowercased()
     }
 }

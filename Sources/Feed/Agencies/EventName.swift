@@ -166,9 +166,12 @@ struct EventNaming {
 
     /// The name of an event whose id is a code from another Quakes server, such as `gfz:gfz2026texh`; nil for any other id.
     private static func ownName(_ id: String, host: String?) -> EventName? {
-        guard id.utf8.contains(UInt8(ascii: ":")), let match = id.wholeMatch(of: #/([a-z0-9.-]+):(.+)/#)
-        else { return nil }
-        let (net, rest) = (String(match.1), String(match.2))
+        guard let colon = id.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let (net, rest) = (String(id[..<colon]), String(id[id.utf8.index(after: colon)...]))
+        let isName = net.utf8.allSatisfy {
+            $0.isAlphanumeric && $0 == $0.asciiLowercased || "-.".utf8.contains($0)
+        }
+        guard isName, !net.isEmpty, !rest.isEmpty else { return nil }
         if let agency = Agency.named(net), agency.network == nil {
             return name(rest, agency, StatedName(id: rest))
         }

@@ -90,6 +90,17 @@ import Testing
             ("smi:ISCGEM/evid=1", "unknown:iscgem/1", nil),
             ("smi:us/event/1", "unknown:us/event/1", nil),
             ("smi:earthquake.usgs.govern/1", "earthquake.usgs.govern:1", nil),
+            // Only an id in the form of a query to an event service names the service's host.
+            ("smi:A-1.Example.org/fdsnws/event/1/query?eventid=7&x", "a-1.example.org:7", "a-1.example.org"),
+            ("smi:example.org/fdsnws/event/2/query?eventid=7", "example.org:7", nil),
+            ("smi:example.org/fdsnws/event/1/query/?eventid=7", "example.org:7", nil),
+            ("smi:example.o1/fdsnws/event/1/query?eventid=7", "example.o1:7", nil),
+            ("smi:example.o/fdsnws/event/1/query?eventid=7", "example.o:7", nil),
+            ("smi:localhost/fdsnws/event/1/query?eventid=7", "localhost:7", nil),
+            ("smi:.org/fdsnws/event/1/query?eventid=7", ".org:7", nil),
+            // Only an id that begins with a name in lower case is one of another Quakes.
+            ("a-1.b:c:d", "a-1.b:c:d", nil), ("GFZ:1", "unknown:GFZ:1@2019-01-24", nil),
+            (":1", "unknown::1@2019-01-24", nil), ("gfz:", "unknown:gfz:@2019-01-24", nil),
         ])
     func forms(id: String, code: String, host: String?) throws {
         let quake = try #require(TextTests.quakes(Self.header, Self.row(id)).first)
