@@ -126,6 +126,11 @@ struct DocumentImport {
         try await importLastFeatures(&group)
         bytesRead = 0
         breach = breach ?? scanner.breach
+        if let statedCount {
+            notes.append(
+                "the feed has \(scanner.count) events, but its metadata says \(statedCount); its events were imported, but nothing was deleted"
+            )
+        }
         for note in scanner.notes where !notes.contains(note) && notes.count < 10 { notes.append(note) }
         return result
     }
@@ -250,6 +255,15 @@ struct DocumentImport {
         }
     }
 
+    /// The number of events according to a summary feed's own metadata, if the feed has fewer, for example because its list was
+    /// cut off; nil otherwise. For a sweep and for a window, the service's count decides.
+    private var statedCount: Int? {
+        guard sweep == nil, window == nil, FeedIdentity(scanner.metadata) != nil,
+            let count = scanner.metadata.count, scanner.count < count
+        else { return nil }
+        return count
+    }
+
     private func settling(isLast: Bool) -> Settling {
         let identity: FeedIdentity? =
             if let sweep {
@@ -274,7 +288,7 @@ struct DocumentImport {
         // An empty document may come from a broken service, so it settles only if the service also counted no events in the
         // window.
         if isLast, sweep != nil || scanner.count > 0 || window?.count == 0 {
-            settling.identity = identity
+            settling.identity = statedCount == nil ? identity : nil
             settling.deletions = sweep?.deletions ?? StatedDeletions()
             settling.deletions.append(intake.deletions)
         }

@@ -149,6 +149,25 @@ struct SettleTests {
         }
     }
 
+    @Test(
+        "A feed with fewer events than its metadata says retracts nothing, with a warning",
+        arguments: [1, 100])
+    func shortened(batchSize: Int) async throws {
+        try await server.withDatabase { database in
+            let events = (1...8).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 60, events, count: 8), batchSize)
+            let rest = Array(events.dropFirst())
+
+            let short = try await database.settle(Feed("all_day", at: 120, rest, count: 8), batchSize)
+
+            #expect(short.failure == nil && short.counts.retracted == 0)
+            #expect(short.warning?.contains("the feed has 7 events, but its metadata says 8") == true)
+            #expect(try await database.codes().count == 8)
+            let whole = try await database.settle(Feed("all_day", at: 121, rest, count: 7), batchSize)
+            #expect(whole.warning == nil && whole.counts.retracted == 1)
+        }
+    }
+
     @Test("A reject and a stale feature count as present")
     func present() async throws {
         try await server.withDatabase { database in
@@ -336,12 +355,12 @@ struct Feed: Sendable, CustomTestStringConvertible {
 
     init(
         _ name: String, at minute: Int, _ events: [Event], more: String? = nil, broken: String = "",
-        path: String? = nil, host: String = Event.host
+        path: String? = nil, host: String = Event.host, count: Int? = nil
     ) {
         self.name = name
         let features = (events.map(\.json) + [more].compactMap(\.self)).joined(separator: ",")
         json = """
-            {"type":"FeatureCollection","metadata":{"generated":\(minute * 60_000),\
+            {"type":"FeatureCollection","metadata":{"generated":\(minute * 60_000),"count":\(count.map(String.init) ?? "null"),\
             "url":"http://\(host)/feed/v1.0/\(path ?? "summary/\(name).geojson")"},"features":[\(features)]\(broken)}
             """
     }
