@@ -107,11 +107,14 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         _ name: UnsafePointer<UInt8>, in namespace: UnsafePointer<UInt8>?, _ attributes: XMLReader.Attributes
     ) {
         // Elements of QuakeML are in one of its namespaces. Some programs carelessly write no namespace, which is accepted, too.
-        let isForeign = namespace.map { !$0.begins(with: "http://quakeml.org/") } ?? false
+        let isForeign =
+            namespace.map {
+                !$0.begins(with: "http://quakeml.org/") && !$0.begins(with: "https://quakeml.org/")
+            } ?? false
         if path.count < 2, let namespace, !isForeign {
             translator.units.isOfFirstVersion = String(cString: namespace).hasSuffix("/1.0")
         }
-        guard !path.isEmpty else { return beginDocument(name) }
+        guard !path.isEmpty else { return beginDocument(name, isForeign: isForeign) }
         guard !isForeign, let parent = path[path.count - 1],
             let node = tree.child(name, of: parent)
         else { return path.append(nil) }
@@ -131,9 +134,11 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         }
     }
 
-    private func beginDocument(_ name: UnsafePointer<UInt8>) {
+    private func beginDocument(_ name: UnsafePointer<UInt8>, isForeign: Bool) {
         let name = String(cString: name)
         switch name.lowercased() {
+        case "quakeml" where isForeign:
+            reader.stop("the root element <\(name)> is not in a namespace of QuakeML")
         case "quakeml": path.append(tree.document)
         case "html": reader.stop("an HTML page, not an earthquake document")
         default: reader.stop("the root element is <\(name.prefix(64))>")

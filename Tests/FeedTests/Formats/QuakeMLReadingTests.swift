@@ -140,16 +140,18 @@ import Testing
         #expect(quake[.extra].json?.contains("\"public_id\":\"smi:local/event/\(read)\"") == true)
     }
 
-    @Test("Both namespaces and documents without one are accepted, and times without a Z are UTC")
+    @Test("All namespaces of QuakeML and documents without one are accepted, and times without a Z are UTC")
     func namespaces() throws {
         for (namespace, bed) in [
-            ("1.2", "http://quakeml.org/xmlns/bed/1.2"), ("1.0", "http://quakeml.org/xmlns/quakeml/1.0"),
-            ("1.2", ""),
+            ("1.2", "http://quakeml.org/xmlns/bed/1.2"), ("1.1", "http://quakeml.org/xmlns/bed/1.1"),
+            ("1.0", "http://quakeml.org/xmlns/quakeml/1.0"), ("1.2", ""),
         ] {
             let text = Self.document(
                 Self.event(Self.origin("o", time: "2026-09-11T11:56:22.99")), namespace: namespace, bed: bed)
-            let quake = try #require(try ScanOutcome(Array(text.utf8)).features.first?.result?.get())
-            #expect(quake.time == Instant("2026-09-11T11:56:22.99Z"))
+            for text in [text, text.replacing("http://quakeml", with: "https://quakeml")] {
+                let quake = try #require(try ScanOutcome(Array(text.utf8)).features.first?.result?.get())
+                #expect(quake.time == Instant("2026-09-11T11:56:22.99Z"))
+            }
         }
     }
 
@@ -236,6 +238,10 @@ import Testing
             (
                 "<EQMessage xmlns=\"http://www.usgs.gov/ansseqmsg\"></EQMessage>",
                 "the root element is <EQMessage>"
+            ),
+            (
+                "<quakeml xmlns=\"http://other\"><eventParameters/></quakeml>",
+                "the root element <quakeml> is not in a namespace of QuakeML"
             ),
             ("<?xml version=\"1.0\"?><html></html>", "an HTML page"),
             ("<?xml version=\"1.0\"?><!DOCTYPE html><html></html>", "an HTML page"),
