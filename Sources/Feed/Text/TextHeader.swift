@@ -26,8 +26,8 @@ struct TextHeader {
     struct Fault: Error { let text: String }
 
     /// - Returns: nil if the line names no columns.
-    /// - Throws: `Fault` if the line lacks a column that every event needs, names a column twice, names too many columns, or is
-    ///   unclear about the depth or the magnitude.
+    /// - Throws: `Fault` if the line contains a carriage return, lacks a column that every event needs, names a column twice,
+    ///   names too many columns, or is unclear about the depth or the magnitude.
     init?(_ line: UnsafeBufferPointer<UInt8>) throws(Fault) {
         var text = line[...]
         while let first = text.first, first == UInt8(ascii: "#") || first.isJSONWhitespace {
@@ -41,6 +41,10 @@ struct TextHeader {
         }
         let names = written.map { String($0.lowercased().filter { !$0.isWhitespace }) }
         guard names[0] == "eventid" || names.contains("eventid") && names.contains("time") else { return nil }
+        // Otherwise, rows without line feeds would be columns.
+        guard !text.contains(UInt8(ascii: "\r")) else {
+            throw Fault(text: "the header line contains a carriage return; end the lines with LF or CR LF")
+        }
         guard pieces.count <= Self.limit else {
             throw Fault(text: "the header line names more than \(Self.limit) columns")
         }

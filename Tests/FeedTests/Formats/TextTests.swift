@@ -177,6 +177,14 @@ import Testing
             try outcome.features.map { try $0.result?.get().code } == ["gfz:gfz2026texh", "gfz:gfz2026texh"])
     }
 
+    @Test("Lines that end only with carriage returns are refused", arguments: [1, 500])
+    func carriageReturns(rows: Int) throws {
+        let text = "\(Self.header)\r" + String(repeating: "\(Self.gfz)\r", count: rows)
+        let error = try #require(ScanOutcome(Array(text.utf8)).error)
+        #expect("\(error)".contains("the header line contains a carriage return"), "\(error)")
+        #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1000 }).error == error)
+    }
+
     @Test("A header line alone is a document without events")
     func noRows() {
         #expect(ScanOutcome(Array((Self.header + "\n").utf8)).error == nil)
