@@ -7,6 +7,8 @@ struct TextRow {
     /// Whether the last line is not a row but other text, such as an error message or HTML.
     private(set) var isStray = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
+    /// The event's type after the place, if the header line does not name that column.
+    private var unnamedType: UnsafeBufferPointer<UInt8>?
 
     init(_ naming: EventNaming) {
         self.naming = naming
@@ -15,6 +17,7 @@ struct TextRow {
     /// - Returns: the reason for the rejection; nil if `writer` has the feature.
     mutating func read(_ line: UnsafeBufferPointer<UInt8>, _ header: TextHeader) -> Rejection? {
         fields.removeAll(keepingCapacity: true)
+        unnamedType = nil
         var start = 0
         for index in 0...line.count where index == line.count || line[index] == UInt8(ascii: "|") {
             fields.append(line.extracting(start..<index).trimmed)
@@ -78,14 +81,18 @@ struct TextRow {
 
     /// Joins the parts of a place that contains bars, because services do not escape a bar in a name. It joins them only if the
     /// bars cannot belong to another column: the columns before the place have plausible values, and so does the event's type
-    /// after the place.
+    /// after the place. If the place is the last column, but the last field is a known type, that field is not part of the place.
     private mutating func putBack(_ header: TextHeader) {
         guard let place = header.index(of: .place) else { return }
-        let surplus = fields.count - header.count
         let isLast = place == header.count - 1
         let isBeforeType = place == header.count - 2 && header.index(of: .type) == header.count - 1
         // Otherwise the bars could be in another text, before or after the place.
         guard isLast || isBeforeType, isPlausible(header, before: place) else { return }
+        if isLast, header.index(of: .type) == nil, let last = fields.last, EventKind.isKnown(last) {
+            unnamedType = fields.removeLast()
+        }
+        let surplus = fields.count - header.count
+        guard surplus > 0 else { return }
         // If the last field is empty, but an earlier field after the place is a known type, the extra bar may belong to the text
         // after that type, and not to the place.
         let rest = fields[(place + 1)...]
@@ -120,7 +127,7 @@ struct TextRow {
 
     private mutating func write(_ name: EventName, _ header: TextHeader) throws(Rejection) {
         guard !name.netCode.isEmpty else { throw Rejection(.missing, "EventID is missing") }
-        let kind = EventKind.name(of: field(.type, header))
+        let kind = EventKind.name(of: unnamedType ?? field(.type, header))
         let magnitude = try number(.magnitude, "Magnitude", header)
         let latitude = try number(.latitude, "Latitude", header)
         let longitude = try number(.longitude, "Longitude", header)

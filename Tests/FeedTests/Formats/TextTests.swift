@@ -160,11 +160,20 @@ import Testing
         #expect(quake?[.place].text == place)
     }
 
-    @Test("If the place is the last column, it takes all further bars")
-    func lastPlace() throws {
+    @Test(
+        "If the place is the last column, it takes all further bars, except that of a known type",
+        arguments: [
+            ("a|b", "a|b", nil as String?), ("a|b|something new", "a|b|something new", nil),
+            ("a|quarry blast", "a", "quarry blast"), ("a|b|Earthquake", "a|b", "earthquake"),
+        ])
+    func lastPlace(end: String, place: String, type: String?) throws {
         let header = Self.header.replacing("|EventType", with: "")
-        let row = Self.gfz.replacing("Afghanistan|earthquake", with: "a|earthquake")
-        #expect(try Self.quakes(header, row)[0][.place] == .text("Hindu Kush Region, a|earthquake"))
+        let row = Self.gfz.replacing("Hindu Kush Region, Afghanistan|earthquake", with: end)
+        let quake = try #require(Self.quakes(header, row).first)
+        #expect(quake[.place] == .text(place))
+        #expect(quake[.type].text == type)
+        // The type of one row does not apply to the next.
+        #expect(try Self.quakes(header, row, Self.gfz.replacing("|earthquake", with: ""))[1][.type] == .null)
     }
 
     @Test("Comments, empty lines and other line ends are not rows")
