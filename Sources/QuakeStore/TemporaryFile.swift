@@ -43,7 +43,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Fills a buffer with the bytes that begin at an offset. All of these bytes must have been written.
+    /// Fills a buffer with the bytes from an offset on. All of these bytes must have been written.
     ///
     /// - Throws: `TemporaryFileError`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
@@ -52,8 +52,8 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Calls `next` until all bytes are read or written. `next` receives the number of bytes that are done already. It returns
-    /// the result of a system call: how many more bytes it has read or written, or −1 after an error.
+    /// Calls `next` until all bytes are read or written. `next` receives the number of bytes transferred so far. It returns the
+    /// result of a system call: the number of bytes that the call transferred, or −1 for an error.
     private func transfer(_ count: Int, to operation: String, _ next: (Int) -> Int) throws {
         var done = 0
         while done < count {

@@ -2,7 +2,7 @@ import Association
 import Feed
 import PostgreSQL
 
-/// Queries about the association whose results are shown to people.
+/// Queries that describe the association to people.
 public enum AssociationQueries {
     /// Whether the table `quake` has rows of more than one agency.
     ///

@@ -56,8 +56,8 @@ public struct Associator: ReaderView {
         return outcome
     }
 
-    /// The number of changes after the stored position above which all rows are grouped again. Without this limit, the neighbours
-    /// of all changed rows would have to fit into memory.
+    /// If the stored position is followed by more changes than this, all rows are grouped again. Without this limit, the
+    /// neighbours of all changed rows would have to fit into memory.
     private static let many = 50_000
 
     /// The context that the history records for the transaction of a pass.

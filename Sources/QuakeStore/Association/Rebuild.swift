@@ -108,7 +108,7 @@ struct Rebuild {
 
     private func writeDifference() async throws -> Int {
         try await connection.execute(script: Self.removal, to: "compare the groups")
-        // As in `Revision`, the members leave first: the last reason that the history has for a code is the group's.
+        // As in `Revision`, members are deleted before groups, so that the last reason in a code's history is the group's.
         var written = try await write(Self.departures)
         let reasons = try await connection.query(
             "select reason, array_agg(code) as codes from associated_removal group by reason order by reason",
@@ -211,7 +211,7 @@ extension BinaryRows {
 
     fileprivate mutating func append(_ member: Member, of earthquake: ExactText) {
         guard let partner = member.partner, let difference = member.difference, let rule = member.rule else {
-            preconditionFailure("a member of several has a partner")
+            preconditionFailure("each of several members has a partner")
         }
         let size =
             member.code.text.utf8.count + earthquake.text.utf8.count + partner.text.utf8.count

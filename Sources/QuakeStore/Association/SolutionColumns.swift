@@ -14,7 +14,7 @@ enum SolutionColumns {
     static let declarations = properties.declarations + ", imported_at timestamptz"
 
     /// The expressions that `Solution.next` reads. `row` is the row's name in SQL. In EMSC's rows, `auth` in `extra` names the
-    /// agency whose solution EMSC has taken over. The uncertainties come from QuakeML
+    /// agency whose solution EMSC has adopted. The uncertainties come from QuakeML
     /// (Sources/Feed/XMLEvents/QuakeMLExtra.swift).
     static func expressions(of row: String) -> String {
         properties.dropLast().list(row + ".") + """

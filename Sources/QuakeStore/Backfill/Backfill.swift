@@ -58,8 +58,8 @@ public struct Backfill: Sendable {
     /// Imports the part of the stretch that has not been imported yet.
     ///
     /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
-    ///   `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `FeedError`,
-    ///   `PostgresError` or any other error that ends a run. The next call continues where this one stopped.
+    ///   `ShortAnswer` when the service gives fewer events than it counts even for smaller windows; `FeedError`, `PostgresError`
+    ///   or any other error that ends a run. The next call continues where this one stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
         try await lock.lock()

@@ -89,8 +89,8 @@ struct BackfillPlan {
     ///
     /// - Parameter answer: the short answer; nil if the service now counts fewer events, so that the same window can be requested
     ///   again.
-    /// - Returns: false when another request is useless: the service gives at most one event, or has given too few events more
-    ///   than three times in a row.
+    /// - Returns: false when another request is useless: the window can't be cut any further, the service gives at most one
+    ///   event, or it has given too few events more than three times in a row.
     mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {
         shortAnswers += 1
         guard shortAnswers <= 3 else { return false }

@@ -19,7 +19,7 @@ public struct ImportWindow: Sendable {
         guard features >= count ?? 0, features < limit,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
-        // The history names it in the reason for deleting a withdrawn event.
+        // This name is part of the reason that the history records when a withdrawn event is deleted.
         let feed = "\(isRepair ? "verify" : "backfill") \(range.lowerBound)/\(range.upperBound)"
         let times = isPartial ? nil : range.lowerBound...range.last
         return FeedIdentity(

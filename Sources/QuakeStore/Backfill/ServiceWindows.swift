@@ -8,7 +8,7 @@ import Feed
 struct ServiceWindows {
     var service: EventService
     let purpose: UnfitService.Purpose
-    /// The time between two requests; for a sweep, which should not delay news, the time between two windows.
+    /// The time between two requests. In a sweep, it is the time between two windows, so that news is not delayed.
     let pace: Duration
     let fetch: FetchOptions
     /// Returns the request for a window.
@@ -32,7 +32,7 @@ struct ServiceWindows {
     ///     if the service does not count; `limit` is the number of events that the service returns at once. Throws `ShortAnswer`
     ///     if the service gave fewer events than `count`.
     ///   - took: called after each window that is done.
-    /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for the shortest window; `UnfitService`;
+    /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for smaller windows; `UnfitService`;
     ///   `AnotherQuestion`; `FeedError`; any error of the closures.
     mutating func walk(
         _ plan: inout BackfillPlan,
@@ -139,10 +139,10 @@ struct ServiceWindows {
 
     // MARK: Abilities
 
-    /// Finds out which ability is missing after the service has refused a request. To do so, it requests the last hour, each time
-    /// without using one more ability, until the service answers.
+    /// Finds out which ability is missing after the service has refused a request. It requests the last hour, each time with one
+    /// ability fewer, until the service answers.
     ///
-    /// - Returns: false if the service now answers the request that it refused before.
+    /// - Returns: false if no ability was found to be missing.
     /// - Throws: `UnfitService` if the service does not answer in any format that can be read; `FeedError`.
     private mutating func findLack(after question: EventService.Question) async throws -> Bool {
         if question.isOfDeletions {
@@ -162,7 +162,7 @@ struct ServiceWindows {
         if service.abilities == before {
             guard question.updatedAfter != nil, try await refusal(of: question) != nil else { return false }
         }
-        // The service answers the simplest request, so it refuses requests by the time of revision.
+        // The service answers only simpler requests, so it is not asked by the time of revision either.
         service.abilities.remove(.updates)
         return true
     }

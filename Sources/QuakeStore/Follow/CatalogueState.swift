@@ -85,7 +85,7 @@ public struct CatalogueState: Sendable, Equatable {
 
     /// The query for the state within a statement that also reads the table. The statement's snapshot may be older than its lock
     /// on the table. If the table was rewritten in between, the snapshot sees the table as empty. Then the query calls
-    /// `history.refuse_rewritten`, which fails. Calling this function each time would take four times as long.
+    /// `history.refuse_rewritten`, which fails. Calling this function in every query would take four times as long.
     static let queryOfWhole = query(
         shape: """
             case when pg_relation_filenode('public.quake') = (select relfilenode from pg_class where oid = 'public.quake'::regclass)

@@ -6,7 +6,7 @@ import PostgreSQL
 /// the next notification.
 ///
 /// A notification is only a hint. The follower also polls at an interval, so a lost notification delays changes but never loses
-/// them. After each pass, the view has a state that the database really had.
+/// them. After each pass, the view matches one state of the database.
 public struct Follower<V: ReaderView>: Sendable {
     private let options: ConnectionOptions
     private let view: V
@@ -17,8 +17,8 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: called with the progress of a long pass. If the observer is set, the rows of a long pass are counted
-    ///   before the pass.
+    /// - Parameter observer: called with the progress of the first pass after each connect, which may be long. If the observer is
+    ///   set, the rows of that pass are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = .reconnecting, logger: Logger,
@@ -55,10 +55,10 @@ public struct Follower<V: ReaderView>: Sendable {
     ///   - told: called with the catalogue's state after each pass, even if the state has not changed. The view has this state or
     ///     an earlier one.
     ///   - lost: called when a connection was lost.
-    ///   - away: called each time the server could not be reached.
-    /// - Throws: `CancellationError`. If not `persistently`, also: any error of the first connection, except an outage;
-    ///   `NoSession` if the follower cannot listen because a pooler is in transaction mode; any error that a new connection would
-    ///   not fix.
+    ///   - away: called each time no connection could be opened.
+    /// - Throws: `CancellationError`. If not `persistently`, also: any error before the first connection is open, except an
+    ///   outage; `NoSession` if the follower cannot listen because a pooler is in transaction mode; any error that a new
+    ///   connection would not fix.
     public func run(
         persistently: Bool = false, told: (@Sendable (CatalogueState) -> Void)? = nil,
         lost: (@Sendable () -> Void)? = nil, away: (@Sendable () -> Void)? = nil
@@ -100,8 +100,7 @@ public struct Follower<V: ReaderView>: Sendable {
 
     /// Listens before the first read, so that no change is missed.
     ///
-    /// The function is isolated to the connection, so that the statements and the view's work on the rows need no change of
-    /// threads.
+    /// The function is isolated to the connection, so that the statements and the view's work on the rows need no thread switch.
     private func follow(
         _ connection: isolated Connection, mayPoll: Bool, _ passed: () async throws -> Void
     ) async throws {

@@ -1,7 +1,7 @@
 import PostgreSQL
 
 // Other tables record which rows describe one earthquake. So a row's earthquake can change while the row stays the same. Readers
-// over HTTP follow rows together with their earthquakes. They receive a change of only the earthquake as an update of the row
+// over HTTP follow rows together with their earthquakes. If only the earthquake changes, they receive an update of the row
 // without overwritten values.
 extension Pass {
     /// The changes of rows, and one more change for each row whose earthquake has changed. All changes have the columns of

@@ -32,8 +32,8 @@ public struct Pass: Sendable {
         let snapshot: CatalogueState
     }
 
-    /// Hands over each changed row once, as it is in this snapshot, or as deleted. On a fresh start, hands over all rows.
-    /// The order is undefined.
+    /// Calls `body` once with each changed row, as it is in this snapshot, or as deleted. On a fresh start, calls it with all
+    /// rows. The order is undefined.
     ///
     /// - Returns: the position that the view has reached once it has applied all rows.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {
@@ -52,7 +52,7 @@ public struct Pass: Sendable {
             """
     }
 
-    /// Hands over each change in token order, as one line of JSON. On a fresh start, hands over each row instead.
+    /// Calls `body` with each change in token order, as one line of JSON. On a fresh start, calls it with each row instead.
     ///
     /// The JSON members are the columns of `history.changes`.
     ///
@@ -69,13 +69,13 @@ public struct Pass: Sendable {
         }
     }
 
-    /// Hands over the same lines as `forEachLine`, but with the earthquakes of the rows: if several rows describe one earthquake,
-    /// their lines have a member `earthquake`. If only the earthquake of a row changes, the line is an update of the row without
-    /// overwritten values.
+    /// Calls `body` with the same lines as `forEachLine`, but with the rows' earthquakes: if several rows describe one
+    /// earthquake, their lines have a member `earthquake`. If only the earthquake of a row changes, the line is an update of the
+    /// row without overwritten values.
     ///
-    /// - Parameter selection: only these events; nil for all. An event's changes are handed over if the selection includes the
-    ///   event when the pass begins or when it ends. Each line then has one more member, `selected`: whether the selection
-    ///   includes the event when the pass ends.
+    /// - Parameter selection: only these events; nil for all. `body` gets an event's changes if the selection includes the event
+    ///   when the pass begins or when it ends. Each line then has one more member, `selected`: whether the selection includes the
+    ///   event when the pass ends.
     public func forEachLineWithEarthquake(
         of selection: QuakeSelection?, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
@@ -118,7 +118,7 @@ public struct Pass: Sendable {
         return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
     }
 
-    /// The largest number of changes that are sorted at a time. Only a single transaction with more changes exceeds it.
+    /// A stretch ends with the transaction that reaches this number of changes. The changes of a stretch are sorted together.
     private static let stretch = 20_000
 
     /// Reads the changes in stretches, so that the first line arrives soon, and neither the server nor this process holds more
@@ -151,7 +151,7 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Hands over each change in token order, with the values that selections depend on. A fresh start is not supported.
+    /// Calls `body` with each change in token order, with the values that selections depend on. A fresh start is not supported.
     ///
     /// - Returns: the position that the view has reached once it has applied all changes.
     public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// The progress of a long pass, which is the first pass after a start, or a fresh snapshot.
+/// The progress of the first pass after a connect, which may be long.
 public struct PassProgress: Sendable, Equatable {
     /// Whether the pass reads all rows; if false, it reads the changes.
     public let isSnapshot: Bool
-    /// The approximate number of rows that the pass will hand over.
+    /// The approximate number of rows that the pass will read.
     public let expected: Int
-    /// The number of rows that were handed over so far.
+    /// The number of rows that were read so far.
     public var rows = 0
     public var isDone = false
 }
@@ -28,7 +28,7 @@ final class PassCounter: Sendable {
         if progress.rows.isMultiple(of: 1000) { observer(progress) }
     }
 
-    /// Reports the end of the pass. Call it after a failure, too, because no more rows follow then.
+    /// Reports the end of the pass. Call it after a failure, too.
     func end() {
         let progress = progress.withLock {
             $0.isDone = true

@@ -11,7 +11,7 @@ struct PassReader<V: ReaderView> {
     /// How long to wait for a hot standby that is behind the view. After this time, the view starts over. If `patience` is nil,
     /// `StandbyBehind` is thrown instead.
     var patience: Duration? = .seconds(30)
-    /// Called with the progress of the next pass, if that pass may be long.
+    /// Called with the progress of the first pass; nil afterwards.
     private(set) var observer: (@Sendable (PassProgress) -> Void)?
     private(set) var position: Position?
     private(set) var start: Int?

@@ -58,7 +58,7 @@ extension Position {
     /// valid, because the pass then reads all rows.
     ///
     /// - Parameters:
-    ///   - limit: the number of changes above which a pass counts as long.
+    ///   - limit: a pass with more changes than this counts as long.
     ///   - signature: the signature of the table's shape when the reader stored its position; nil if it is not known.
     public func isFarBehind(_ limit: Int, of signature: String?, on connection: Connection) async throws
         -> Bool

@@ -14,7 +14,7 @@ public protocol ReaderView: Sendable {
     var isDue: Bool { get }
 
     /// Applies a pass and stores the pass's position. If one of the two fails, neither takes effect. The function runs on the
-    /// connection's executor, so that rows reach the view without a change of threads.
+    /// connection's executor, so that rows reach the view without a thread switch.
     ///
     /// - Returns: the pass's position.
     func apply(_ pass: Pass) async throws -> Position

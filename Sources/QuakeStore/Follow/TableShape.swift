@@ -26,7 +26,7 @@ public struct ViewColumn: Sendable, Equatable {
     public let name: String
     let sqlType: String
 
-    /// The kind of value with which a view can store the column without loss. JSON and arrays are stored as JSON text.
+    /// The kind of value in which a view can store the column without loss. JSON and arrays are stored as JSON text.
     public var kind: ColumnKind { ColumnKind(sqlType: sqlType) }
 
     /// The expression whose binary form `ViewRow` reads.

@@ -50,8 +50,8 @@ struct ChangePages {
         return true
     }
 
-    /// Limits the reading to the changes up to the transaction that has the change with this number (1 is the first change). The
-    /// whole transaction is read, because a later call can continue only after a token, that is, after a whole transaction.
+    /// Makes the reading end with the transaction that has the change with this number (1 is the first change). The whole
+    /// transaction is read, because a later call can continue only after a token, that is, after a whole transaction.
     ///
     /// - Returns: whether there are changes after that transaction.
     mutating func endWithTheTransaction(of number: Int) async throws -> Bool {

@@ -14,8 +14,8 @@ public struct ChangeSelection: Sendable {
 
     public init() {}
 
-    /// Hands over each change as it arrives. All changes are from one snapshot, and memory use is constant. The first change
-    /// arrives at once, even from a long history.
+    /// Calls `body` with each change as it arrives. All changes are from one snapshot, and memory use is constant. The first
+    /// change arrives at once, even from a long history.
     ///
     /// - Parameter begin: called once before the changes, with the beginning of the history in that snapshot.
     /// - Returns: whether there are more changes than the limit allowed.

@@ -69,6 +69,6 @@ public struct CitedAlready: Error, Equatable, CustomStringConvertible {
     public let name: String
 
     public var description: String {
-        "there is a citation \(name) already; choose another name, or release it first"
+        "the citation \(name) already exists; choose another name, or release it first"
     }
 }

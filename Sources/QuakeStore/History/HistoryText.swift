@@ -16,7 +16,7 @@ enum HistoryText {
         (shaping.map { "set local \($0.key) = '\($0.value)'" } + ["set local row_security = off"])
         .joined(separator: "; ")
 
-    /// A query for what undoes these changes, one row for each key: the values to put back into the row, and the operation of the
+    /// A query for the values that undo changes. It has one row for each key: the values to put back, and the operation of the
     /// key's first change. If that is an insert, the row did not exist before.
     ///
     /// - Parameter changes: changes of one table, for a FROM clause.

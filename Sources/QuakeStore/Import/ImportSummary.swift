@@ -22,7 +22,7 @@ public struct ImportSummary: Sendable {
     /// The history tokens of the first and the last transaction in which the run changed anything.
     public var tokens: ClosedRange<Int>?
     public var duration = Duration.zero
-    /// The error because of which the outcome is `failed` or `cancelled`; nil for any other outcome.
+    /// The error that made the outcome `failed` or `cancelled`; nil for any other outcome.
     public var failure: (any Error)?
     /// A problem of the document, which was imported nevertheless.
     public var warning: String?

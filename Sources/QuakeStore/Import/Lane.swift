@@ -10,7 +10,7 @@ struct Lane: Sendable {
     private let filled = AsyncChannel<(FeatureBatch, Settling)>()
     /// The batch that is not being filled. It is either being imported or empty. nil before the first call of `exchange`.
     private var other: FeatureBatch?
-    /// If the temporary file has at most this many bytes of a batch's rows, the lane reads the file at once, and not row by row.
+    /// If at most this many bytes of a batch's rows are in the temporary file, the lane reads them all at once, not row by row.
     private let readAheadLimit: Int
 
     init(of count: Int) {

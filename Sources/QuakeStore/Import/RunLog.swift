@@ -167,8 +167,8 @@ extension PostgresError {
 }
 
 extension FeedSource {
-    /// Whether a server can say that this source is unchanged. Sources that differ only in hidden parameters have one name, so
-    /// what is kept under that name may be of another document. A sweep always asks for what is new.
+    /// Whether a server can say that this source is unchanged. Sources that differ only in hidden parameters share a name, so the
+    /// validators under that name may belong to another document. A sweep always asks for what is new.
     var hasValidators: Bool {
         if case .url = self { !hidesParameters && EventService(self) == nil } else { false }
     }

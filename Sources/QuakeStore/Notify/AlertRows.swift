@@ -47,11 +47,11 @@ extension EventChange {
         self.init(before: before, after: after, supersededBy: supersededBy, committedAt: committedAt)
     }
 
-    /// The differences between the earthquakes as they were last seen and as they are now, in the order of the last commits that
-    /// changed them.
+    /// The differences between the earthquakes as they were last seen and as they are now.
     ///
     /// - Parameters:
-    ///   - token: only earthquakes that have changed after this token are compared; nil for all earthquakes.
+    ///   - token: only earthquakes that have changed after this token are compared, in the order of their last changes. If it is
+    ///     nil, all earthquakes are compared, in the order of their origin times.
     ///   - oldest: earthquakes before this origin time are left out, unless they were seen before or a message was sent about
     ///     them.
     static func all(
@@ -68,7 +68,8 @@ extension EventChange {
 
     private static let columns = "\(AlertEvent.columns(of: "seen")), \(AlertEvent.columns(of: "event"))"
 
-    /// A change counts as committed when the earthquake first changed in the pass: a revision does not make an earthquake old.
+    /// The commit time is that of the earthquake's first change in the pass, so that later revisions do not make an earthquake
+    /// look old.
     ///
     /// `offset 0` forces a look-up for each row. The planner might choose a worse plan, because its statistics may be older than
     /// the last load.

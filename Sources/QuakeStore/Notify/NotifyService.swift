@@ -88,8 +88,8 @@ public struct NotifyService: Sendable {
         }
     }
 
-    /// Takes the notifier's lock. Waits for it for up to 2 seconds, because the session of a killed notifier ends a little later
-    /// than its process.
+    /// Takes the notifier's lock. Waits up to 2 seconds, because the session of a killed notifier ends a little later than its
+    /// process.
     private func lock(_ connection: Connection) async throws {
         let operation = "take the notifier's lock"
         do {

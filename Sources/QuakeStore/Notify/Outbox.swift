@@ -104,8 +104,8 @@ enum Outbox {
             """, to: "give up a message")
     }
 
-    /// Gives up all waiting messages to a receiver. With an `age`, only messages that are older are given up, and only if an
-    /// attempt of one of them failed so long ago.
+    /// Gives up all waiting messages to a receiver. With an `age`, only older messages are given up, and only if one of the
+    /// receiver's waiting messages first failed at least that long ago.
     ///
     /// - Returns: how many messages were given up.
     static func giveUpAll(

@@ -22,14 +22,14 @@ struct OutboxSender {
 
     /// The largest number of messages that are sent at the same time.
     private static let width = 16
-    /// How many due messages are read at once: looking for them takes time for each receiver with a waiting message.
+    /// How many due messages are read at once, because looking for them takes time for each receiver with a waiting message.
     private static let stretch = 200
     /// How often the outbox is read without news, because messages may have become due.
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// The age at which waiting messages are given up, if their receiver has failed for so long. This age is a little longer than
-    /// all waits between the attempts together. So only messages that were rarely attempted reach this age before their last
+    /// The age at which waiting messages are given up, if their receiver has been failing for that long. It is a little longer
+    /// than the sum of all waits between attempts. So only messages that were rarely attempted reach it before their last
     /// attempt.
     private static let patience = Duration.seconds(76 * 3600)
 
@@ -88,7 +88,7 @@ struct OutboxSender {
         /// The rules that were in force when `gone` was filled.
         var rules: Rules
         var busy: Set<String> = []
-        /// Due messages that were read, and wait for one of the others to end. Each is to another receiver.
+        /// Due messages that were read, and wait until another delivery ends. Each has a different receiver.
         var ready: ArraySlice<Outbox.Entry> = []
         var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
         /// The receivers that get no more messages until the rules change, with the reason.

@@ -8,7 +8,7 @@ public struct EarthquakeGroup: Sendable, Equatable {
     public let code: String
     /// The code of the row to show.
     public let preferred: String
-    /// The code of the row whose magnitude to show; nil if no row has a magnitude.
+    /// The code of the row whose magnitude is shown; nil if no row has a magnitude.
     public let magnitudeFrom: String?
     /// The `net` of the row that `magnitudeFrom` names.
     public let magnitudeNetwork: String?

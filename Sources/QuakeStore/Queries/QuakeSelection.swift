@@ -15,7 +15,7 @@ public struct QuakeSelection: Sendable {
     public var place: PlaceText?
     public var near: Circle?
     public var box: Box?
-    /// Only events whose value of each of these properties is within the limits. An event that lacks a value is left out.
+    /// Only events with a value within the limits for each of these properties. An event that lacks a value is left out.
     public var ranges: [Property: ClosedRange<Double>] = [:]
     /// Only events that have one of these texts as the property's value. If the value is a list, any element counts. The case of
     /// ASCII letters matters for `code` only.
@@ -57,7 +57,7 @@ public struct QuakeSelection: Sendable {
         case excluded, included, only
     }
 
-    /// Hands over each earthquake as it arrives. The first earthquakes arrive soon, even if many are selected.
+    /// Calls `body` with each earthquake as it arrives. The first earthquakes arrive soon, even if many are selected.
     ///
     /// - Throws: `PastError` if the history does not reach back to `asOf`; `PostgresError`; any error of `body`.
     public func forEach(on connection: Connection, _ body: @Sendable (Quake) throws -> Void) async throws {
@@ -73,7 +73,7 @@ public struct QuakeSelection: Sendable {
         }
     }
 
-    /// Hands over each row with the earthquake that it describes.
+    /// Calls `body` with each row and the earthquake that it describes.
     public func forEachGrouped(
         on connection: Connection, _ body: @Sendable (Quake, EarthquakeGroup) throws -> Void
     ) async throws {

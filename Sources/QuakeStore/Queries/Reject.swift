@@ -20,7 +20,7 @@ public struct Reject: Sendable, Equatable {
     public let firstSeen: Instant
     public let lastSeen: Instant
 
-    /// Hands over the rejects, the latest first.
+    /// Calls `body` with each reject, the latest first.
     ///
     /// - Parameter run: only the rejects whose last run is this run; nil for all rejects.
     public static func forEach(

@@ -132,9 +132,9 @@ extension SelectedQuakes {
             """, to: "look for the solutions of an earthquake")[0].decode("codes")
     }
 
-    /// Hands over each row of the selected earthquakes, earthquake by earthquake. The first row of each earthquake is the row to
-    /// show. The selection has to be merged. Two columns precede the columns of the properties: whether this is the row to show,
-    /// and whether the earthquake's magnitude comes from this row.
+    /// Calls `body` with each row of the selected earthquakes, earthquake by earthquake. The first row of each earthquake is the
+    /// row to show. The selection has to be merged. Two columns precede the columns of the properties: whether this is the row to
+    /// show, and whether the earthquake's magnitude comes from this row.
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {

@@ -36,9 +36,9 @@ extension QuakeSelection {
     /// The codes to which the selection is limited, as an array in SQL; nil if it is not limited to codes.
     var codes: Query? { values[.code].map { "\($0)" } }
 
-    /// Hands over the catalogue's state, and then the columns of each earthquake, in the order of `properties` and in the table's
-    /// own types. State and earthquakes are the result of one prepared statement, which the server parses only once per session.
-    /// The statement reads only the present table, and ignores the offset.
+    /// Calls `told` with the catalogue's state, and then `body` with the columns of each earthquake, in the order of `properties`
+    /// and in the table's own types. State and earthquakes are the result of one prepared statement, which the server parses only
+    /// once per session. The statement reads only the present table, and ignores the offset.
     ///
     /// - Parameters:
     ///   - most: the greatest number of earthquakes.
@@ -110,7 +110,7 @@ public struct SelectedQuakes {
         ) { try body(Quake(&$0)) }
     }
 
-    /// Hands over each row with the earthquake that it describes.
+    /// Calls `body` with each row and the earthquake that it describes.
     public func forEachGrouped(_ body: @Sendable (Quake, EarthquakeGroup) throws -> Void) async throws {
         let columns = "\(Property.allCases.list()), \(EarthquakeGroup.columns)"
         try await connection.forEachRow(
@@ -122,7 +122,7 @@ public struct SelectedQuakes {
         }
     }
 
-    /// Hands over the columns of each earthquake as it arrives, in the order of `properties` and in the table's own types.
+    /// Calls `body` with the columns of each earthquake as it arrives, in the order of `properties` and in the table's own types.
     ///
     /// - Parameter withGroups: whether the columns of `EarthquakeGroup` follow.
     public func forEachRow(

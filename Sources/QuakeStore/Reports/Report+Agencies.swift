@@ -15,8 +15,8 @@ extension Report {
             """, to: "look for several agencies")[0].decode("has_several")
     }
 
-    /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt. Upper and
-    /// lower case are the same.
+    /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt. The case of
+    /// letters does not matter.
     ///
     /// - Throws: `UnknownAgency`.
     public func checkAgencies(_ arguments: [String: String], on connection: Connection) async throws {

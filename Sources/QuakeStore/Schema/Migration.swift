@@ -29,8 +29,8 @@ public struct Migration: Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name
     }
 
-    /// All migrations. To add one, add a file to `migrations` and a line in `CEmbedded/embedded.c`; a test notices if the line is missing.
-    /// Never edit a published migration: databases store its checksum.
+    /// All migrations. To add one, add a file to `migrations` and a line in `CEmbedded/embedded.c`; a test notices if the line is
+    /// missing. Never edit a published migration: databases store its checksum.
     public static let all = EmbeddedFiles.inFolder("migrations").sorted { $0.key < $1.key }
         .map { file, bytes in
             let title = file.dropLast(".sql".count)

@@ -8,8 +8,8 @@ extension Property {
         .map { "\($0.column) = excluded.\($0.column)" }.joined(separator: ", ")
 
     func condition(_ range: ClosedRange<Double>) -> Query {
-        // For a range with both ends, a generic plan expects few rows, and sorts them all. So a range with one end has one
-        // comparison.
+        // For a range with both ends, a generic plan expects few rows, and sorts them all. So a range with only one end gets only
+        // one comparison.
         if range.lowerBound == -.infinity { return "\(unescaped: column) <= \(range.upperBound)" }
         // A column without a limit can hold NaN, which the server sorts after infinity.
         if limit != nil, range.upperBound == .infinity {

@@ -157,7 +157,7 @@ struct HistoryCommandTests {
             #expect(cited.status == 0 && cited.errors == "")
             let word = try #require(cited.lines.last?.firstMatch(of: #/^cite it as asof=(2_\S+)$/#)?.1)
             let again = try await quakes.run("cite", "paper", "--reason", "x")
-            #expect(again.status == 64 && again.errors.contains("there is a citation paper already"))
+            #expect(again.status == 64 && again.errors.contains("the citation paper already exists"))
             #expect(try await quakes.run("cite", "other").status == 64, "it has no reason")
 
             let pruned = try await quakes.run("prune", "--keep", "0s", "--keep-at-most", "0s")

@@ -22,8 +22,8 @@ struct Intake {
         batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
-    /// Continues with one empty batch for each lane. If there are several lanes, the batches that are being filled and the
-    /// batches that are being imported hold no more features together than the single batch before.
+    /// Continues with one empty batch for each lane. With several lanes, all batches together, those being filled and those being
+    /// imported, hold no more features than the single batch before.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
         // From here on, fewer bytes have to stay in memory, because a lane reads the other rows of its batch back from the file

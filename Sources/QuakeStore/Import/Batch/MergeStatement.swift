@@ -6,7 +6,7 @@ enum MergeStatement {
     /// The settings of a worker's session, applied once per connection.
     ///
     /// - A batch joins a few thousand rows, by their keys, with a table of any size. Without fresh statistics, the planner may
-    ///   choose to read all of the large table, so the plans that do that are turned off. See also `LookUp`.
+    ///   choose to read all of the large table, so such plans are turned off. See also `LookUp`.
     /// - The session leaves the replica role, in which triggers do not fire and changes would be missing from the history.
     /// - If a worker is killed, even in the middle of a statement, its backend notices this within a few seconds, and releases
     ///   the lock on the source.
@@ -33,8 +33,8 @@ enum MergeStatement {
         """
 
     /// The temporary table for the features of a batch that `quake` lacks or has with other values. The server empties the table
-    /// at the end of each transaction. Emptying it in this way does not make a new file, as TRUNCATE would. Creating the table
-    /// takes a few milliseconds, so a document without changes does not create it.
+    /// at the end of each transaction. Unlike TRUNCATE, this does not make a new file. Creating the table takes a few
+    /// milliseconds, so a document without changes does not create it.
     static let incomingTable = quietly(
         """
         create temporary table if not exists incoming on commit delete rows as
@@ -71,8 +71,7 @@ enum MergeStatement {
     /// are noted as present if the document may settle.
     ///
     /// The lock that `Settling.age` takes prevents settling between this statement and the merge. If another transaction changes
-    /// a row before the merge, and that row was equal to the batch's row in this statement, the change counts as later than this
-    /// document. A change after the merge would count as later, too.
+    /// an equal row in the meantime, the change counts as later than this document, like a change after the merge.
     static func needed(
         _ rows: (codes: BoundArray<String>, numbers: BoundArray<Int64>), _ seed: Int64, _ settling: Settling
     ) -> Query {
@@ -162,8 +161,8 @@ enum MergeStatement {
     /// features from `incoming`. The other features are compared and merged as usual. A row that was revised after the finding is
     /// not replaced.
     ///
-    /// - Parameter features: how many events the service has. If more than a tenth of them and more than 5 would be replaced,
-    ///   none is replaced, unless the retraction is `force`.
+    /// - Parameter features: how many features the service's answer has. If more than a tenth of them and more than 5 would be
+    ///   replaced, none is replaced, unless the retraction is `force`.
     static func takeBack(_ features: Int, _ settling: Settling) -> Query {
         """
         with later as materialized (
