@@ -15,11 +15,11 @@ public struct Agency: Sendable, Equatable {
     public var authorities: [String] = []
     /// The prefixes of its ids in the form of SeisComP, a prefix followed by a year and letters: `gfz2026texh`.
     public var prefixes: [String] = []
-    /// The agency's network, if ComCat uses the ids of this network unchanged. It is empty for `usgs`, to which all networks of
-    /// ComCat belong.
+    /// The agency's network in ComCat, if ComCat uses that network's ids unchanged. It is empty for `usgs`, to which all networks
+    /// of ComCat belong.
     public var network: String?
 
-    /// Whether the agency marks a withdrawn event by zeros for the coordinates and the magnitude.
+    /// Whether the agency sets the coordinates and the magnitude of a withdrawn event to zero.
     public var withdrawsByZeros = false
     /// The abilities that its event service lacks; nil if `quakes import` does not accept the service by name.
     var serviceLacks: Set<EventService.Ability>?

@@ -89,7 +89,7 @@ struct DecimalText {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether a field is empty, or contains a sign for a missing value: hyphens (INGV), or a program's word such as `None`.
+    /// Whether a field is empty, or contains a placeholder for a missing value: hyphens (INGV), or a word such as `None`.
     var saysNothing: Bool {
         if allSatisfy({ $0 == UInt8(ascii: "-") }) { return true }
         guard count <= 4 else { return false }

@@ -31,8 +31,8 @@ struct FeatureDialect {
     }
 
     private mutating func write(_ feature: some Translatable, _ id: String) -> Rejection? {
-        // Without a time, only the code of an unknown agency's event lacks its day. An event whose time can't be read is rejected
-        // below; a deletion needs no time.
+        // The name needs the time only for the day in the code of an unknown agency's event. An event whose time can't be read is
+        // rejected below; a deletion needs no time.
         let time = try? feature.members.time("time")
         let name = naming.name(StatedName(id: id, time: time))
         do throws(Rejection) {

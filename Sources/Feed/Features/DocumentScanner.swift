@@ -38,7 +38,7 @@ public struct DocumentScanner {
     /// neither an event nor a comment, such as an error message of the service.
     public var isIncomplete: Bool { scanner?.isIncomplete ?? true }
     /// The error of a document whose last line is not a row, for example because the document broke off. All events before that
-    /// line are still handed over.
+    /// line are still read.
     public var breach: FeedError? { scanner?.breach }
     public var notes: [String] { scanner?.notes ?? [] }
 
@@ -55,10 +55,10 @@ public struct DocumentScanner {
         return chunk.count
     }
 
-    /// Hands over the events that become complete only with the end of the document.
+    /// Calls `body` with the events that become complete only with the end of the document.
     ///
-    /// - Returns: whether all events were handed over. If not, `body` returned false: call this method again.
-    /// - Throws: `FeedError.brokenDocument` with the byte offset; what `body` throws.
+    /// - Returns: false if there may be more events, because `body` returned false: call this method again.
+    /// - Throws: `FeedError.brokenDocument` with the byte offset; any error of `body`.
     public mutating func finish(_ body: (RawFeature) throws -> Bool) throws -> Bool {
         if scanner == nil {
             var start = 0

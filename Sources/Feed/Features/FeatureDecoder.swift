@@ -35,8 +35,7 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
-            // If the feature is not valid JSON, the reason for the rejection is the broken JSON, even if the JSON breaks only
-            // after this error.
+            // If the feature is not valid JSON, the rejection says so, even if the JSON is valid up to this error.
             if error.isRefusal, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }

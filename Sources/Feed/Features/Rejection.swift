@@ -19,12 +19,12 @@ public struct Rejection: Error, Sendable, Equatable {
         case refused
         /// A deletion that does not say which event was deleted.
         case unnamed
-        /// An existing event in a list of deleted events.
+        /// An existing event in a list of deleted events, or a withdrawn event beyond the first 100,000 of a document.
         case status
     }
 
     public let reason: Reason
-    /// The reason in words for people. It names the member.
+    /// The reason in words.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {

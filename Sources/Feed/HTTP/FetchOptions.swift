@@ -50,8 +50,8 @@ public struct Arrival: Sendable, Equatable {
     }
 }
 
-/// The values with which a server identifies the state of a feed that it has sent (RFC 9110, section 8.8). Both values are
-/// opaque, weak ETags included: they are sent back unchanged.
+/// The values that identify the version of a feed that a server has sent (RFC 9110, section 8.8). Both values are opaque, weak
+/// ETags included: they are sent back unchanged.
 ///
 /// They belong to the requested URL, even if the server redirects the request.
 public struct Validators: Sendable, Equatable {
@@ -68,6 +68,6 @@ public struct Validators: Sendable, Equatable {
 /// (`Cache-Control: max-age`); nil if the server does not say.
 public enum FetchResult: Sendable, Equatable {
     case document(Validators?, freshFor: Duration?)
-    /// The feed has not changed since the validators were taken. Nothing was handed over.
+    /// The feed has not changed since the validators were taken. No bytes were read.
     case notModified(freshFor: Duration?)
 }

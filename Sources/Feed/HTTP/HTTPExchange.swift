@@ -15,7 +15,7 @@ struct HTTPExchange: Sendable {
     /// The PEM certificates of the trusted authorities; nil for the system's.
     let authorities: [UInt8]?
 
-    /// - Throws: `FetchFailure`, `FeedError`, `CancellationError`, what `body` throws.
+    /// - Throws: `FetchFailure`, `FeedError`, `CancellationError`, any error of `body`.
     func run(_ body: ([UInt8]) async throws -> Void) async throws -> Outcome {
         let transfer = Transfer(self)
         let head = try await head(of: transfer)

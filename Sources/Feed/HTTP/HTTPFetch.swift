@@ -14,9 +14,9 @@ struct HTTPFetch {
         self.options = options
     }
 
-    /// Once a byte has been handed over, a failed attempt is not repeated.
+    /// A failed attempt is not repeated once `body` has received a byte.
     ///
-    /// - Throws: `FeedError`; what `body` throws.
+    /// - Throws: `FeedError`; any error of `body`.
     func read(_ body: ([UInt8]) async throws -> Void) async throws -> FetchResult {
         var hasBegun = false
         var attempt = 1

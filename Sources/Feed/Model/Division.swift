@@ -1,5 +1,5 @@
 extension BinaryInteger {
-    /// Divides and rounds down, so that the rest is never negative.
+    /// Divides by a positive number and rounds down, so that the remainder is never negative.
     @inlinable
     package func divided(by divisor: Self) -> (whole: Self, rest: Self) {
         let (whole, rest) = quotientAndRemainder(dividingBy: divisor)

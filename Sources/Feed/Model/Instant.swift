@@ -10,7 +10,7 @@ public struct Instant: Sendable, Hashable, Comparable {
     }
 
     /// The moments that an event can have: the years 1 to 9999. In these years, dates have the form `2014-04-15`, so they sort as
-    /// texts, and every report can add days to them. The oldest events in catalogues are centuries younger than the year 1.
+    /// texts, and every report can add days to them. Even the oldest events in catalogues are centuries after the year 1.
     public static let possible =
         Instant(milliseconds: -62_135_596_800_000)...Instant(milliseconds: 253_402_300_799_999)
 

@@ -1,4 +1,4 @@
-/// An FDSN event service as a source: its URL, its abilities, and how often it accepts requests
+/// An FDSN event service as a source: its URL, its abilities, and how often it may be swept
 /// (https://www.fdsn.org/webservices/fdsnws-event-1.2.pdf, https://earthquake.usgs.gov/fdsnws/event/1/).
 public struct EventService: Sendable, Hashable {
     /// The name of a registered service, such as `usgs`; nil for any other service.

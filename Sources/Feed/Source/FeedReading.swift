@@ -1,13 +1,13 @@
 import Glibc
 
 extension FeedSource {
-    /// Reads the feed from beginning to end and hands over its inflated bytes, chunk by chunk. No bytes are read while `body`
-    /// runs.
+    /// Reads the feed from beginning to end, and calls `body` with its inflated bytes, chunk by chunk. No bytes are read while
+    /// `body` runs.
     ///
-    /// Over HTTP, nothing is handed over if the server says that the feed has not changed since the validators were
-    /// taken. A failed attempt is repeated only while no byte has been handed over. After that, the error is thrown.
+    /// Over HTTP, `body` is not called if the server says that the feed has not changed since the validators were taken. A failed
+    /// attempt is repeated only until `body` has received a byte. After that, the error is thrown.
     ///
-    /// - Throws: `FeedError`, `CancellationError`, what `body` throws.
+    /// - Throws: `FeedError`, `CancellationError`, any error of `body`.
     @discardableResult
     public func read(
         ifChangedSince validators: Validators? = nil, options: FetchOptions = FetchOptions(),

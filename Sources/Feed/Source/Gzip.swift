@@ -29,7 +29,7 @@ struct GzipDecoder: ~Copyable {
         stream.deallocate()
     }
 
-    /// - Throws: `FeedError.brokenCompression`; what `body` throws.
+    /// - Throws: `FeedError.brokenCompression`; any error of `body`.
     mutating func decode(
         _ input: [UInt8], _ body: ([UInt8]) async throws -> Void
     ) async throws {

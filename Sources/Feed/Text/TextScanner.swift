@@ -7,7 +7,7 @@ struct TextScanner: EventScanner {
     static let lineLimit = 64 << 10
 
     private(set) var count = 0
-    /// The number of lines so far that are too long, or are neither rows nor comments. They are handed over as rejects.
+    /// The number of lines so far that are too long, or are neither rows nor comments. They become rejects.
     private var strays = 0
     /// Whether the document ended within a line.
     private var isOpenEnded = false
@@ -153,7 +153,7 @@ struct TextScanner: EventScanner {
             breach
             ?? .brokenDocument(
                 reason:
-                    "FDSN text that ends in other text than rows, from line \(lineNumber) on",
+                    "FDSN text that ends with lines that are not rows, from line \(lineNumber) on",
                 offset: lineOffset)
     }
 }

@@ -1,6 +1,6 @@
-/// Keeps the text of the event that is being read from an XML document, at most 64 KiB, for a reject.
+/// Keeps the text of the event that is being read from an XML document, at most 64 KiB, in case the event is rejected.
 struct EventExcerpt {
-    /// The bytes that the parser had not yet processed when it got its last block.
+    /// The last block that the parser got, and the bytes before it that the parser had not processed by then.
     private var recent: [UInt8] = []
     /// The offset of `recent` in the parsed text, in bytes.
     private var start = 0

@@ -53,8 +53,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         measure: (UnsafeBufferPointer<UInt8>) -> Int?, _ body: (RawFeature) throws -> Bool
     ) throws -> Int {
         var index = start
-        // A full block is parsed only when more bytes follow. So every parsed event has been handed over when a chunk is
-        // finished.
+        // A full block is parsed only when more bytes follow. So at the end of a chunk, `body` has received every parsed event.
         while index < chunk.count {
             if block.count >= Self.blockSize { try parse(isLast: false) }
             guard try handOver(body) else { return index }
@@ -84,7 +83,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         excerpt.drop(upTo: reader.position)
     }
 
-    /// - Returns: whether all ready events were handed over.
+    /// - Returns: false if `body` returned false.
     private func handOver(_ body: (RawFeature) throws -> Bool) throws -> Bool {
         while !ready.isEmpty {
             let next = ready.removeFirst()

@@ -17,7 +17,7 @@ struct QuakeMLTranslator {
                 choice.isInKilometres = units.areKilometres(texts, choice.origin)
                 name = isOwn ? Self.ownName(texts) ?? naming.name(texts, choice) : naming.name(texts, choice)
                 guard !texts.event.isOversized else {
-                    throw Rejection(.size, "the texts of the event that are read have more than 1 MiB")
+                    throw Rejection(.size, "the event's texts have more than 1 MiB")
                 }
                 guard !name.netCode.isEmpty else { throw Rejection(.missing, "publicID is missing") }
                 if !isOwn, try isGone(name, texts, choice) {
