@@ -5,7 +5,7 @@ import CPostgreSQL
 /// libpq takes the other options from the `PG…` environment variables, the service file and the password file,
 /// as in every PostgreSQL client (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS).
 ///
-/// The description never holds a password.
+/// The description never contains a password.
 public struct ConnectionOptions: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     private var keywords: [String: String] = [:]
 

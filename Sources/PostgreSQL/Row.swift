@@ -33,7 +33,7 @@ public struct Row: @unchecked Sendable {
 
     // MARK: By name
 
-    /// The value of a column that may not be null.
+    /// The value of a column that must not be null.
     ///
     /// - Throws: `RowError` when there is no such column, or its value is null or not of the requested type.
     public func decode<Value: RowDecodable>(_ name: String, as type: Value.Type = Value.self) throws -> Value

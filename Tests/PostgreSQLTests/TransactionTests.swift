@@ -91,7 +91,7 @@ struct TransactionTests {
                     try await connection.execute(script: statement, to: "end")
                 }
             }
-            #expect("\(error)" == "cannot commit: insert: the transaction's own body has ended it")
+            #expect("\(error)" == "cannot commit: insert: the body has already ended the transaction")
             try await connection.expectUsable()
         }
     }

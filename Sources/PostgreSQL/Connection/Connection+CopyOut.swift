@@ -1,8 +1,8 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and hands over each row as it arrives, in constant memory
-    /// and without converting values to text and back.
+    /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and calls `body` with each row as it arrives, in constant
+    /// memory and without converting values to text and back.
     ///
     /// An error thrown by `body` cancels the statement and is thrown again. If the server fails, `body` may already have received
     /// some rows.

@@ -8,8 +8,8 @@ public struct Notifications: Sendable {
 
     /// Waits for the next notification, and returns its payload; nil if none arrived within `limit`.
     ///
-    /// A silently lost connection is not noticed: if the network drops all packets, it looks as if nothing happens in the
-    /// database. So run a small statement now and then, within `Connection.expectingAnswer`.
+    /// A silently lost connection is not noticed: if the network drops all packets, the database only seems quiet. So run a small
+    /// statement now and then, within `Connection.expectingAnswer`.
     public func next(within limit: Duration) async throws -> String? {
         try await connection.nextNotification(within: limit, alarm)
     }

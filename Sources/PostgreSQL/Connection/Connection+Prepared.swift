@@ -1,12 +1,12 @@
 import CPostgreSQL
 
 extension Connection {
-    /// Runs a query that the server parses only once for this connection, and no longer plans again after some runs. Hands over
-    /// each row as it arrives, in binary form and in constant memory.
+    /// Runs a prepared query: the server parses it only once for this connection, and after some runs also keeps its plan. Calls
+    /// `body` with each row as it arrives, in binary form and in constant memory.
     ///
     /// Use it for small queries that are run many times. For many rows, `copy(rowsOf:)` is faster. The connection needs its own
-    /// session (`requireSession`): a pooler in transaction mode may run the query the next time in another session, in which the
-    /// query is not prepared.
+    /// session (`requireSession`): a pooler in transaction mode may use another session for the next run, in which the query is
+    /// not prepared.
     ///
     /// - Parameter query: its values may differ from run to run. The 64 most recently used texts stay prepared.
     /// - Throws: `PostgresError`; its `hasChangedShape` is true when the result's columns have changed since the query was

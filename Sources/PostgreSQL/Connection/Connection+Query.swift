@@ -11,7 +11,7 @@ extension Connection {
         return rows
     }
 
-    /// Runs one statement and hands over each row as it arrives, in constant memory.
+    /// Runs one statement and calls `body` with each row as it arrives, in constant memory.
     ///
     /// An error thrown by `body` cancels the statement and is thrown again. If the server fails, `body` may already have received
     /// some rows.
@@ -21,9 +21,9 @@ extension Connection {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
-    /// Runs one query within a transaction, and hands over each row as it arrives. The server plans it so that the first tenth of
-    /// the rows arrives soon: if an index has the rows in order, the first rows arrive at once, but all rows together may take
-    /// longer.
+    /// Runs one query within a transaction, and calls `body` with each row as it arrives. The server plans it so that the first
+    /// tenth of the rows arrives soon: if an index has the rows in order, the first rows arrive at once, but all rows together
+    /// may take longer.
     public func forEachRow(
         soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {

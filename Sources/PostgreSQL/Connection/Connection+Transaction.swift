@@ -156,7 +156,7 @@ extension Connection {
             // PostgreSQL would roll back at this COMMIT, and still report success.
             throw PostgresError(operation: operation, message: "a statement failed and its error was ignored")
         default:
-            throw PostgresError(operation: operation, message: "the transaction's own body has ended it")
+            throw PostgresError(operation: operation, message: "the body has already ended the transaction")
         }
         do {
             try execute(script: "commit", to: operation)

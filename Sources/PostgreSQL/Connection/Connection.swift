@@ -12,7 +12,7 @@ import QueueExecutor
 /// - A cancelled task starts no statement, and receives no more rows of a stream. Cancelling the task during a statement cancels
 ///   that statement on the server: the call throws `CancellationError`, and the connection stays usable. If the statement ended
 ///   before the cancellation reached the server, the statement has succeeded, and the call returns, unless there are more rows to
-///   hand over.
+///   deliver.
 /// - If the server does not answer the cancellation within 5 s, the call throws `CancellationError` as well, the
 ///   connection is closed, and a warning is logged.
 /// - A statement has no time limit. If the server is silent for some seconds and then does not accept a new connection either,
