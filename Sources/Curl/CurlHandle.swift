@@ -157,8 +157,8 @@ package final class CurlHandle {
 
     package func start() { curl_multi_add_handle(multi, easy) }
 
-    /// Transfers bytes without waiting, until 256 KiB of the body have arrived or no more bytes are available. One call of
-    /// `curl_multi_perform` fills libcurl's buffer of 16 KB up to a hundred times.
+    /// Transfers bytes without waiting, until at least 256 KiB of the body have arrived or no more bytes are available. A single
+    /// call of `curl_multi_perform` may fill libcurl's buffer of 16 KB a hundred times.
     package func perform() {
         var count: Int32 = 0
         var before = 0

@@ -10,7 +10,7 @@ extension LocalCluster {
     /// A cancelled call ends at once, but a server that has received the signal still stops.
     ///
     /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s; `LocalPostgresError.notHere` if a
-    ///   server listens, but is not the recorded process. That process may be a stranger, so it gets no signal.
+    ///   server listens, but is not the recorded process. That process may be unrelated, so it gets no signal.
     @discardableResult
     public func stop(signal: Int32 = SIGINT) async throws -> Bool {
         try checkOwner(ServerAccount.current())

@@ -19,7 +19,7 @@ public enum LocalPostgresError: Error, Sendable, Equatable {
     case creationFailed(home: String, program: String, output: String)
     case startFailed(home: String, output: String, log: [String])
     case unreachable(data: String, pid: pid_t, socketDirectory: String)
-    /// A server listens on the cluster's socket, but the process that the data name is another one.
+    /// A server listens on the cluster's socket, but it is not the process that `postmaster.pid` names.
     case notHere(socketDirectory: String)
     case stopTimedOut(home: String, pid: pid_t, after: Duration)
     case lockTimedOut(path: String, after: Duration)

@@ -23,9 +23,9 @@ public struct ViewFile: Sendable {
         }
     }
 
-    /// Calls `body` with each selected earthquake, in the selection's order, and returns the position of the view from which all
-    /// of them were read. The selection's `asOf` is ignored, because a view has no history; `isReversed` and `offset` are
-    /// ignored, too.
+    /// Calls `body` with each selected earthquake, in the selection's order. All of them are from one state of the view, and the
+    /// result is the position of that state. The selection's `asOf` and `deleted` are ignored, because a view has no history;
+    /// `isReversed` and `offset` are ignored, too.
     ///
     /// - Throws: `ViewError`, or the error of `body`.
     public func forEach(
