@@ -16,13 +16,12 @@ public struct Courier: Sendable {
         public var version: String?
         /// The time limit for making a connection, including TLS.
         public var connectTimeout = Duration.seconds(15)
-        /// The time limit for a webhook or ntfy (Standard Webhooks: 15 to 30 s).
+        /// The time limit for a webhook or ntfy (Standard Webhooks recommends 15 to 30 s).
         public var webhookTimeout = Duration.seconds(20)
         /// The time limit for each reply of a mail server. RFC 5321, section 4.5.3.2.6, asks for 10 minutes: a client that gives
         /// up earlier often sends a mail twice.
         public var mailTimeout = Duration.seconds(600)
-        /// The environment from which secrets of the kind `environment` are read, and from which commands get `PATH`, `HOME`,
-        /// `LANG` and `TZ`.
+        /// Provides the secrets of the kind `environment`, and `PATH`, `HOME`, `LANG` and `TZ` for commands.
         public var environment = ProcessInfo.processInfo.environment
 
         /// The current time, for signatures and the date of mails.

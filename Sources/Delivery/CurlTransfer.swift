@@ -22,7 +22,7 @@ actor CurlTransfer {
         handle.start()
     }
 
-    /// The deinitializer is isolated, because closing a TLS connection writes to the network.
+    /// Runs on the transfer's thread, because closing a TLS connection writes to the network.
     isolated deinit {}
 
     struct Outcome: Sendable {

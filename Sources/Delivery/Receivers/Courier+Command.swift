@@ -5,9 +5,9 @@ import Subprocess
 extension Courier {
     /// Runs a command, which reads the message as JSON from its standard input. An exit status of 0 is success.
     ///
-    /// After the time limit, the command and all processes that it started are killed. The command gets only the variables
-    /// `PATH`, `HOME`, `LANG` and `TZ`, because the whole environment may contain the database's password. The command writes to
-    /// the standard error of this process.
+    /// After the time limit, the command and its process group are killed. The command gets only the variables `PATH`, `HOME`,
+    /// `LANG` and `TZ`, because the whole environment may contain the database's password. The command writes to the standard
+    /// error of this process.
     func run(_ words: [String], limit: Duration, _ message: Message) async throws {
         let name = words[0].split(separator: "/").last ?? "without a name"
         let status: TerminationStatus?

@@ -3,7 +3,7 @@ import CCurl
 import Curl
 
 extension Courier {
-    /// The limit for the wait that a receiver asks for (`Retry-After`).
+    /// The longest wait that a receiver can cause with `Retry-After`.
     private static let retryAfterLimit = Duration.seconds(86_400)
 
     /// Posts a body to a webhook or to ntfy. Only a status of 2xx is success.

@@ -2,8 +2,8 @@ import Alerts
 import Foundation
 
 extension Courier {
-    /// Publishes the message as JSON (https://docs.ntfy.sh/publish/#publish-as-json). So the title can be in any script, and the
-    /// topic, which is often the only secret, is not in a URL.
+    /// Publishes the message as JSON (https://docs.ntfy.sh/publish/#publish-as-json). JSON allows titles in any script, and keeps
+    /// the topic, which is often the only secret, out of the URL.
     func publish(_ message: Message, server: String, topic: String, token: String?) async throws {
         let body = try Self.encoded(
             NtfyBody(
