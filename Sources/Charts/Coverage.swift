@@ -32,7 +32,7 @@ public struct Coverage: Sendable {
     /// Divides a range of time into stretches with the same coverage, the earliest first.
     ///
     /// - Parameter magnitude: the smallest magnitude that matters. A stretch counts as complete if the catalogue holds all of its
-    ///   events from this magnitude, or a smaller one, on.
+    ///   events of at least this magnitude.
     func stretches(_ times: ClosedRange<Double>, from magnitude: Double? = nil) -> [Stretch] {
         guard !periods.isEmpty else { return [] }
         let ends = periods.flatMap { [Double($0.from.milliseconds), Double($0.until.milliseconds)] }
@@ -75,8 +75,8 @@ public struct Coverage: Sendable {
     }
 
     /// The moment at which the first gap of the catalogue after `moment` begins, or else the end of the last held period; nil if
-    /// the catalogue holds nothing at `moment`. As in `report.held_until`, a stretch is a gap if the smallest magnitude held in
-    /// it is larger than the smallest one held at `moment`, and larger than `magnitude`.
+    /// the catalogue holds nothing at `moment`. As in `report.held_until`, a stretch is a gap if its smallest held magnitude is
+    /// larger than the one at `moment` and larger than `magnitude`.
     public func heldUntil(_ moment: Instant, from magnitude: Double? = nil) -> Instant? {
         let level = periods.filter { $0.from <= moment && moment < $0.until }
             .map { $0.minimumMagnitude ?? -.infinity }.min()

@@ -5,7 +5,7 @@ public struct Section: Sendable {
     /// In degrees.
     public let start: (latitude: Double, longitude: Double)
     public let end: (latitude: Double, longitude: Double)
-    /// The width of the strip in km. Half of it is on either side of the line.
+    /// The width of the strip in km. Half of it lies on each side of the line.
     public let width: Double
     /// The length along the great circle, in km.
     public let length: Double

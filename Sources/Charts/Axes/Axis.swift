@@ -1,6 +1,6 @@
 import Glibc
 
-/// A scale with its labels. It shows the values in `range`.
+/// A scale with labels for the values in `range`.
 struct Axis {
     struct Tick {
         let value: Double
@@ -75,7 +75,8 @@ struct Axis {
         return axis
     }
 
-    /// A number with a space between groups of three digits. Very large numbers, infinity and NaN are written as in Swift.
+    /// A number, from 10,000 on with a space between groups of three digits. Very large numbers, infinity and NaN are written as
+    /// in Swift.
     static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
         guard abs(value) * scale < 1e18 else { return "\(value)" }

@@ -3,8 +3,8 @@ import EmbeddedFiles
 /// The coastlines of Natural Earth at 1:50 million, reduced by `scripts/mapdata` to the detail that a picture shows. They are in
 /// the public domain (https://www.naturalearthdata.com/about/terms-of-use/).
 public enum Land {
-    /// The 1,249 populated places of Natural Earth at 1:50 million, as `scripts/mapdata` writes them. Each has a line with the
-    /// zoom level from which maps show it, its latitude, longitude, name and country, separated by tabs.
+    /// The 1,249 populated places of Natural Earth at 1:50 million, as `scripts/mapdata` writes them. The line of a place has
+    /// these fields, separated by tabs: the lowest zoom level at which maps show it, latitude, longitude, name and country.
     public static var places: [UInt8] { EmbeddedFiles.file("map/places.txt") }
 
     /// In degrees.

@@ -10,8 +10,8 @@ struct Beachball {
     /// A moment that is smaller than this is a rounding error.
     private static let noise = 1e-9
 
-    /// The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each cone is
-    /// cut off at the rim of the lower half.
+    /// The first motion changes sign on two cones around the principal axis whose moment differs in sign from the other two. Each
+    /// cone is cut off at the rim of the lower half.
     ///
     /// - Parameter steps: the number of straight lines that approximate the outline of a cone.
     init(_ tensor: MomentTensor, steps: Int) {

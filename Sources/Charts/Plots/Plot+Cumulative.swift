@@ -12,8 +12,7 @@ extension Plot {
             x: .time(range(of: events)),
             y: .linear("Number of events", 0...Double(max(1, events.count))), caption: caption)
         let stretches = coverage.stretches(plot.x.range, from: magnitude)
-        // A stretch with the smallest threshold of all stretches is not a gap: if all stretches have the same threshold, their
-        // counts are comparable.
+        // The stretches with the smallest threshold are not gaps, because their counts are comparable.
         let least = stretches.map(\.magnitude).min() ?? -.infinity
         let gaps = stretches.filter { $0.magnitude > least || $0.magnitude == .infinity }
         return plot.svg { origin, svg in
@@ -30,8 +29,8 @@ extension Plot {
         }
     }
 
-    /// The parts of the line: one for each stretch that the catalogue holds, even if only from some magnitude on. Any other
-    /// stretch gets a part, too, if it contains events, such as those of an incomplete feed.
+    /// The parts of the line: one for each stretch that the catalogue holds, even if only from some magnitude on. A stretch that
+    /// the catalogue does not hold also gets a part if it contains events, for example from an incomplete feed.
     private func lines(
         of events: [ChartEvent], _ stretches: [Coverage.Stretch]
     ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {

@@ -1,8 +1,9 @@
 import Glibc
 
 extension Plot {
-    /// The number of earthquakes of each magnitude, with the Gutenberg–Richter relation, as an SVG document. A line that fits
-    /// poorly is drawn in another style, together with a second line that begins at the magnitude from which the fit is good.
+    /// The number of earthquakes of each magnitude, with the Gutenberg–Richter relation, as an SVG document. If the line fits
+    /// poorly, it is drawn in another style, and a second line begins at the magnitude from which the fit is good, if there is
+    /// one.
     public static func magnitudes(_ relation: GutenbergRichter, caption: Caption) -> String {
         let bins = relation.counts.keys.sorted()
         let range =
@@ -32,7 +33,8 @@ extension Plot {
 }
 
 extension GutenbergRichter.Fit {
-    /// Draws the line from the magnitude of completeness to the magnitude at which the relation expects a tenth of an earthquake.
+    /// Draws the line from the smallest magnitude of the fit to the magnitude at which the relation expects a tenth of an
+    /// earthquake.
     fileprivate func draw(_ plot: Plot, class name: String, in svg: inout SVG) {
         let start = Double(from) / 10
         let end = min(plot.x.range.upperBound, (a + 1) / b)

@@ -86,8 +86,8 @@ struct Symbols {
         }
     }
 
-    /// The magnitudes in the legend: whole numbers if the range contains at least three; or else multiples of 0.5 if it contains
-    /// at least three of them; or else the smallest and the largest magnitude.
+    /// The magnitudes in the legend: whole numbers if the range contains at least three, else multiples of 0.5 if it contains at
+    /// least three, else the smallest and the largest magnitude.
     private func sizes(of events: [ChartEvent]) -> [(magnitude: Double, label: String)] {
         let all = events.lazy.compactMap(\.magnitude)
         guard let smallest = all.min(), let largest = all.max() else { return [] }
