@@ -1,5 +1,5 @@
-/// Why an attempt failed. The reason never contains a URL's path, a secret or a token, and nothing of the receiver's response
-/// except its status.
+/// Why an attempt failed. The reason never contains a URL's path, a secret or a token. The status is all that it says about the
+/// receiver's response.
 public struct DeliveryFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// Such as `hooks.example.org: HTTP status 503`.
     public let reason: String

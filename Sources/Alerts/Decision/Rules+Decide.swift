@@ -17,10 +17,10 @@ extension Rules {
             return []
         }
         var decision = Decision(rules: self, ledger: ledger, decidedAt: decidedAt, now: now)
-        // This drops the second reference to the ledger's dictionaries. With two references, each change would copy them.
+        // This drops the second reference to the ledger's dictionaries. With two references, the first change would copy them.
         ledger = Ledger()
         let changes = merged(changes, now)
-        // An earthquake may have joined one that has changed, too. So what receivers know about it is moved first.
+        // Standings are moved first, because an earthquake may have joined another one that has changed in the same pass.
         for change in changes { decision.move(change) }
         for change in changes where change.newKey == nil { decision.take(change) }
         decision.tellDue()
@@ -32,8 +32,9 @@ extension Rules {
         return decision.messages
     }
 
-    /// Merges the changes of each earthquake into one, and sorts them by magnitude, the largest first. A merged change counts as
-    /// committed with its first one. A commit in the future, from before the clock was set back, counts as made now.
+    /// Merges the changes of each earthquake into one, and sorts them by magnitude, the largest first. A merged change has the
+    /// commit time of its first change. A commit time in the future, which was recorded before the clock was set back, counts as
+    /// now.
     private func merged(_ changes: [EventChange], _ now: Instant) -> [EventChange] {
         var merged: [ExactText: EventChange] = [:]
         for change in changes {

@@ -30,7 +30,7 @@ public struct ShakingIntensity: Sendable, Equatable {
     /// The intensity as a whole number, for messages.
     public var degree: Int { Int(value.rounded()) }
 
-    /// The USGS ShakeMap's word for the shaking, such as `light`; nil if people hardly feel the shaking.
+    /// The USGS ShakeMap's word for the shaking, such as `light`; nil if the shaking is probably not felt.
     public var word: String? {
         switch degree {
         case ..<2: nil

@@ -16,13 +16,13 @@ public struct Message: Sendable, Equatable, Codable {
     public let title: String
     /// Several lines, without the title.
     public let text: String
-    /// The priority on ntfy's scale from 1 to 5: 3 is usual, 5 is for strong shaking.
+    /// The priority on ntfy's scale from 1 to 5: 3 is usual, 5 is for strong shaking or a magnitude of at least 7.
     public let priority: Int
     /// The agency's page about the earthquake; nil for a digest.
     public let url: String?
     /// The id of the first message about the earthquake. In the first message it equals `id`.
     public let thread: String
-    /// The earthquake of the message. A digest has several, the largest first.
+    /// The earthquake of the message. A digest has several, the largest first, and a test message has none.
     public let earthquakes: [Report]
     /// The number of the digest's earthquakes that are not in `earthquakes`.
     public let omitted: Int
@@ -64,8 +64,7 @@ public struct Message: Sendable, Equatable, Codable {
 
 /// One earthquake within a message.
 public struct Report: Sendable, Equatable, Codable {
-    /// The id is the same in all attempts, and whether the report comes alone or in a digest. So a receiver can recognise a
-    /// report that it gets twice.
+    /// The id is the same in all attempts, alone and in a digest. So a receiver can recognise a report that it gets twice.
     public let id: String
     public let kind: Kind
     /// The number of reports that the receiver has got about the earthquake, including this one.
@@ -89,9 +88,9 @@ public struct Report: Sendable, Equatable, Codable {
     /// they got a message before the event was marked.
     public let isExercise: Bool
     public let url: String?
-    /// The values in the receiver's previous message, or the values of the row before its magnitude rose.
+    /// The values in the receiver's previous message, or the values before the revision that made it match.
     public let earlier: Earlier?
-    /// The rules' places that are nearest to the epicentre, at most five, the nearest first.
+    /// The rules' places nearest to the epicentre, at most five, the nearest first.
     public let near: [Near]
     /// The names of the rules that matched.
     public let rules: [String]
@@ -112,7 +111,7 @@ public struct Report: Sendable, Equatable, Codable {
         public let direction: String
         /// The estimated intensity at the place (MMI), a whole number.
         public let intensity: Int?
-        /// The word for the shaking, such as `light`; nil if people will hardly feel the shaking.
+        /// The word for the shaking, such as `light`; nil if the shaking is probably not felt.
         public let shaking: String?
 
         private enum CodingKeys: String, CodingKey {

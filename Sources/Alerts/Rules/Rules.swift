@@ -64,9 +64,10 @@ public enum Kind: String, Sendable, Codable, CaseIterable {
     case new
     /// A revision made a known earthquake match the rule, or a withdrawn earthquake came back.
     case risen
-    /// The magnitude moved by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude, since the last message.
+    /// The magnitude changed by more than 0.4, or the epicentre moved by more than 0.5° in latitude or longitude, since the last
+    /// message.
     case corrected
-    /// A revision made the earthquake smaller or moved it away, so it does not match the rule any more.
+    /// A revision made the earthquake smaller, moved it away or marked it as an exercise, so it no longer matches the rule.
     case noLonger = "no_longer"
     /// The earthquake was deleted from the catalogue.
     case withdrawn

@@ -152,8 +152,8 @@ extension RulesReader {
 
     // MARK: Secrets
 
-    /// Reads the place where a secret is kept. The secret itself must not be in the rules file, because people show it to others,
-    /// mail it and keep it under version control.
+    /// Reads the place where a secret is kept. The secret itself must not be in the rules file, because people share rules files
+    /// and keep them under version control.
     private mutating func readSecret(_ node: Node, _ what: String) -> Secret? {
         guard case .mapping = node else {
             yaml.note(

@@ -46,7 +46,7 @@ public struct Zone: Sendable, Equatable {
         return low == 0 ? types[0] : types[changes[low - 1].type]
     }
 
-    /// The moment whose date and time in UTC are those that a clock in the zone shows at `moment`.
+    /// The local date and time at `moment`, as an instant: formatted in UTC, it shows what a clock in the zone shows.
     func localTime(at moment: Instant) -> Instant {
         moment + Int64(localType(at: moment).offset) * 1000
     }
