@@ -1,7 +1,7 @@
 /// Decides which rows of different agencies describe the same earthquake, and which of these rows to show.
 ///
 /// **A pure function** of the rows, the overrides that people set, and the parameters. The order of the rows does not matter, and
-/// codes only break ties. The rules are in section 13 of the design; each is explained where it is implemented.
+/// codes only break ties. docs/association.md lists the rules; each is explained where it is implemented.
 ///
 /// A component is a set of linked rows. Two rows are linked if they are a candidate pair or have a hard link, whether or not they
 /// end up in one group. Rows of different components never affect each other, so the groups of a component depend only on its
@@ -43,7 +43,7 @@ public struct Association: Sendable {
 
     /// The earthquakes of one or more components.
     ///
-    /// - Parameter component: all rows of the components, in any order. Their codes are different.
+    /// - Parameter component: all rows of the components, in any order, with distinct codes.
     public func group(_ component: [Solution]) -> Grouping {
         if component.count == 1 { return Grouping(alone: component[0]) }
         var overridden: [(a: Int, b: Int, outcome: GroupBuilder.Outcome)] = []

@@ -1,6 +1,6 @@
 import Feed
 
-/// The rows of a component by time, then by code, so that the order of the input does not matter.
+/// The rows of a component, sorted by time, then by code, so that the order of the input does not matter.
 struct ComponentRows {
     let solutions: [Solution]
     let located: [Located]
@@ -9,7 +9,7 @@ struct ComponentRows {
     /// The index of each row, by its code.
     let indices: [ExactText: Int]
 
-    /// - Parameter rows: the rows in any order. Their codes are different.
+    /// - Parameter rows: the rows in any order, with distinct codes.
     init(_ rows: [Solution], _ parameters: Parameters) {
         solutions = rows.sorted { Self.precedes($0, $1) }
         codes = solutions.map(\.code)

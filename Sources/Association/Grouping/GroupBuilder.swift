@@ -18,7 +18,7 @@ struct GroupBuilder {
     /// Called for each link, in order.
     private let visit: ((_ a: Int, _ b: Int, Rule, Outcome) -> Void)?
 
-    /// - Parameter component: all rows of one or more components, in any order. Their codes are different.
+    /// - Parameter component: all rows of one or more components, in any order, with distinct codes.
     init(
         _ component: [Solution], _ association: Association,
         visit: ((_ a: Int, _ b: Int, Rule, Outcome) -> Void)? = nil

@@ -24,8 +24,8 @@ public struct Earthquake: Sendable, Equatable {
 /// A row of an earthquake, and the reason why the row belongs to the earthquake.
 public struct Member: Sendable, Equatable {
     public var code: ExactText
-    /// The member with the strongest link to this one, or with the lowest cost if several links have the same rule. nil if the
-    /// earthquake has no other member.
+    /// The member with the strongest link to this one. Among links with the same rule, the cheapest pair or the lowest code
+    /// decides. nil if the earthquake has no other member.
     public var partner: ExactText?
     /// How the row differs from its partner.
     public var difference: Difference?

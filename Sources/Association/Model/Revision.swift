@@ -2,8 +2,8 @@ import Feed
 
 /// The changes to write after rows were grouped again. Each change has a reason, which the history keeps.
 ///
-/// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. There are only a few
-/// different reasons, because all changes with the same reason are written in one statement.
+/// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. All changes with the same
+/// reason are written in one statement, so most changes share one of a few reasons.
 public struct Revision: Sendable, Equatable {
     /// The code of a group, or of a member, whose record is deleted.
     public struct Removal: Sendable, Equatable {
@@ -84,7 +84,7 @@ public struct Revision: Sendable, Equatable {
     }
 
     /// A removed earthquake is continued by the earthquake that now has the row with its code. If that row was deleted, it is
-    /// continued by the earthquake with most of the remaining members.
+    /// continued by the earthquake with the largest number of the remaining members.
     private static func reason(
         forRemoving earthquake: Earthquake, _ homes: [ExactText: Home]
     ) -> ExactText {

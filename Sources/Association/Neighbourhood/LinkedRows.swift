@@ -3,7 +3,7 @@ import Feed
 /// Groups rows, which arrive in time order, into components of linked rows.
 ///
 /// Past versions of rows can be added, too. Past versions link other rows as they did when they were current, but they are not
-/// among the `rows` of a component. This also finds the component that a row belonged to before it changed.
+/// among the `rows` of a component. So the component that a row belonged to before it changed is found, too.
 struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []

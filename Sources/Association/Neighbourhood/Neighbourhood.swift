@@ -132,7 +132,6 @@ struct TimeRanges {
     private(set) var ranges: [ClosedRange<Int64>] = []
 
     mutating func insert(_ range: ClosedRange<Int64>) {
-        // Most ranges are inserted in order.
         var merged = range
         let first = ranges.partitioningIndex { $0.upperBound >= range.lowerBound.minus(1) }
         var end = first

@@ -2,7 +2,7 @@ import Glibc
 
 /// Compares solutions of different agencies.
 ///
-/// The cost is Δt²/Σσt² + d²/Σσd² + Δm²/Σσm² (design, section 13): on average 3 for two solutions of the same earthquake.
+/// The cost is Δt²/Σσt² + d²/Σσd² + Δm²/Σσm² (docs/association.md): on average 3 for two solutions of the same earthquake.
 /// Vorobieva et al. (2022, doi:10.3389/feart.2022.820277) also divide the distances between catalogues by the networks' errors.
 struct Comparison: Sendable {
     private let parameters: Parameters
@@ -61,7 +61,7 @@ struct Comparison: Sendable {
         return later < 0 ? -later : max(0, later - most)
     }
 
-    /// Whether two solutions are so far apart that they never belong to one earthquake, even if other solutions link them.
+    /// Whether two solutions are so far apart that only hard links can bring them into one group.
     func isImpossible(_ a: Located, _ b: Located) -> Bool {
         let factor = parameters.impossible
         let chord2 = a.chord2(to: b)

@@ -9,7 +9,7 @@ public struct Parameters: Sendable, Equatable {
     public var magnitudes = 1.2
     /// The highest cost of a pair. 36 is the square of six standard deviations.
     public var cost = 36.0
-    /// Two solutions that exceed the limits of a pair by more than this factor are never in one group.
+    /// Two solutions that exceed a limit of a pair by more than this factor are in one group only if hard links bring them there.
     public var impossible = 2.0
     /// A member is doubtful if its cheapest pair with another earthquake costs less than this factor times the pair with its
     /// partner.
@@ -34,7 +34,7 @@ public struct Parameters: Sendable, Equatable {
     }
 
     /// The largest time between two linked rows, in milliseconds, unless a person's override links them. ComCat's `ids` also link
-    /// only rows that are at most five minutes apart (design, section 4). The rows of a pair are always closer.
+    /// only rows that are at most five minutes apart. The rows of a pair are always closer.
     public static let reach: Int64 = 300_000
 
     /// The largest time between the rows of a pair, in milliseconds.

@@ -6,9 +6,9 @@ import Glibc
 /// search. The hard links are ComCat's `ids` and EMSC's `auth`. Over time, `auth` names several agencies under the same id, so
 /// the history of a row links these agencies.
 ///
-/// The differences between two agencies have the variance σ²(first) + σ²(second). The variance of each pair is estimated from the
-/// median difference, which a few bad solutions do not move. Least squares then divides the variances among the agencies. With
-/// only two agencies, each gets half.
+/// The differences between two agencies have the variance σ²(first) + σ²(second). The variance for each two agencies is estimated
+/// from the median difference, which a few bad solutions do not move. Least squares then divides the variances among the
+/// agencies. With only two agencies, each gets half.
 public struct ScatterFit {
     /// A class of events: the agency's events from `magnitude` up to the magnitude of its next class.
     private struct Class: Hashable {
