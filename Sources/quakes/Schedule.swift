@@ -70,8 +70,8 @@ struct Schedule {
         }
     }
 
-    /// The log's remark on the next run: that the wait is longer than the interval, or shorter than the server asks for; nil if
-    /// there is nothing to remark.
+    /// What to log about the wait before the next run: that the server asked for more than the interval, or that the wait is
+    /// shorter than the server says. Otherwise nil.
     func remark(on ending: Ending) -> String? {
         switch ending {
         case .fresh(let time) where time > max(every, Self.longestFreshness):

@@ -6,7 +6,7 @@ struct TableLayout {
     func fits(into width: Int) -> Bool { total(widths) <= width }
 
     /// Makes the table fit. First, empty columns are dropped until the rest fits. If that is not enough, other columns are
-    /// dropped by their priority until the rest fits with its flexible columns at their minimum; then the flexible columns are
+    /// dropped by their priority until the rest fits with its flexible columns at their minimum. Then the flexible columns are
     /// narrowed. If no more columns can be dropped, all columns are narrowed as far as necessary.
     ///
     /// - Parameter empty: the columns in which all cells are empty.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The abilities of the terminal, if any, that standard output or standard error writes to.
+/// The capabilities of the terminal that a standard stream writes to; none for a pipe or a file.
 struct Terminal: Equatable, Sendable {
     /// The width in cells; nil for a pipe or a file, for which nothing is shortened.
     var width: Int?

@@ -9,8 +9,8 @@ enum TextStyle: String, Sendable {
 
     func applied(to text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
 
-    /// The style of a magnitude, by bands: earthquakes from 2.5 on are often felt, from 4.5 on the USGS lists them for the whole
-    /// world, from 6 on they do damage, and from 7 on they are major.
+    /// The style of a magnitude. Earthquakes from 2.5 on are often felt; from 4.5 on, the USGS lists them for the whole world;
+    /// from 6 on, they do damage; from 7 on, they are major.
     init?(magnitude: Double?) {
         guard let magnitude else { return nil }
         switch magnitude {

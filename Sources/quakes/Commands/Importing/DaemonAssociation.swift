@@ -3,11 +3,11 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// The association of events in a daemon. It begins once the table has rows of a second agency. No import waits for it.
+/// Associates events in a daemon, once the table has rows of a second agency. Imports never wait for it.
 ///
-/// Until then, it looks for a second agency at the start and after runs that inserted events. Each check reads the table. The
-/// wait before the next check is at least a hundred times as long as the check took, so a daemon with a catalogue of one agency
-/// spends at most a hundredth of the time on these checks.
+/// Until there is a second agency, it checks for one at the start and after runs that inserted events. Each check reads the
+/// table. The wait before the next check is at least a hundred times as long as the check took, so a daemon with a catalogue of
+/// one agency spends at most a hundredth of the time on these checks.
 struct DaemonAssociation {
     private let database: Database
     /// Woken if events were inserted since the last check for a second agency.

@@ -32,7 +32,7 @@ struct DatabaseCommand: AsyncParsableCommand {
 
     struct Stop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "stop", abstract: "Stop the cluster. Its data stay.")
+            commandName: "stop", abstract: "Stop the cluster, and keep its data.")
 
         func run() async throws {
             let cluster = LocalCluster.current

@@ -59,8 +59,9 @@ extension Report {
         "time_difference_s", "depth_difference_km", "magnitude_difference",
     ]
 
-    /// If there is too little room, the last columns are dropped first, with some exceptions: a place tells people more than its
-    /// coordinates, few people need the method behind a magnitude, and a comparison of events keeps the differences.
+    /// If there is too little room, the last columns are dropped first, with some exceptions. A place is kept longer than its
+    /// coordinates, which tell people less. The method behind a magnitude is dropped early, because few people need it. A
+    /// comparison of events keeps the differences.
     private static func priority(_ column: String, at index: Int, comparesEvents: Bool) -> Int {
         switch column {
         case _ where index == 0 || differences.contains(column): 0
