@@ -9,8 +9,8 @@ import Synchronization
 /// A body consists of bytes or of events. The head in front of the events may contain their number, so events are held back until
 /// the head is written.
 final class AnswerWriter: Sendable {
-    /// The size at which a piece is passed on, in bytes. Buffers grow to powers of two. In a buffer of 64 KiB, this size leaves
-    /// room for the event that completes the piece.
+    /// The size in bytes at which a piece is passed on. Buffers grow to powers of two, so 60 KiB leave room in a buffer of 64 KiB
+    /// for the event that completes the piece.
     private static let pieceSize = 60 << 10
 
     private let spool: Spool

@@ -41,9 +41,9 @@ struct Delivery: Sendable {
         try await output.send(head(of: state, length: body.bytes.readableBytes), body.bytes)
     }
 
-    /// A recent answer, if the catalogue has not changed since that answer. An answer must not be outdated, not even by the few
-    /// milliseconds since the last known state was read, so the state is read again. One small query serves all requests that
-    /// arrive at the same moment.
+    /// A recent answer, if the catalogue has not changed since that answer. The state is read again, because the last known state
+    /// may be some milliseconds old, and an answer must not be outdated at all. One small query serves all requests that arrive
+    /// at the same moment.
     private func keptBody() async -> (RecentAnswers.Body, CatalogueState)? {
         // If the state cannot be read, the caller reads the answer from the database, which fails as well and reports the reason.
         guard let key, responder.recent.has(key), case .success(let state) = await responder.current.result()

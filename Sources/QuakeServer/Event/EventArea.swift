@@ -7,8 +7,8 @@ extension QuakeSelection {
         near = try Self.circle(parameters)
     }
 
-    /// A box whose western edge is east of its eastern edge crosses the date line. If only one edge is given, the other edge is
-    /// an end of the range in which the given longitude lies: −180 to 180, 0 to 360, or −360 to 0.
+    /// A box whose western edge is east of its eastern edge crosses the date line. A missing western edge is −180, or −360 if the
+    /// eastern edge is less than −180. A missing eastern edge is 180, or 360 if the western edge is greater than 180.
     private static func box(_ parameters: EventParameters) throws -> Box? {
         let latitudes = try parameters.range(.minlatitude, .maxlatitude)
         let (west, east) = (try parameters.number(.minlongitude), try parameters.number(.maxlongitude))

@@ -93,7 +93,7 @@ struct EventParameters {
         String(time.prefix(11)) + time.dropFirst(11).replacing(" ", with: "+")
     }
 
-    /// The digits of a time's fraction of the second, which may be empty. nil for a form that the service does not accept, even
+    /// The digits of a time's fraction of a second; empty if it has none. nil for a form that the service does not accept, even
     /// if `Instant` can read it.
     private static func fraction(of time: String) -> Substring? {
         time.wholeMatch(

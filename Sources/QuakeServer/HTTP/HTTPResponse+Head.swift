@@ -12,7 +12,7 @@ extension HTTPResponse {
         let age =
             switch answer.past {
             case nil: "\(answer.cacheSeconds)"
-            // A year is the longest time that is customary (RFC 9111, 5.2.2.1, and RFC 8246).
+            // A year is the longest customary time (RFC 9111, 5.2.2.1, and RFC 8246).
             case let token? where state.citedFrom.map({ $0 <= token }) ?? false: "31536000, immutable"
             // The past state may be pruned, so caches may keep the answer for an hour only.
             case _?: "3600"

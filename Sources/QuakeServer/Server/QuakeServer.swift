@@ -62,7 +62,7 @@ public struct QuakeServer: Sendable {
             throw error
         }
         started(connections.address, monitoring?.address)
-        // This task is not a child of the current task. After a cancellation, the listening has to end first and the sessions
+        // This task is not a child of the current task. After a cancellation, the listeners have to close first and the sessions
         // last.
         let work = Task {
             defer { responder.live.close() }

@@ -42,7 +42,7 @@ public struct ServerSettings: Sendable {
     static let headFields = 100
     /// How long a client may take to send a request, or to send the next one.
     public var idleTime = Duration.seconds(60)
-    /// How long a client may take to read a piece of an answer. A piece has at most 64 KiB.
+    /// How long a client may take to read a piece of an answer. A piece usually has at most 64 KiB.
     public var readTime = Duration.seconds(30)
     /// After a client has closed its sending side, the answer must begin within this time; otherwise the connection is closed.
     /// The client may still be waiting for the answer.

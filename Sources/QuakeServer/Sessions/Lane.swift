@@ -20,8 +20,8 @@ enum Lane: CaseIterable {
 struct LaneUse {
     private var used: [Lane: Int] = [:]
 
-    /// The order in which the lanes get the next free session. Even if very many short requests arrive, one long request and one
-    /// costly request at a time can run.
+    /// The order in which the lanes get the next free session. Even under a flood of short requests, long and costly requests get
+    /// their turns.
     var order: [Lane] {
         let starving = Lane.slow.filter { used[$0, default: 0] == 0 }
         return [.own] + starving + [.short] + Lane.slow.filter { !starving.contains($0) }

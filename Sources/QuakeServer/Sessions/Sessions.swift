@@ -7,10 +7,10 @@ import Synchronization
 /// A pool of a few database connections that all requests share.
 ///
 /// Each lane has a queue in which requests wait for a connection; client addresses take turns. The queue is bounded, except for
-/// patient requests and the process's own queries. If the queue is full, a new request is refused, with one exception: if another
-/// address has the most requests in the queue, and at least two more than the new request's address, the last request of the
-/// other address is refused instead. While the database is unreachable, requests are refused at once. Lost connections are
-/// reopened, however many attempts that takes.
+/// patient requests and the process's own queries. If the queue is full, a new request is refused, unless another address has at
+/// least two more requests in it than the new request's address. Then the last request of the address with the most requests is
+/// refused instead. While the database is unreachable, requests are refused at once. Lost connections are reopened, however many
+/// attempts that takes.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings

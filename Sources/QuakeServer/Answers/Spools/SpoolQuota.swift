@@ -2,8 +2,8 @@ import Synchronization
 
 /// Limits how many bytes of all answers and streams together may wait for clients in temporary files.
 ///
-/// When the quota is used up, the clients of the costliest spool are disconnected. A spool's cost is its bytes times the duration
-/// of its standstill.
+/// When the quota is used up, the clients of the costliest spool are disconnected. A spool's cost is its bytes times the time
+/// since a reader last took bytes.
 final class SpoolQuota: Sendable {
     private let limit: Int
     private let metrics: Metrics

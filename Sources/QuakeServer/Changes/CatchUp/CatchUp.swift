@@ -43,8 +43,8 @@ final class CatchUp: ReaderView {
     /// - Parameters:
     ///   - ring: the live passes, in which the reader continues after this pass.
     ///   - closing: closes the client's connection; called if the client is too slow.
-    /// - Returns: nil if the live passes do not continue from the end of this pass, or if the catch-up has failed or has been
-    ///   left by all its readers.
+    /// - Returns: nil if the live passes do not continue from the end of this pass, or if the catch-up has failed or has no
+    ///   readers left.
     func reader(leadingTo ring: LiveRing, closing: @escaping @Sendable () -> Void) -> Spool.Reader? {
         if let (position, signature) = reached,
             ring.place(after: position, of: signature, epoch: epoch) == nil

@@ -63,7 +63,7 @@ struct ChangedQuakes: Sendable {
     }
 }
 
-/// Which changes of a pass a filter selects, as two bits for each change: whether the event matches before or after the pass, and
+/// The changes of a pass that a filter selects. Each change has two bits: whether its event matches before or after the pass, and
 /// whether it matches after the pass.
 struct SelectedChanges: Sendable {
     private var ever: [UInt64] = []

@@ -238,7 +238,7 @@ final class LiveChanges: ReaderView, Sendable {
         wake { $0.restart($1) }
     }
 
-    /// The number of the present outage of the database; nil while the database answers.
+    /// The number of the current outage of the database; nil while the database answers.
     var outage: Int? { state.withLock { $0.isAway ? $0.outages : nil } }
 
     /// Notes that the database has answered, and drops old passes.

@@ -188,11 +188,11 @@ final class LiveClient: ChannelInboundHandler {
     }
 }
 
-/// The outage of the database that a client was told of last.
+/// The latest outage of the database that a client was told of.
 final class ToldOutage: Sendable {
     private let number = Atomic(0)
 
-    /// Whether the client has still to be told of this outage. Returns true once for each outage.
+    /// Whether the client has not been told of this outage yet. Returns true once for each outage.
     func take(_ outage: Int) -> Bool { number.exchange(outage, ordering: .relaxed) != outage }
 }
 

@@ -1,7 +1,7 @@
 import Feed
 import PostgreSQL
 
-/// The parts of an event that formats for human readers contain, worded as in the USGS's feeds.
+/// The parts of an event in formats for people, worded as in the USGS's feeds.
 struct EventSummary {
     let code: [UInt8]
     let net: [UInt8]

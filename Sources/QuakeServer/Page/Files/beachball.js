@@ -147,8 +147,8 @@ export function faulting(moment) {
  * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards.
  *
  * If `isFilled` is true, the disc is compressional except inside the outlines; if it is false, the disc is compressional only
- * inside them. The nodal lines are two cones around the one principal axis whose moment differs in sign from the other two. Each
- * cone is cut off at the rim of the lower half.
+ * inside them. The first motion changes sign on two cones around the principal axis whose moment differs in sign from the other
+ * two. Each cone is cut off at the rim of the lower half.
  *
  * @param {Moment} moment
  * @returns {{ isFilled: boolean, outlines: [number, number][][] }}

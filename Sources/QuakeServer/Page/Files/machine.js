@@ -86,7 +86,7 @@ const selecting = ["period", "from", "to", "minmag", "maxmag", "asof"];
 const selected = (settings) => JSON.stringify(selecting.map((name) => settings[name]));
 
 const handlers = {
-  /** The user changed settings. `how` tells what happens to the entries of the browser's history: push, replace or nothing. */
+  /** The user changed settings. `how` says how the browser's history changes: push, replace or nothing. */
   chosen(state, act, { changes, how = "push", delay = 0 }) {
     const before = state.settings;
     if ("asof" in changes) pause(state, act);
