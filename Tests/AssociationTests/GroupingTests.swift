@@ -24,7 +24,7 @@ struct GroupingTests {
         #expect(member.difference?.magnitudes == 0)
     }
 
-    @Test("Two rows pair up to 20 s, 120 km and 1.2 magnitudes apart")
+    @Test("Two rows can be a pair if they are at most 20 s, 120 km and 1.2 magnitudes apart")
     func windows() {
         var parameters = Parameters.shipped
         parameters.scatter.rows = [
@@ -129,7 +129,7 @@ struct GroupingTests {
         #expect(association.groups(row("usgs:1", 89.8, 0), row("gfz:1", -89.8, 0)).count == 2)
     }
 
-    @Test("A published uncertainty widens a pair's limits, but never beyond half a window")
+    @Test("A published uncertainty makes a pair cheaper, but counts as at most half the allowed difference")
     func published() {
         let near = row("usgs:1", magnitude: 6)
         var far = row("gfz:1", seconds: 1, 37, magnitude: 6)

@@ -74,7 +74,7 @@ struct FollowedTable {
         changedOverrides.append(override)
     }
 
-    /// Groups the rows that are affected by changes since the last pass again, and replaces their earthquakes.
+    /// Regroups the rows that are affected by changes since the last pass, and replaces their earthquakes.
     mutating func follow() {
         let changes = before.map { SolutionChange(before: $0.value, after: rows[$0.key]) }
         let association = association
@@ -98,7 +98,7 @@ struct FollowedTable {
         }
     }
 
-    /// The earthquakes that grouping all rows at once gives, by code.
+    /// The earthquakes that result from grouping all rows at once, by code.
     var rebuilt: [ExactText: Earthquake] {
         let all = association.earthquakes(of: Array(rows.values)).earthquakes
         return Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })

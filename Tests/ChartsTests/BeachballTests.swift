@@ -19,7 +19,7 @@ struct BeachballTests {
         }
     }
 
-    @Test("Where all first motion is outwards the disc is full, and where all is inwards it is empty")
+    @Test("The disc is full if all first motion is outwards, and empty if all is inwards")
     func volume() throws {
         for (moment, isFilled) in [(3e17, true), (-3e17, false)] {
             let tensor = try #require(MomentTensor(rr: moment, tt: moment, pp: moment, rt: 0, rp: 0, tp: 0))
@@ -91,7 +91,7 @@ private struct Mechanism: Encodable {
         }
     }
 
-    /// A plane, a tensor, or a tensor without an isotropic part, in turns.
+    /// A plane, a tensor, or a tensor without an isotropic part, in turn.
     static func random(_ turn: Int, using random: inout some RandomNumberGenerator) -> Mechanism {
         func number(_ range: ClosedRange<Double>) -> Double { .random(in: range, using: &random) }
         if turn % 3 == 0 {

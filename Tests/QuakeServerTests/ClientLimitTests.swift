@@ -143,7 +143,7 @@ struct ClientLimitTests {
     /// slow clients     ask for long answers, and read their heads              some find their answers cut off
     /// quick client                                              asks again and again, and gets whole answers
     @Test(
-        "When too much waits for slow clients, the slowest is disconnected; others are neither refused nor delayed"
+        "When too many bytes wait for slow clients, the slowest is disconnected; no other is refused or delayed"
     )
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -68,7 +68,7 @@ import Testing
         var stage = Stage(Self.someRules)
         var (ids, last): (Set<String>, [String: Report]) = ([], [:])
         for _ in 0..<1500 {
-            // The commits are far apart, so that the earthquakes of a night always fit one digest.
+            // The commits are far apart, so that the earthquakes of a night always fit into one digest.
             let now = stage.now + .seconds(Int.random(in: 1...3000, using: &world.random))
             stage.now = now
             for message in stage.rules.decide(world.commit(at: now), &stage.ledger, now: now) {

@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func anEarthquakeThatJoinsAnotherIsNotReportedAgain() {
-        // Two receivers have been told about one of the two earthquakes each.
+        // Each of two receivers has been told about one of the two earthquakes.
         for (first, second) in [("emsc1", "us1"), ("us1", "emsc1")] as [(ExactText, ExactText)] {
             var stage = Stage(
                 rule("emsc", .init(4)) { $0.agencies = ["emsc"] },

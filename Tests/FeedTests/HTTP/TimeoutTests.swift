@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    /// A reader may wait for its database for any time. Here it takes an hour for each chunk, by a clock that only the reader
-    /// moves.
+    /// A reader may wait for its database for any length of time. Here it takes an hour for each chunk, by a clock that only the
+    /// reader moves.
     @Test func theReadersOwnTimeDoesNotCountAsTheServersSilence() async throws {
         let clock = Mutex(ContinuousClock.now)
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in

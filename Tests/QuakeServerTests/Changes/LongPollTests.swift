@@ -220,7 +220,7 @@ struct LongPollTests {
     }
 
     /// test      locks a table, commits 2                      commits 3
-    /// server                              reads 2, cannot go on
+    /// server                              reads 2, cannot continue
     /// client                                                             asks after 3, waits, hangs up
     @Test("A client that is ahead of the server's passes frees its place when it hangs up")
     func goneAhead() async throws {

@@ -61,7 +61,7 @@ struct AssociationQueryTests {
     }
 
     /// EMSC copies one agency's solution and later another agency's under the same code, so each change links the two agencies.
-    @Test("The scatter is fitted on pairs that the history links, and the result is a parameters file")
+    @Test("The scatter is fitted to pairs that the history links, and the result is a parameters file")
     func fit() async throws {
         try await server.withAssociatedTable { table in
             for number in 0..<40 {

@@ -10,7 +10,7 @@ struct HistoryStressTests {
     let server = TestServer.shared
 
     @Test(
-        "A reader by token misses nothing, doubles nothing, and always holds a state that existed",
+        "A reader by token misses nothing, duplicates nothing, and always holds a state that existed",
         arguments: rounds(2, of: 5))
     func writersAndReader(number: Int) async throws {
         try await server.withDatabase { database in

@@ -221,7 +221,7 @@ struct MergeTests {
         }
     }
 
-    @Test("Four concurrent workers on overlapping feeds lose nothing and double nothing")
+    @Test("Four concurrent workers on overlapping feeds lose and duplicate nothing")
     func concurrentWorkers() async throws {
         var random = seededRandom()
         try await server.withDatabase { database in

@@ -73,7 +73,7 @@ struct AssociatedTests {
     }
 
     @Test(
-        "An earthquake that goes on without its first row is not withdrawn",
+        "An earthquake that continues without its first row is not withdrawn",
         arguments: ["a pass", "a rebuild", "no history"])
     func firstDeleted(after way: String) async throws {
         try await server.withDatabase { database in
