@@ -1,4 +1,4 @@
--- The catalogue: one row per earthquake.
+-- The catalogue: one row per event.
 
 create table public.quake (
     code text collate "C" primary key,
@@ -33,7 +33,7 @@ create table public.quake (
     depth double precision,
     extra jsonb,
     imported_at timestamptz not null default now(),
-    -- The limits that Sources/Feed/Model/Property.swift declares, enforced for all other writers: one absurd value would break
+    -- The limits that Sources/Feed/Model/Property.swift declares, enforced for all writers, because one absurd value would break
     -- the reports for everyone. PostgreSQL treats NaN as greater than any number, so NaN is refused, too.
     constraint quake_magnitude check (magnitude between -12 and 12),
     constraint quake_position check (latitude between -90 and 90 and longitude between -360 and 360 and depth between -6400 and 6400),

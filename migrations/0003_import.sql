@@ -39,7 +39,7 @@ comment on column import.run.id is 'Number of the run.';
 comment on column import.run.source is 'The imported source: a URL without its secrets, a path, or - for standard input.';
 comment on column import.run.feed is 'The URL of the feed, as the document''s metadata gives it, without secrets.';
 comment on column import.run.started is 'When the run began.';
-comment on column import.run.finished is 'When the run ended; null while it runs, or if the worker died.';
+comment on column import.run.finished is 'When the run ended, or when a later import found that its worker had died; null until then.';
 comment on column import.run.outcome is 'running, done, failed or cancelled.';
 comment on column import.run.seen is 'Features in the document; always inserted + updated + unchanged + stale + rejected.';
 comment on column import.run.inserted is 'Events that were new.';
@@ -53,7 +53,7 @@ comment on column import.run.rejected is 'Features that could not be imported; t
 comment on column import.run.bytes is 'Size in bytes, after decompression, of the part of the document that was committed.';
 comment on column import.run.first_token is 'History token of the run''s first transaction that changed something.';
 comment on column import.run.last_token is 'History token of the run''s last transaction that changed something.';
-comment on column import.run.error is 'The error of the run, in one line; for a run that is done, the fault of its document.';
+comment on column import.run.error is 'The error of the run, in one line; for a run that is done, what is wrong with its document.';
 comment on column import.run.every is 'The interval at which the daemon that made the run imports the source; null for a single run.';
 comment on column import.run.snapshot is
     'The transactions that were committed before the run began. The run may not have seen deletions that others committed later.';
@@ -138,7 +138,7 @@ comment on column import.sweep.cursor is
     'Everything that the service revised or deleted before this time, by the service''s clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.lacks is 'The abilities that the service lacks: updates, deletions, counts, geojson or limits.';
 comment on column import.sweep.long_at is
-    'When the last complete sweep that asked for more than a few days of origin times began. A service that refuses updates is asked for the last 3 days each time, and for the last 30 days once a day.';
+    'When the last complete long sweep began. A service that lacks updates is swept by origin times: usually for the last 3 days each time, and once a day, in a long sweep, for the last 30 days.';
 
 -- Mirrors of another Quakes.
 

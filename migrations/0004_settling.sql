@@ -24,10 +24,10 @@
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
 --
 -- Documents may arrive in any order. The table always has the content that it would have if they had arrived in the order in
--- which they were made. There are two exceptions if a document that is not older lists an event in an earlier revision again: an
--- event that was gone in between may come back in either revision, and a conclusion from an earlier revision stays until the next
--- document if the later revision arrives after it. So a document that arrives late is compared with the newer documents. Three
--- things are known about them:
+-- which they were made. There are two exceptions, both if a document lists an event in an earlier revision than a previous
+-- document did. If the event was gone in between, it may come back in either revision. If the later revision arrives after the
+-- earlier one, a conclusion from the earlier one stays until the next document. A document that arrives late is compared with the
+-- newer documents. Three things are known about them:
 --
 -- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been deleted if the
 --   table had contained them.
@@ -77,9 +77,9 @@ create table import.withdrawn (
     primary key (code, service, reason, time)
 );
 comment on table import.withdrawn is
-    'Events that are gone, according to a statement of the last 40 days: they were deleted, or would have been deleted if the table had contained them. Only a later document or a later revision brings them back.';
+    'Events that are gone, according to a statement of the last 40 days. They were deleted, or would have been if the table had contained them. Only a later document or a later revision brings them back.';
 comment on column import.withdrawn.code is 'The event that is gone.';
-comment on column import.withdrawn.generated is 'When the latest statement that shows that the event is gone was made.';
+comment on column import.withdrawn.generated is 'When the latest statement that the event is gone was made.';
 comment on column import.withdrawn.reason is
     'The reason of the deletion in the history: superseded by CODE, retracted by FEED, or deleted by SERVICE.';
 comment on column import.withdrawn.service is 'Host of the event''s URL; empty if it has none.';
@@ -214,7 +214,7 @@ begin atomic
     limit 1;
 end;
 comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, text, timestamptz) is
-    'A statement by which an event is gone although a document has it. source and feed are that document''s service and feed, and made is the time at which it was made; listed is the time at which the newest document that lists the event was made, or null.';
+    'Finds a statement that an event is gone, although a document lists it. source and feed are that document''s service and feed, and made is the time at which it was made; listed is the time at which the newest document that lists the event was made, or null.';
 
 -- Removes from pg_temp.incoming the features that newer documents contradict.
 --
@@ -317,7 +317,7 @@ begin
 end
 $$;
 comment on function import.sift(timestamptz, text, text, boolean, boolean) is
-    'Runs before the features of a late document are merged: removes the features that newer documents contradict. If a removed feature is of an event that is gone, an earlier revision of the event in the table is deleted, too.';
+    'Removes the features of a late document that newer documents contradict, before the others are merged. If the event of a removed feature is gone, an earlier revision of the event in the table is deleted, too.';
 
 -- Settles a document. Its features are in pg_temp.present (code, ids, time, updated, is_current; a rejected feature has no time).
 -- The deletions that it states, if it states any, are in pg_temp.stated (code, deleted_at, service). These tables have no
@@ -579,10 +579,10 @@ comment on function import.settle(
 
 -- Coverage: the origin times that were imported whole.
 --
--- The table has events, but it can't show that there were none: a month without earthquakes in the table may have had none, or
--- may never have been imported. So import.coverage notes which periods were imported whole, by settled documents, by backfills,
--- and by single queries to an event service. Triggers on the worker's tables do this, because the worker does not depend on
--- reports.
+-- The table has events, but it cannot show their absence: if it has no earthquakes of a month, there may have been none, or the
+-- month may never have been imported. So import.coverage notes which periods were imported whole, by settled documents, by
+-- backfills, and by single queries to an event service. Triggers on the worker's tables do this, because the worker does not
+-- depend on reports.
 
 create table import.coverage (
     service text collate "C" not null,

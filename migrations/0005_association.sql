@@ -39,12 +39,12 @@ create table public.earthquake_member (
 comment on table public.earthquake_member is 'The rows of quake that describe the same earthquake as other rows, and why they belong together.';
 comment on column public.earthquake_member.code is 'Code of the row of quake.';
 comment on column public.earthquake_member.earthquake is 'Code of the earthquake that the row describes.';
-comment on column public.earthquake_member.partner is 'Code of the member of the same earthquake that this member is linked to most closely: by the strongest rule, then by the lowest cost.';
+comment on column public.earthquake_member.partner is 'Code of the member of the same earthquake that this member is linked to most closely: by the strongest rule or, among pairs, by the lowest cost.';
 comment on column public.earthquake_member.seconds is 'How much later the member''s origin time is than the partner''s, in seconds.';
 comment on column public.earthquake_member.km is 'Distance between the member''s epicentre and the partner''s, in km.';
 comment on column public.earthquake_member.magnitudes is 'How much larger the member''s magnitude is than the partner''s; null if either has no magnitude.';
 comment on column public.earthquake_member.cost is
-    'How much the member and its partner differ: the differences in time, place and magnitude, each squared and divided by its variance, added up. Two solutions of one earthquake differ by about 3 on average.';
+    'How much the member and its partner differ: the sum of the squared differences in time, place and magnitude, each divided by its variance. For two solutions of one earthquake, the average is about 3.';
 comment on column public.earthquake_member.rule is
     'Why the member and its partner are one earthquake: same (a person said so), ids (one lists the other''s id), copy (one repeats the other''s solution) or pair (the two solutions agree).';
 comment on column public.earthquake_member.is_doubtful is 'Whether the member would fit another earthquake nearly as well: its cheapest pair with a row of another earthquake costs less than 1.5 times as much as the pair with its partner. 1.5 is the default parameter.';

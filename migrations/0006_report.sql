@@ -1,4 +1,4 @@
--- Views for people who work in SQL and never run our executable, with the names and units of seismology. The columns are a
+-- Views for people who work in SQL and never run `quakes`, with the names and units of seismology. The columns are a
 -- contract: new columns are only added at the end.
 --
 -- A view reads the tables with the rights of its owner, and a function reads the views with the rights of its caller, so a
@@ -125,7 +125,7 @@ begin atomic
     where held @> $1;
 end;
 comment on function report.held_until(timestamptz, double precision, double precision, double precision) is
-    'The end of the stretch, without a gap in report.coverage, that contains a time at a place; null if that time is not covered there. A period counts as a gap if it is covered only from a magnitude on that is greater than both the given magnitude and the smallest covered magnitude at that time.';
+    'How long report.coverage has no gap after a time, at a place: the end of the covered stretch that contains the time; null if the time is not covered there. A period counts as covered if it is covered from the given magnitude on, or from the smallest magnitude that is covered at that time.';
 
 -- The catalogue.
 
@@ -226,14 +226,14 @@ where case when m.code is null or e.preferred = q.code then true
 comment on view report.earthquake is
     'Earthquakes, one row for each, regardless of how many agencies report it: the preferred solution, with a magnitude that is chosen separately. quakes associate decides which events are one earthquake.';
 comment on column report.earthquake.origin_time is 'Origin time of the preferred solution, to the millisecond.';
-comment on column report.earthquake.code is 'Code of the earthquake, which is the code of the event that was here first among those that describe it.';
+comment on column report.earthquake.code is 'Code of the earthquake: the code of its event that was imported first.';
 comment on column report.earthquake.preferred is 'Code of the event that is shown. Place, depth and time are from this event.';
 comment on column report.earthquake.magnitude is 'Magnitude: a moment magnitude if any of the events has one.';
 comment on column report.earthquake.magnitude_agency is 'The agency that determined the magnitude.';
 comment on column report.earthquake.agency is 'The agency of the preferred solution: usgs for all networks of the USGS''s catalogue, otherwise the network.';
 comment on column report.earthquake.agencies is 'Number of agencies that report the earthquake.';
 comment on column report.earthquake.agency_list is 'The names of these agencies, in alphabetical order, separated by spaces.';
-comment on column report.earthquake.solutions is 'Number of events that describe the earthquake. One catalogue may have it twice.';
+comment on column report.earthquake.solutions is 'Number of events that describe the earthquake. One agency may report it twice.';
 comment on column report.earthquake.first_known_at is 'When the first of these events was first imported.';
 comment on column report.earthquake.revised_at is 'When any of these events was last revised upstream.';
 comment on column report.earthquake.is_doubtful is 'Whether any of these events would fit another earthquake nearly as well.';
@@ -253,7 +253,7 @@ left join public.earthquake_member m on m.code = event.code
 left join public.earthquake e on e.code = m.earthquake
 left join only public.quake g on g.code = e.magnitude_from;
 comment on view report.event_earthquake is
-    'The catalogue, one row per event, with the earthquake that each event describes, alone or together with events of other agencies.';
+    'The catalogue, one row per event, with the earthquake that the event describes, alone or with events of other agencies.';
 comment on column report.event_earthquake.agency is 'The agency: usgs for all networks of the USGS''s catalogue, otherwise the network.';
 comment on column report.event_earthquake.earthquake is 'Code of the earthquake, as in report.earthquake.';
 comment on column report.event_earthquake.is_shown is 'Whether this event is the one that is shown for its earthquake.';
@@ -276,7 +276,7 @@ begin atomic
       and ($1 is null or case when $2 then lower($1) = any (c.agencies) else c.agency = lower($1) end);
 end;
 comment on function report.counted(text, boolean) is
-    'Private: the events of an agency, or all events if agency is null; with merge, each earthquake that the agency reports, once.';
+    'Private: the events of an agency, or all events if agency is null. With merge: the earthquakes that the agency reports, each once.';
 
 create function report.counted_event(event text, merge boolean) returns text
 language sql stable parallel safe
@@ -359,7 +359,7 @@ create type report.gutenberg_richter as (
     b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
     good_from double precision, ks_distance double precision, completeness_method text, largest_deviation double precision);
 comment on type report.gutenberg_richter is 'A fit of the Gutenberg–Richter relation.';
-comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: the given one, otherwise the one by maximum curvature (Wiemer and Wyss 2000), which is the bin with the most earthquakes, and the larger one of equal bins. It is not corrected, although maximum curvature is known to be about 0.2 too low.';
+comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: the given one, otherwise the one by maximum curvature (Wiemer and Wyss 2000), which is the bin with the most earthquakes; if several bins have the most, the largest of them. It is not corrected, although maximum curvature is known to be about 0.2 too low.';
 comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in the bin of the completeness and in all larger bins.';
 comment on column report.gutenberg_richter.mean_magnitude is 'Mean magnitude of these earthquakes, computed from the middles of the bins.';
 comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null unless the earthquakes are in at least two bins.';
@@ -367,10 +367,10 @@ comment on column report.gutenberg_richter.b_standard_error is 'Standard error o
 comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the window or month, according to the relation.';
 comment on column report.gutenberg_richter.goodness_percent is 'The share of the cumulative numbers that the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b is not reliable.';
 comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, ks_distance is at most 1.36 / sqrt(earthquakes), which is the limit of Kolmogorov and Smirnov at 5 %, and largest_deviation is at most 3. If the relation does not fit, the catalogue is not complete from the completeness on, or it is a mixture of several catalogues. Null without b.';
-comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits in the sense of is_good_fit with at least 50 earthquakes; null if there is none. As a given completeness, it is better than the one by maximum curvature.';
+comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits as in is_good_fit, with at least 50 earthquakes; null if there is none. It is a better completeness to give than the one by maximum curvature.';
 comment on column report.gutenberg_richter.ks_distance is 'Largest difference between the observed and the expected share of earthquakes that have a given magnitude or a larger one.';
 comment on column report.gutenberg_richter.largest_deviation is 'The largest deviation of the cumulative numbers from the relation, in standard deviations of chance: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it shows a bend among the few large earthquakes.';
-comment on column report.gutenberg_richter.completeness_method is 'How the completeness was chosen: maximum curvature or given. Maximum curvature takes the bin with the most earthquakes. This is about 0.2 too low for one network, and too low by any amount where catalogues of different completeness are mixed.';
+comment on column report.gutenberg_richter.completeness_method is 'How the completeness was chosen: maximum curvature or given. Maximum curvature takes the bin with the most earthquakes. This is about 0.2 too low for one network. Where catalogues of different completeness are mixed, it can be much lower.';
 
 -- The computation works on counts in bins of a tenth, which are few even for a million magnitudes. Its sums over rows are
 -- integers, so the result does not depend on the order of rows.
@@ -423,7 +423,7 @@ begin atomic
     from complete join estimate e on e.mc is not distinct from complete.tenths left join verdict v on v.mc = e.mc;
 end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
-    'Gutenberg–Richter relation of earthquakes that are counted in the bins of report.magnitude_bin(). It gives: the completeness (the given one, otherwise by maximum curvature, and the larger one of equal bins) and the method by which it was chosen; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b (Shi and Bolt 1982); a; the goodness of the fit, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in standard deviations of chance; and the smallest magnitude from which the fit is good.';
+    'Gutenberg–Richter relation of earthquakes that are counted in the bins of report.magnitude_bin(). It gives: the completeness (the given one, otherwise by maximum curvature, which takes the largest of equal bins) and the method by which it was chosen; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b (Shi and Bolt 1982); a; the goodness of the fit, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in standard deviations of chance; and the smallest magnitude from which the fit is good.';
 
 create function report.monthly_magnitude_frequency(agency text default null, merge boolean default false)
 returns table (month timestamptz, magnitude double precision, earthquakes bigint,
@@ -576,7 +576,7 @@ begin atomic
       and report.check($4 <> 'nan', 'minimum_magnitude is not a number');
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision, text, boolean) is
-    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. An event without a magnitude has no aftershocks unless both are given. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports. Null means not given.';
+    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. For an event without a magnitude, give both; otherwise there are no rows. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports. Null means not given.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
@@ -666,8 +666,8 @@ end;
 comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision) is
     'The earthquakes that two agencies report, with the differences between the agencies. quakes associate decides which events are one earthquake. since, until and minimum_magnitude apply to the first agency''s events.';
 
--- `extra` has the focal mechanisms from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift). Any writer may put something else
--- there: a value is null here unless it is a number in the range of double precision.
+-- `extra` has the focal mechanisms from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift). A writer may put anything there: a
+-- value is null here unless it is a number in the range of double precision.
 create view report.focal_mechanism as
 select time as origin_time, code, net as network, magnitude, magnitude_type, place, latitude, longitude, depth as depth_km,
        (number ->> 'strike1')::double precision as strike1_deg, (number ->> 'dip1')::double precision as dip1_deg,
@@ -869,7 +869,7 @@ from import.run;
 comment on view report.import_run is 'Imports, one row per run.';
 comment on column report.import_run.run is 'Number of the run.';
 comment on column report.import_run.started_at is 'When the run began.';
-comment on column report.import_run.finished_at is 'When the run ended; null while it runs, or if the worker died.';
+comment on column report.import_run.finished_at is 'When the run ended, or when a later import found that its worker had died; null until then.';
 comment on column report.import_run.duration_s is 'Duration of the run, in seconds.';
 comment on column report.import_run.renamed is 'Events deleted because they were renamed.';
 comment on column report.import_run.withdrawn is 'Events deleted because they were withdrawn upstream.';
