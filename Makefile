@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 STAGE := .build/stage
 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Fuzz Benchmarks)
-# The scripts that are left out are in Python (mapdata, races) and in Bash (deploy-check).
+# The scripts that sh cannot parse are left out: mapdata and races are in Python, and deploy-check needs Bash.
 SH_FILES := $(filter-out scripts/mapdata scripts/races scripts/deploy-check,$(wildcard scripts/* debian/unit debian/postinst debian/prerm debian/postrm deploy/quakes-setup))
 BASH_FILES := .ci/run scripts/deploy-check $(wildcard Tests/Deployed/*.sh Tests/Deployed/images/*/entrypoint Tests/Deployed/images/*/start)
 # The files that the release executable depends on. If they have not changed since `make build`, `sudo make install` only copies.
@@ -46,7 +46,7 @@ fresh-check: ## Run `make run` and `make test` as a newcomer does, in a minimal 
 deploy-check: $(STAGE) ## Check the image, Compose, the Kubernetes files, the package and the proxies, or SECTION= (needs root and podman)
 	scripts/deploy-check $(SECTION)
 
-bench: ## Run all benchmarks, in comparison with well-known tools (takes an hour); JSON=1 prints JSON
+bench: ## Run all benchmarks, in comparison with well-known tools (takes one to two hours); JSON=1 prints JSON
 	@scripts/bench $(if $(JSON),--json)
 
 fuzz: ## Feed random bytes to the scanner and the decoder for a minute, or for SECONDS=

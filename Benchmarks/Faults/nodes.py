@@ -258,7 +258,7 @@ class Nodes:
         """Whether there is a leader, the other nodes stream from it, and there is a synchronous standby if commits wait for one.
         If the cluster has not been whole for 40 s, each standby that does not stream is rebuilt, as an administrator would do. It
         may have received only the beginning of a record, because the old leader stopped before it sent the rest. The standby then
-        waits for that rest for ever, and Patroni 3.0 does not notice."""
+        waits for that rest forever, and Patroni 3.0 does not notice."""
         leader = self.leader()
         replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
         streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}

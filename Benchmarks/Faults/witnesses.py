@@ -97,7 +97,7 @@ class Known:
             statement = (f"insert into quake (code, net, net_code, time, updated, longitude, latitude) values"
                          f" ('q9w{number}', 'q9', 'w{number}', now(), now(), 0, 0)")
             try:
-                # Without a time limit, psql would wait for a frozen server for ever.
+                # Without a time limit, psql would wait for a frozen server forever.
                 done = subprocess.run(["psql", self.url, "-qAtX", "-c", statement], timeout=8, capture_output=True)
             except subprocess.TimeoutExpired:
                 continue
@@ -219,7 +219,7 @@ class Client(Stream):
                 return
             text = b""
             while True:
-                # The server sends a heartbeat every 15 s.
+                # On an idle stream, the server sends a heartbeat after 15 to 20 s.
                 size = int(await asyncio.wait_for(reader.readline(), 40), 16)
                 if size == 0:
                     return

@@ -7,7 +7,7 @@ month, and the groups are compared with the truth. The groups of two other rules
 compared with the truth. Without the real feeds, quality is not measured.
 
 The loaded rows are those of a synthetic feed, reported by three agencies with scatter. A second association of the same rows,
-which changes nothing, is measured as well. Each revision moves one event. The commit of its groups is the associator's next
+which changes nothing, is also measured. Each revision moves one event. The commit of its groups is the associator's next
 transaction; both commit times are the server's.
 
 All figures come from one machine and one server; only their ratios are meaningful. The database is a private cluster that exists

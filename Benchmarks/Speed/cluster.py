@@ -139,7 +139,7 @@ def postgres_cpu(home):
 def run(*arguments, **options):
     """Runs a program to its end. Returns wall seconds, CPU seconds and peak memory in MB.
 
-    Linux counts the memory of the forked script as well, so the figure is at least about 15 MB.
+    Linux counts the memory of the forked script as well, so the figure is never less than that.
     """
     start = time.monotonic()
     return finish(subprocess.Popen(arguments, **options), start)

@@ -16,7 +16,7 @@ during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h
 vacuumed after the first load, and that of python after the first and the second load.
 
 --short measures short runs instead: the import of an hourly feed with ten known events, compared with psql -c 'select 1'. Either
-the feed has not changed (304), or a newer document has the same events (200). The goal is twice psql's time. psql is run
+the feed has not changed (304), or a newer document has the same events (200). The goal is at most twice psql's time. psql is run
 directly, without Debian's wrapper script.
 
     Benchmarks/Speed/load.py [--short] [--events N,…] [--repeat R] [--only quakes,…] [--json]
