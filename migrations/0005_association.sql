@@ -4,8 +4,8 @@
 -- Only earthquakes that several rows of quake describe have rows here, so a catalogue of one agency costs nothing. A row of quake
 -- without a row in earthquake_member is an earthquake by itself, with its own code: report.earthquake has both kinds.
 --
--- The tables depend only on the rows of quake, on people's overrides and on the parameters, and not on what the tables contained
--- before. An earthquake is named after the member that was imported first, and every member's code leads to its earthquake. When
+-- The tables depend only on the rows of quake, on people's overrides and on the parameters. What they contained before does not
+-- matter. An earthquake is named after the member that was imported first, and every member's code leads to its earthquake. When
 -- an earthquake is dissolved, the reason of its deletion in the history names its successor: `superseded by CODE`, as for a row
 -- of quake that was renamed.
 --

@@ -754,13 +754,13 @@ cross join lateral (
                 when change.statuses is null then report.review_status(quake.status) else change.statuses[1] end as status)
     as first;
 comment on view report.revision is
-    'How each event was revised since its first import here, as far back as history reaches (see quakes prune): values from before known_since are null. report.magnitude_history has every magnitude in between.';
+    'How each event was revised since its first import here, as far back as the history reaches (see quakes prune). Values from before known_since are null. report.magnitude_history has every magnitude in between.';
 comment on column report.revision.first_magnitude is 'Magnitude at the first import; null if history does not reach back to it.';
 comment on column report.revision.last_magnitude is 'Magnitude now.';
 comment on column report.revision.revisions is 'How often the event''s row has changed since known_since.';
 comment on column report.revision.import_delay_s is 'Time from origin to first import, in seconds.';
 comment on column report.revision.first_review_status is 'Review status at the first import, in lower case; null if history does not reach back to it.';
-comment on column report.revision.review_delay_s is 'Time from the origin until the event was known here to be reviewed, in seconds; null if it was never known to be reviewed, or if history does not reach back to the first import. If the event was reviewed at the first import, this is the time until the first import, which is an upper bound.';
+comment on column report.revision.review_delay_s is 'Time from the origin until the event was known here to be reviewed, in seconds; null if that never happened, or if the history does not reach back to the first import. If the event was reviewed at the first import, this is the time until the first import, which is an upper bound.';
 comment on column report.revision.last_revised_at is 'When the event''s row last changed; null if it has not changed since known_since.';
 comment on column report.revision.known_since is 'The time from which on the event''s changes are known: its first import, or the beginning of the history if that is later.';
 
@@ -795,7 +795,7 @@ cross join lateral unnest(
     array_append(change.overwritten, event.magnitude))
     with ordinality as version (known_at, magnitude, n);
 comment on view report.magnitude_history is
-    'Each magnitude that an event had here, and from when to when the event had it, counted from its origin. The magnitude that was known an hour after the origin has from_age_s <= 3600, and a to_age_s that is null or greater than 3600. An event''s history begins with its first import HERE: if the event was imported later, nothing is known about its first hour. Nothing is known about pruned history either: if an event already had a magnitude when the history begins, from_age_s and known_at are null, and known_since is the time from which on the magnitude is certain.';
+    'Each magnitude that an event had here, with the ages of the event (time since its origin) at which it got and lost this magnitude. The magnitude that was known an hour after the origin has from_age_s <= 3600, and a to_age_s that is null or greater than 3600. An event''s history begins with its first import HERE: if the event was imported later, nothing is known about its first hour. Nothing is known about pruned history either: if an event already had a magnitude when the history begins, from_age_s and known_at are null, and known_since is the time from which on the magnitude is certain.';
 comment on column report.magnitude_history.origin_time is 'Origin time, as it was last known.';
 comment on column report.magnitude_history.magnitude is 'The magnitude; null for a time in which the event had none.';
 comment on column report.magnitude_history.from_age_s is 'Time from the origin until the magnitude was known here, in seconds; null if that was before history begins.';
