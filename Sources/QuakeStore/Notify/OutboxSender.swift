@@ -20,7 +20,7 @@ struct OutboxSender {
     let deliver: Deliver
     let logger: Logger
 
-    /// The largest number of messages that are sent at the same time.
+    /// The largest number of messages that are sent at the same time in each lane.
     private static let width = 16
     /// How many due messages are read at once, because looking for them takes time for each receiver with a waiting message.
     private static let stretch = 200
@@ -32,6 +32,20 @@ struct OutboxSender {
     /// than the sum of all waits between attempts. So only messages that were rarely attempted reach it before their last
     /// attempt.
     private static let patience = Duration.seconds(76 * 3600)
+
+    /// Receivers of different lanes never wait for each other. A mail server may take ten minutes for a reply, and a command as
+    /// long as the rules allow.
+    private enum Lane: CaseIterable {
+        case quick, slow
+
+        init(of receiver: String, _ rules: Rules) {
+            self =
+                switch rules.receivers[receiver]?.address {
+                case .email, .command: .slow
+                case .webhook, .ntfy, nil: .quick
+                }
+        }
+    }
 
     /// The events that end a wait.
     private enum Event: Sendable {
@@ -89,7 +103,7 @@ struct OutboxSender {
         var rules: Rules
         var busy: Set<String> = []
         /// Due messages that were read, and wait until another delivery ends. Each has a different receiver.
-        var ready: ArraySlice<Outbox.Entry> = []
+        var ready: [Lane: ArraySlice<Outbox.Entry>] = [:]
         var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
         /// The receivers that get no more messages until the rules change, with the reason.
         var gone: [String: String] = [:]
@@ -102,34 +116,48 @@ struct OutboxSender {
     ) async throws -> Bool {
         let current = rules.current
         if current != round.rules {
-            (round.rules, round.gone) = (current, [:])
+            (round.rules, round.gone, round.ready) = (current, [:], [:])
         }
-        if round.ready.isEmpty, round.busy.count < Self.width {
-            let resting = round.rests.filter { $0.value.until > .now }.keys
-            round.ready = try await Outbox.due(
-                Self.stretch, without: round.busy.union(resting).sorted(), on: connection)[...]
-        }
-        let hasDue = !round.ready.isEmpty
-        while round.busy.count < Self.width, let entry = round.ready.popFirst() {
-            if let reason = reasonNotToSend(entry, round) {
-                let count = try await Outbox.giveUpAll(of: entry.receiver, reason, on: connection)
-                logger.error("\(count) messages to \(entry.receiver) are given up: \(reason)")
-            } else if let receiver = current.receivers[entry.receiver] {
-                round.busy.insert(entry.receiver)
-                group.addTask { [deliver] in
-                    do {
-                        try await deliver(entry.message, receiver)
-                        return .attempted(entry, nil)
-                    } catch let failure as DeliveryFailure {
-                        return .attempted(entry, failure)
-                    } catch  where !(error is CancellationError) {
-                        // The error's text may contain a secret.
-                        return .attempted(entry, DeliveryFailure("unexpected: \(type(of: error))"))
-                    }
-                }
+        var hasDue = false
+        for lane in Lane.allCases {
+            func isFree() -> Bool {
+                round.busy.count { Lane(of: $0, current) == lane } < Self.width
+            }
+            if round.ready[lane, default: []].isEmpty, isFree() {
+                let resting = round.rests.filter { $0.value.until > .now }.keys
+                let others = current.receivers.keys.filter { Lane(of: $0, current) != lane }
+                let without = round.busy.union(resting).union(others).sorted()
+                round.ready[lane] = try await Outbox.due(Self.stretch, without: without, on: connection)[...]
+            }
+            while isFree(), let entry = round.ready[lane]?.popFirst() {
+                hasDue = true
+                try await start(entry, &round, &group, on: connection)
             }
         }
         return hasDue
+    }
+
+    private func start(
+        _ entry: Outbox.Entry, _ round: inout Round, _ group: inout ThrowingTaskGroup<Event, any Error>,
+        on connection: Connection
+    ) async throws {
+        if let reason = reasonNotToSend(entry, round) {
+            let count = try await Outbox.giveUpAll(of: entry.receiver, reason, on: connection)
+            logger.error("\(count) messages to \(entry.receiver) are given up: \(reason)")
+        } else if let receiver = round.rules.receivers[entry.receiver] {
+            round.busy.insert(entry.receiver)
+            group.addTask { [deliver] in
+                do {
+                    try await deliver(entry.message, receiver)
+                    return .attempted(entry, nil)
+                } catch let failure as DeliveryFailure {
+                    return .attempted(entry, failure)
+                } catch  where !(error is CancellationError) {
+                    // The error's text may contain a secret.
+                    return .attempted(entry, DeliveryFailure("unexpected: \(type(of: error))"))
+                }
+            }
+        }
     }
 
     private func reasonNotToSend(_ entry: Outbox.Entry, _ round: Round) -> String? {

@@ -132,6 +132,37 @@ struct OutboxTests {
         }
     }
 
+    @Test("Any number of mails to a server that hangs delay no webhook")
+    func lanes() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            let mails = (0..<40).map { "mail\($0)" }
+            let mailServer = MailServer(url: "smtp://127.0.0.1:25", from: "quakes@example.org")
+            let all =
+                mails.map { Receiver(name: $0, .email("\($0)@example.org", via: mailServer)) }
+                + [
+                    Receiver(
+                        name: "web", .webhook(url: .plain("https://example.org"), secret: nil, body: .text))
+                ]
+            let rules = Rules(
+                rules: Rules.from(4, to: all.map(\.name)).rules,
+                receivers: Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) }))
+            try await database.notify(rules, receivers)
+            try await database.shake("a", 5)
+            let service = NotifyService(
+                try database.options(), rules: RulesInForce(rules), logger: .quiet
+            ) { message, receiver in
+                // The mails wait for the webhook.
+                while receiver.name != "web", !receivers.attempts.contains("web") {
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                try receivers.deliver(message, receiver)
+            }
+            #expect(try await service.runOnce() == 0)
+            #expect(receivers.got.count == 41)
+        }
+    }
+
     @Test("Each of many receivers gets its message once, even if many others fail")
     func many() async throws {
         try await server.withDatabase { database in
