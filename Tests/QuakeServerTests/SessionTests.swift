@@ -107,7 +107,7 @@ struct SessionTests {
             try await database.importDocument(DayFeed.of(5).document)
             var settings = oneSession
             settings.waitingRequests = 0
-            settings.statementTime = .milliseconds(500)
+            (settings.shortTime, settings.statementTime) = (.milliseconds(500), .milliseconds(500))
             try await TestSite.run(of: database, settings) { site in
                 try await waitUntil { try await site.get(dayPath).status == 200 }
                 try await database.withConnection { connection in

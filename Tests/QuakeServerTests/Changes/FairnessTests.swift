@@ -191,13 +191,15 @@ struct FairnessTests {
             try await database.execute(Self.slowDistance())
             var settings = ServerSettings.patient
             (settings.shortTime, settings.costlyPerAddress) = (.milliseconds(200), 1)
+            settings.trustedProxies = TrustedProxies([try #require(TrustedProxies.Network("127.0.0.1"))])
+            let address = ["X-Forwarded-For": "192.0.2.1"]
             try await TestSite.run(of: database, settings) { site in
                 let path = "/fdsnws/event/1/count?latitude=0&longitude=0&maxradius=17"
                 try await database.withConnection { connection in
                     try await connection.query("select pg_advisory_lock(7)", to: "lock")
-                    async let first = site.get("\(path)9")
+                    async let first = site.get("\(path)9", address)
                     try await aQueryWaits(database)
-                    #expect(try await site.get("\(path)8").status == 429)
+                    #expect(try await site.get("\(path)8", address).status == 429)
                     try await connection.query("select pg_advisory_unlock(7)", to: "unlock")
                     #expect(try await first.text == "3")
                 }

@@ -129,7 +129,7 @@ struct EventServiceTests {
         #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)
         let database = TestDatabase(url: server.url)
         var settings = ServerSettings.patient
-        settings.statementTime = .milliseconds(300)
+        (settings.shortTime, settings.statementTime) = (.milliseconds(300), .milliseconds(300))
         try await TestSite.run(of: database, settings) { site in
             // A cached answer would not need the database, so the test asks for another one.
             try await waitUntil { try await site.get("\(path)/count?minmag=9").status == 200 }

@@ -130,7 +130,7 @@ final class CatchUps: Sendable {
         }
     }
 
-    /// Runs `body` with another time limit for each statement. Behind a pooler, sessions have no limit of their own.
+    /// Runs `body` with another time limit for each statement. Behind a pooler, statements have no limit.
     private func withStatements<Result>(
         atMost limit: Duration, on connection: Connection, _ body: () async throws -> Result
     ) async throws -> Result {
