@@ -92,7 +92,7 @@ comment on column import.reject.source is 'The source that this run imported.';
 comment on column import.reject.ordinal is 'Position of the feature in that run''s document, from 1.';
 comment on column import.reject.byte_offset is 'Where the feature began in that document after decompression, in bytes from 0.';
 comment on column import.reject.reason is
-    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states, also unnamed (the deletion names no event) or status (the event exists).';
+    'syntax, encoding, missing, type, range, duplicate, size or refused; for a deletion that a service states, also unnamed (the deletion names no event) or status (the event exists, or the document states more than 100,000 deletions).';
 comment on column import.reject.message is 'What is wrong with the feature, with the name of the member that is wrong.';
 comment on column import.reject.raw is 'The feature''s bytes, at most the first 64 KiB.';
 comment on column import.reject.size is 'Size of the feature in the document, in bytes.';

@@ -407,7 +407,8 @@ begin
           from pg_temp.present new
           cross join unnest(new.ids) as listed(code)
           left join lateral (select * from only public.quake where quake.code = listed.code offset 0) as old on true
-          where new.is_current and listed.code <> new.code
+          -- No event has a longer code, and import.withdrawn can't keep one.
+          where new.is_current and listed.code <> new.code and octet_length(listed.code) <= 64
             and listed.code not in (select p.code from pg_temp.present p)
           order by old_code, new_code) as r;
 

@@ -87,6 +87,7 @@ extension QuakeSelection {
         let isAll =
             types == nil && place == nil && near == nil && box == nil && updatedAfter == nil
             && ranges.keys.allSatisfy { $0 == .magnitude } && values.isEmpty && contributors == nil
+            && agency == nil
         return try Row.fetchCursor(
             db,
             sql: """

@@ -180,7 +180,7 @@ extension RulesReader {
     private mutating func timeOfDay(_ node: Node, upTo limit: Int) -> Int? {
         guard let text = yaml.text(node, "a time of day") else { return nil }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        let numbers = parts.compactMap { $0.utf8.count == 2 ? decimal($0).map { Int($0) } : nil }
+        let numbers = parts.compactMap { $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isDigit) ? Int($0) : nil }
         if parts.count == 2, numbers.count == 2, numbers[1] < 60, numbers[0] * 60 + numbers[1] <= limit {
             return numbers[0] * 60 + numbers[1]
         }

@@ -29,7 +29,11 @@ public struct StatedDeletion: Sendable, Equatable {
         }
         try Self.check(code)
         guard let updated = row.updated else { throw Rejection(.missing, "updated is missing") }
-        self.init(code: code, at: updated, service: FeedIdentity.host(of: row.knownText("url")))
+        let service = FeedIdentity.host(of: row.knownText("url"))
+        guard service?.utf8.count ?? 0 <= 253 else {
+            throw Rejection(.range, "url: a host has 253 bytes at most")
+        }
+        self.init(code: code, at: updated, service: service)
     }
 
     /// Checks that an event can have the code.

@@ -219,6 +219,10 @@ private func file(rule: String) -> String {
             #"8:30: "25:00" is not a time of day, such as 07:00 or 22:30"#
         ),
         (
+            "magnitude: 4\nquiet: {from: 22:00, to: -7:00}",
+            #"8:30: "-7:00" is not a time of day, such as 07:00 or 22:30"#
+        ),
+        (
             "magnitude: 4\nquiet: {from: 1320, to: 07:00}",
             #"8:19: "1320" is not a time of day, such as 07:00 or 22:30"#
         ),

@@ -18,7 +18,7 @@ struct MigrateCommand: AsyncParsableCommand {
                 grant quakes_report to grafana;       reads the schema report
                 grant quakes_owner to administrator;  migrates, prunes and forgets
 
-            Every other login loses access to the database. Nothing else changes for the database's other users.
+            PUBLIC loses access to the database. Nothing else changes for the database's other users.
 
             --postgis creates the view report.event_geometry, for QGIS, GDAL and geopandas. From then on, changes notify the \
             channel qgis. PostGIS has to be installed on the server. Using --postgis again is safe, too.

@@ -12,8 +12,7 @@ struct PruneCommand: AsyncParsableCommand {
             quakes cite has recorded stays, too.
 
             The record of a run is kept for --keep-runs. A reject is kept for --keep-runs after a feed last contained it. \
-            The last run and the last successful run of each source always stay, and so do runs that have not ended or \
-            that a kept reject names.
+            The last run and the last successful run of each source always stay, and so do runs that have not ended.
             """)
 
     @Option(help: ArgumentHelp("Keep at least this much history, such as 30d.", valueName: "duration"))
