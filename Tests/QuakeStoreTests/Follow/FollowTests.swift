@@ -393,7 +393,7 @@ struct FollowTests {
             // The cluster's role is a superuser, so a read-only session causes the refusal.
             try await database.with("-cdefault_transaction_read_only=on").catchUp(
                 MemoryView(), name: "me", logger: log.logger)
-            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag will be unknown") })
+            #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag is unknown") })
         }
     }
 }

@@ -86,7 +86,7 @@ struct BrokenAnswerTests {
             damage(Damage(rows: 37, instead: failure))
             let second = try await sweep(database, catalogue, server)
             #expect(
-                "\(second.failure.map { "\($0)" } ?? "")".contains("FDSN text that ends in other text"))
+                "\(second.failure.map { "\($0)" } ?? "")".contains("FDSN text that ends with lines that are not rows"))
             #expect(second.counts.retracted == 0 && second.counts.updated == 1)
             #expect(try await database.count("quake") == 40)
             #expect(try await database.cursor() == cursor)
