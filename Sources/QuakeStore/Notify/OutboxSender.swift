@@ -88,9 +88,10 @@ struct OutboxSender {
                 switch try await group.next() {
                 case .attempted(let entry, let failure)?:
                     round.busy.remove(entry.receiver)
+                    round.open.insert(Lane(of: entry.receiver, rules.current))
                     try await note(failure, of: entry, &round, on: connection)
-                case .woken?: isListening = false
-                case .passed?: hasTimer = false
+                case .woken?: (isListening, round.open) = (false, Set(Lane.allCases))
+                case .passed?: (hasTimer, round.open) = (false, Set(Lane.allCases))
                 case nil: break
                 }
             }
@@ -104,6 +105,8 @@ struct OutboxSender {
         var busy: Set<String> = []
         /// Due messages that were read, and wait until another delivery ends. Each has a different receiver.
         var ready: [Lane: ArraySlice<Outbox.Entry>] = [:]
+        /// The lanes in which more messages may be due.
+        var open = Set(Lane.allCases)
         var rests: [String: (until: ContinuousClock.Instant, length: Duration)] = [:]
         /// The receivers that get no more messages until the rules change, with the reason.
         var gone: [String: String] = [:]
@@ -123,11 +126,13 @@ struct OutboxSender {
             func isFree() -> Bool {
                 round.busy.count { Lane(of: $0, current) == lane } < Self.width
             }
-            if round.ready[lane, default: []].isEmpty, isFree() {
+            if round.ready[lane, default: []].isEmpty, isFree(), round.open.contains(lane) {
                 let resting = round.rests.filter { $0.value.until > .now }.keys
                 let others = current.receivers.keys.filter { Lane(of: $0, current) != lane }
                 let without = round.busy.union(resting).union(others).sorted()
-                round.ready[lane] = try await Outbox.due(Self.stretch, without: without, on: connection)[...]
+                let due = try await Outbox.due(Self.stretch, without: without, on: connection)
+                round.ready[lane] = due[...]
+                if due.isEmpty { round.open.remove(lane) }
             }
             while isFree(), let entry = round.ready[lane]?.popFirst() {
                 hasDue = true

@@ -169,10 +169,14 @@ struct OutboxTests {
             let names = (0..<500).map { "r\($0)" }
             let (receivers, rules) = (Receivers(), Rules.from(4, to: names))
             try await database.notify(rules, receivers)
-            for name in names.prefix(100) { receivers.answer(name, DeliveryFailure("no")) }
+            let failing = Set(names.prefix(100))
+            for name in failing { receivers.answer(name, DeliveryFailure("no")) }
             try await database.shake("a", 5)
             try await database.notify(rules, receivers)
-            #expect(receivers.attempts.sorted() == names.sorted())
+            // On a slow machine, some of the failing receivers are due again before all others have their messages.
+            #expect(failing.isSubset(of: receivers.attempts))
+            let others = receivers.attempts.filter { !failing.contains($0) }
+            #expect(others.sorted() == names.dropFirst(100).sorted())
             #expect(receivers.got.count == 400)
         }
     }

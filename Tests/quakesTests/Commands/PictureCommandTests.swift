@@ -198,7 +198,7 @@ struct PictureCommandTests {
                 #expect(outcome.status == 0 && outcome.output == "")
                 #expect(XMLParser(data: try Data(contentsOf: URL(filePath: path))).parse())
                 #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["plot.svg"])
-                #expect(nowhere.status == 66 && nowhere.errors.contains("No such file or directory"))
+                #expect(nowhere.status == 74 && nowhere.errors.contains("No such file or directory"))
             }
         }
     }
