@@ -50,7 +50,7 @@ public final class SQLiteView: ReaderView {
                     return Source(definition: definition, shape: shape)
                 })
         } catch let error as DatabaseError {
-            throw ViewError.following(path, error)
+            throw ViewError.using(path, error)
         }
     }
 
@@ -89,7 +89,7 @@ public final class SQLiteView: ReaderView {
         do {
             return try await queue.read { db in try Position(db) }
         } catch let error as DatabaseError {
-            throw ViewError.following(path, error)
+            throw ViewError.using(path, error)
         }
     }
 
@@ -117,7 +117,7 @@ public final class SQLiteView: ReaderView {
                 throw error
             }
         } catch let error as DatabaseError {
-            throw ViewError.following(path, error)
+            throw ViewError.using(path, error)
         }
     }
 

@@ -9,9 +9,9 @@ public struct ViewError: Error, CustomStringConvertible {
     public let isFailure: Bool
     public let message: String
 
-    /// The error to throw after SQLite has reported `error` to a process that writes the file: `ViewBusy` if another program
+    /// The error to throw after SQLite has reported `error` to a process that uses the file: `ViewBusy` if another program
     /// keeps the file locked, because a later attempt may succeed; otherwise `ViewError`.
-    static func following(_ path: String, _ error: DatabaseError) -> any Error {
+    static func using(_ path: String, _ error: DatabaseError) -> any Error {
         error.resultCode == .SQLITE_BUSY
             ? ViewBusy("\(path): another program keeps the file locked") : ViewError(path: path, error)
     }

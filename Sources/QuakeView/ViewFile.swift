@@ -8,7 +8,8 @@ public struct ViewFile: Sendable {
     private let path: String
     private let queue: DatabaseQueue
 
-    /// - Throws: `FileError` if the file does not exist or cannot be read; `ViewError` if it is not a view.
+    /// - Throws: `FileError` if the file does not exist or cannot be read; `ViewError` if it is not a view; `ViewBusy` if another
+    ///   program keeps it locked.
     public init(_ path: String) throws {
         guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
         guard try SQLiteView.isView(at: path) else { throw Self.noSnapshot(path) }
@@ -19,7 +20,7 @@ public struct ViewFile: Sendable {
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
         } catch let error as DatabaseError {
-            throw ViewError(path: path, error)
+            throw ViewError.using(path, error)
         }
     }
 
@@ -27,7 +28,7 @@ public struct ViewFile: Sendable {
     /// result is the position of that state. The selection's `asOf` and `deleted` are ignored, because a view has no history;
     /// `isReversed` and `offset` are ignored, too.
     ///
-    /// - Throws: `ViewError`, or the error of `body`.
+    /// - Throws: `ViewError`, `ViewBusy`, or the error of `body`.
     public func forEach(
         _ selection: QuakeSelection, _ body: (Quake) throws -> Void
     ) throws -> Position {
@@ -46,7 +47,7 @@ public struct ViewFile: Sendable {
                 return position
             }
         } catch let error as DatabaseError {
-            throw ViewError(path: path, error)
+            throw ViewError.using(path, error)
         } catch let error as MissingValue {
             throw ViewError(path: path, isFailure: false, message: "\(error)")
         }
