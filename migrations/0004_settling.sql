@@ -157,7 +157,6 @@ begin
 end
 $$;
 comment on function import.note_deleted() is 'Trigger: notes the events that anyone except the import worker deleted.';
-revoke execute on function import.note_deleted() from public;
 
 create trigger import_deleted after delete on public.quake referencing old table as old_rows
     for each statement when (current_setting('import.settling', true) is distinct from 'on')
@@ -726,3 +725,7 @@ $$;
 comment on function import.note_query() is 'Trigger: notes the coverage of a query to an event service whose answer was imported whole.';
 create trigger run_coverage after update of outcome on import.run
     for each row when (new.outcome = 'done' and new.feed ~ '/fdsnws/event/1/query[?]') execute function import.note_query();
+
+-- A login that may execute a trigger function can attach it to its own table, and the casts of that table's types then run the
+-- login's code with the rights of the function's owner.
+revoke execute on function import.note_deleted(), import.note_settled(), import.note_backfill(), import.note_query() from public;

@@ -218,7 +218,23 @@ public struct Roles: Sendable {
 
             grant usage on schema report to \(report);
             grant select on all tables in schema report to \(report);
-            grant execute on all functions in schema report to \(report)
+            grant execute on all functions in schema report to \(report);
+
+            -- Triggers fire without this privilege. A login that had it could attach a function to a table of its own, and the
+            -- casts of that table's types would run the login's code with the rights of the function's owner.
+            do $$
+            declare
+                name regprocedure;
+            begin
+                for name in
+                    select p.oid from pg_proc p
+                    where p.prorettype = 'trigger'::regtype
+                      and p.pronamespace::regnamespace::text in ('import', 'history', 'report', 'notify')
+                loop
+                    execute format('revoke execute on function %s from public, \(members)', name);
+                end loop;
+            end
+            $$
             """
     }
 
