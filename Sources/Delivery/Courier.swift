@@ -96,6 +96,9 @@ extension Courier {
         switch secret {
         case .file(let path):
             let data = FileManager.default.contents(atPath: path)
+            if data == nil, access(path, R_OK) != 0, errno == EACCES {
+                throw DeliveryFailure("the secret in file \(path) can't be read: Permission denied")
+            }
             (text, place) = (data.flatMap { String(validating: $0, as: UTF8.self) }, "file \(path)")
         case .environment(let name):
             (text, place) = (options.environment[name], "environment variable \(name)")

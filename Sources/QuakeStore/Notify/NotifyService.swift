@@ -103,8 +103,12 @@ public struct NotifyService: Sendable {
 }
 
 extension Error {
-    /// Whether the database is unreachable, or the connection was lost.
-    fileprivate var isWorthWaitingFor: Bool { (self as? PostgresError)?.connectionLost ?? false }
+    /// Whether the database is unreachable, or can't be written at the moment: a full disk, a lock, a read-only server.
+    fileprivate var isWorthWaitingFor: Bool {
+        guard let error = self as? PostgresError else { return false }
+        let passing = ["25006", "40", "53", "55", "57"]
+        return error.connectionLost || passing.contains { error.sqlState?.hasPrefix($0) ?? false }
+    }
 }
 
 /// Another `quakes notify` runs on this database.

@@ -71,7 +71,21 @@ enum Outbox {
         ).map(Entry.init)
     }
 
-    // MARK: Outcomes
+    // MARK: Attempts
+
+    /// Notes that an attempt begins. If the database can't be written, this fails, and the message is not sent: its delivery
+    /// could not be recorded either, and the message would be sent again and again.
+    ///
+    /// - Parameter rest: how long to wait until the next attempt if the process ends during this one.
+    /// - Returns: whether the message still waits.
+    static func begin(_ entry: Entry, rest: Duration, on connection: Connection) async throws -> Bool {
+        try await connection.execute(
+            """
+            update notify.outbox
+            set next_attempt_at = clock_timestamp() + make_interval(secs => \(rest / .seconds(1)))
+            where id = \(entry.id) and next_attempt_at is not null
+            """, to: "begin a delivery") > 0
+    }
 
     static func delivered(_ entry: Entry, on connection: Connection) async throws {
         try await connection.execute(

@@ -149,7 +149,9 @@ struct OutboxSender {
         if let reason = reasonNotToSend(entry, round) {
             let count = try await Outbox.giveUpAll(of: entry.receiver, reason, on: connection)
             logger.error("\(count) messages to \(entry.receiver) are given up: \(reason)")
-        } else if let receiver = round.rules.receivers[entry.receiver] {
+        } else if let receiver = round.rules.receivers[entry.receiver],
+            try await Outbox.begin(entry, rest: Self.shortestRest, on: connection)
+        {
             round.busy.insert(entry.receiver)
             group.addTask { [deliver] in
                 do {

@@ -132,6 +132,32 @@ struct OutboxTests {
         }
     }
 
+    @Test("While the database can't be written, nothing is delivered, because no delivery could be recorded")
+    func fullDisk() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.shake("a", 5)
+            try await database.notify(rules, receivers)
+            receivers.answer("me", nil)
+            try await database.execute(
+                """
+                update notify.outbox set next_attempt_at = now();
+                create function full_disk() returns trigger language plpgsql as $$
+                begin raise 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+                create trigger full_disk before update on notify.outbox for each row execute function full_disk()
+                """)
+            for _ in 1...3 {
+                await #expect(throws: PostgresError.self) { try await database.notify(rules, receivers) }
+            }
+            #expect(receivers.attempts == ["me"])
+            try await database.execute("drop trigger full_disk on notify.outbox")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new a"])
+        }
+    }
+
     @Test("Any number of mails to a server that hangs delay no webhook")
     func lanes() async throws {
         try await server.withDatabase { database in
