@@ -8,8 +8,8 @@ import { count, near, which } from "../../Sources/QuakeServer/Page/Files/words.j
 import * as format from "../../Sources/QuakeServer/Page/Files/format.js";
 import * as projection from "../../Sources/QuakeServer/Page/Files/projection.js";
 import { colouring } from "../../Sources/QuakeServer/Page/Files/scale.js";
-import { pages, placeFilter, typeLabel } from "../../Sources/QuakeServer/Page/Files/quake.js";
-import { read, written } from "../../Sources/QuakeServer/Page/Files/settings.js";
+import { fromFeature, pages, placeFilter, typeLabel } from "../../Sources/QuakeServer/Page/Files/quake.js";
+import { decimal, read, written } from "../../Sources/QuakeServer/Page/Files/settings.js";
 
 const now = Date.parse("2026-11-24T06:38:00Z");
 
@@ -173,4 +173,27 @@ test("`age` removes old events, and returns whether there were any", () => {
   assert.equal(catalogue.age(now), false);
   assert.equal(catalogue.age(now + 1), true);
   assert.equal(catalogue.quakes.size, 0);
+});
+
+test("A revision of an event that is too old for the shown period adds nothing", () => {
+  const catalogue = new Catalogue();
+  const row = (code, minutes) => ({ key: code, operation: "update", row: { code, time: new Date(now - minutes * 60_000).toISOString(), updated: null } });
+  catalogue.replace([{ code: "us1", time: now - 61 * 60_000 }]);
+  const { added, news } = catalogue.apply([row("us1", 61), row("us2", 61), row("us3", 59)], now - 3_600_000);
+  assert.deepEqual(added.map(({ code }) => code), ["us3"]);
+  assert.deepEqual([...catalogue.quakes.keys()].sort(), ["us1", "us3"]);
+  assert.ok(!news.some(([, { code }]) => code === "us2"));
+});
+
+test("An event keeps the server's group, and not a property of the feed with the same name", () => {
+  const feature = (earthquake) => fromFeature({ id: "us1", properties: { earthquake }, geometry: { coordinates: [1, 2, 3] } }).earthquake;
+  const group = { code: "us1", members: ["us1"], networks: ["us"] };
+  assert.deepEqual([feature("x"), feature({}), feature(undefined), feature(group)], [null, null, null, group]);
+});
+
+test("A URL keeps any agency, and magnitudes may begin with the decimal point", () => {
+  for (const agency of ["gfz", "ws.resif.fr", "other networks", "ISC"]) {
+    assert.equal(read(written({ ...read(""), agency })).agency, agency);
+  }
+  assert.deepEqual([".5", "-.5", "2.5678", "4", "", "x", "1e3"].map(decimal), [0.5, -0.5, 2.568, 4, null, null, null]);
 });

@@ -122,6 +122,8 @@ private struct FeatureReader: ~Copyable {
             throw cursor.refusal(
                 .range, "an unknown property contains a number that PostgreSQL's numeric can't hold")
         }
+        // This member is the answering server's group of the event (`includeearthquake`), and not a property of the event.
+        if name.equals("earthquake", in: cursor.bytes) { return }
         record.extra.append((name.start - 1..<name.end + 1, start..<cursor.position))
     }
 

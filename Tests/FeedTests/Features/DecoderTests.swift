@@ -231,6 +231,12 @@ import Testing
 
     // MARK: Unknown properties
 
+    @Test func theGroupOfAnotherServerIsNoProperty() throws {
+        let group = #""earthquake":{"code":"us1","members":["us1","gfz:a"]},"#
+        #expect(try decode(feature(properties: group))[.extra].json == nil)
+        #expect(try decode(feature(properties: group + #""a":1,"#))[.extra].json == #"{"a":1}"#)
+    }
+
     @Test func unknownPropertiesAreKeptAsTheyAreWritten() throws {
         let extra = #""a" : [1, {"b":"]}\\\""} ],"\u0062":1.50e+2,"":null,"é":"🌋\ud83c\udf0b","#
         let quake = try decode(feature(properties: extra))

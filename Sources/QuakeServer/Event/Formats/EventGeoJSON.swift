@@ -68,9 +68,12 @@ struct EventGeoJSON: EventEncoder {
             bytes.append(contentsOf: member.name)
             try bytes.append(asInFeed: &row, member.kind)
         }
-        if isDetail { bytes.append(text: ",\"products\":{}") }
         let start = bytes.count
-        if let extra = try row.nextJSON() {
+        let extra = try row.nextJSON()
+        if isDetail, extra?.firstRange(of: "\"products\":".utf8) == nil {
+            bytes.append(text: ",\"products\":{}")
+        }
+        if let extra {
             // The members of the object, without its braces.
             bytes.append(UInt8(ascii: ","))
             bytes.append(contentsOf: extra[1..<extra.count - 1])

@@ -38,8 +38,8 @@ export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includ
 /** The name of a network's agency; the network's name if it is not in the list. @param {string} net */
 export const agencyOfNetwork = (net) => known.get(net)?.name ?? net;
 
-/** The networks of the agency with this name. @param {string} name @returns {string[]} */
-export const networksOf = (name) => [...known.values()].find((each) => each.name === name)?.networks ?? [name];
+/** The networks of the agency with this name; none for the other networks. @param {string} name @returns {string[]} */
+export const networksOf = (name) => [...known.values()].find((each) => each.name === name)?.networks ?? (name === others ? [] : [name]);
 
 /** An agency's name for people, such as `GFZ`. */
 export const label = (name) => labels.get(name) ?? (name === others ? name : name.toUpperCase());

@@ -30,16 +30,18 @@ export class Catalogue {
   }
 
   /**
-   * Applies the changes of a pass. Only the last change of each event counts.
+   * Applies the changes of a pass. Only the last change of each event counts. An event with an origin time before `start` is not
+   * added: it was too old to be shown before its revision, too.
    *
    * Returns the new events, and the news for screen readers: [kind, quake].
    */
-  apply(changes) {
+  apply(changes, start = null) {
     const added = [];
     const news = [];
     for (const { key, operation, row, reason, selected, earthquake } of new Map(changes.map((each) => [each.key, each])).values()) {
       const quake = row && fromRow(row, earthquake);
       if (quake && selected !== false) {
+        if (start != null && quake.time < start && !this.has(key)) continue;
         const kind = this.put(quake);
         if (kind === "new") added.push(quake);
         if (kind) news.push([kind, quake]);

@@ -57,7 +57,10 @@ export class Controls {
       case "search": return this.#searched(value);
       case "inview": return chosen({ inview: checked });
       case "preset": return chosen({ minmag: wishes.decimal(value), maxmag: null });
-      case "minmag": case "maxmag": return chosen({ [name]: wishes.decimal(value) });
+      case "minmag": case "maxmag": {
+        const number = wishes.decimal(value.trim());
+        return value.trim() === "" || number != null ? chosen({ [name]: number }) : undefined;
+      }
       case "from": case "to": return chosen({ [name]: fromField(value, this.#settings.zone) });
       case "period": {
         const [from] = wishes.window(this.#settings, Date.now());

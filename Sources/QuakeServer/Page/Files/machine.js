@@ -168,7 +168,7 @@ const handlers = {
   reached: (state, act, { position, changes }) => {
     if (tokenOf(position) !== tokenOf(state.position)) state.isBare = false;
     state.position = position;
-    if (changes.length > 0) act("apply", { changes });
+    if (changes.length > 0) act("apply", { changes, start: wishes.window(state.settings, state.now)[0] });
   },
 
   /** The stream has started over, with all selected events. */

@@ -111,13 +111,14 @@ const perform = {
     if (mark) {
       // Events that are merely too old by now must not be marked as withdrawn.
       if (start != null) catalogue.age(start);
-      view.map.pulse(catalogue.become(quakes).map(({ code }) => code));
+      const shown = quakes.filter(({ time }) => start == null || time >= start);
+      view.map.pulse(catalogue.become(shown).map(({ code }) => code));
     } else catalogue.replace(quakes);
     view.changed();
   },
 
-  apply({ changes }) {
-    const { added, news } = catalogue.apply(changes);
+  apply({ changes, start }) {
+    const { added, news } = catalogue.apply(changes, start);
     view.map.pulse(added.map(({ code }) => code));
     speak(news, state.settings.units);
     view.changed();

@@ -16,7 +16,7 @@ export function fromFeature({ id, properties: p, geometry }) {
     status: p.status, alert: p.alert, type: p.type, time: p.time, updated: p.updated, felt: p.felt, sig: p.sig,
     nst: p.nst, cdi: p.cdi, mmi: p.mmi, dmin: p.dmin, rms: p.rms, gap: p.gap, tsunami: p.tsunami === 1,
     net: p.net, ids: list(p.ids), sources: list(p.sources), types: list(p.types), longitude, latitude, depth,
-    earthquake: p.earthquake ?? null,
+    earthquake: Array.isArray(p.earthquake?.members) ? p.earthquake : null,
   };
 }
 

@@ -57,7 +57,8 @@ export function read(search) {
   if (least != null || given.get("minmag") === "all" || (settings.maxmag != null && settings.maxmag < standard.minmag)) settings.minmag = least;
   settings.inview = given.get("inview") === "1";
   settings.event = given.get("event")?.slice(0, 64) || null;
-  settings.agency = /^[a-z0-9]{1,40}$/.exec(given.get("agency") ?? "")?.[0] ?? null;
+  // An agency's name, the host of a service that is not in the list, or `other networks`.
+  settings.agency = /^[\w.:[\] -]{1,64}$/.exec(given.get("agency") ?? "")?.[0] ?? null;
   settings.search = given.get("search")?.slice(0, 100) || null;
   settings.map = view(given.get("map"));
   return settings;
@@ -86,8 +87,8 @@ function instant(text) {
 }
 
 export function decimal(text) {
-  if (text == null || !/^[-−]?\d{1,2}(\.\d{1,3})?$/.test(text)) return null;
-  return Number(text.replace("−", "-"));
+  if (text == null || !/^[-−]?(\d{1,2}(\.\d{1,9})?|\.\d{1,9})$/.test(text)) return null;
+  return Number(Number(text.replace("−", "-")).toFixed(3));
 }
 
 function view(text) {

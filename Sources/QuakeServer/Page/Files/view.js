@@ -238,7 +238,10 @@ export class View {
     setText(byId("news-text"), parts.join(", ") + start);
   }
 
-  /** Updates the download links. They return the listed events, but ignore the search, which the server does not support. */
+  /**
+   * Updates the download links. They return the listed events, but ignore the search and the choice of the other networks, which
+   * the server does not support.
+   */
   #showDownloads(moment) {
     const { settings, omitted } = this.#state;
     const query = wishes.selection(settings, moment);
@@ -253,7 +256,8 @@ export class View {
     }
     if (settings.asof != null) query.set("asof", new Date(settings.asof).toISOString());
     if (this.#shown.quakes.size < this.#catalogue.quakes.size) query.set("merge", "true");
-    if (settings.agency) query.set("catalog", networksOf(settings.agency).join(","));
+    const networks = settings.agency ? networksOf(settings.agency) : [];
+    if (networks.length > 0) query.set("catalog", networks.join(","));
     const order = { newest: null, oldest: "time-asc", largest: "magnitude", smallest: "magnitude-asc" }[settings.sort];
     if (omitted > 0) query.set("limit", String(this.#sorted(settings.sort).length));
     else if (order) query.set("orderby", order);
@@ -262,7 +266,8 @@ export class View {
       const address = `${root}fdsnws/event/1/query?${query}`;
       if (link.getAttribute("href") !== address) link.href = address;
     }
-    setText(byId("download"), settings.search ? "Download, without the search:" : "Download:");
+    const ignored = [settings.search && "the search", settings.agency && networks.length === 0 && "the choice of networks"].filter(Boolean);
+    setText(byId("download"), ignored.length > 0 ? `Download, without ${ignored.join(" and ")}:` : "Download:");
   }
 
   #mapMoved() {
