@@ -273,7 +273,7 @@ begin atomic
            case when $2 then c.earthquake_magnitude_type else c.magnitude_type end, c.place, c.network, c.is_earthquake
     from report.event_earthquake c
     where case when $2 then c.is_shown else true end
-      and ($1 is null or case when $2 then lower($1) = any (c.agencies) else c.agency = lower($1) end);
+      and ($1 is null or case when $2 then lower($1 collate "C") = any (c.agencies) else c.agency = lower($1 collate "C") end);
 end;
 comment on function report.counted(text, boolean) is
     'Private: the events of an agency, or all events if agency is null. With merge: the earthquakes that the agency reports, each once.';
@@ -658,7 +658,7 @@ begin atomic
     join report.solution b on b.earthquake = a.earthquake and b.code <> a.code
     where report.check($3 <= $4, 'until is earlier than since')
       and report.check($5 <> 'nan', 'minimum_magnitude is not a number')
-      and a.agency = lower($1) and b.agency = lower($2)
+      and a.agency = lower($1 collate "C") and b.agency = lower($2 collate "C")
       and a.origin_time >= coalesce($3, '-infinity') and a.origin_time < coalesce($4, 'infinity')
       and (coalesce($5, '-infinity') = '-infinity' or a.magnitude >= $5)
     order by a.origin_time, a.code collate "C", b.code collate "C";

@@ -69,16 +69,20 @@ extension QuakeSelection {
             return width < 0 ? width - 360 * (width / 360).rounded(.down) : min(width, 360)
         }
 
+        /// How far outside the western and eastern edges a position may be, in degrees: less than a millimetre. Adding 360° to a
+        /// longitude rounds it, so without this room, an event exactly on an edge could be outside.
+        private static let room = 1e-9
+
         public func contains(_ quake: Quake) -> Bool {
-            let offset = quake.longitude - west
+            let offset = quake.longitude - west + Self.room
             return (south...north).contains(quake.latitude)
-                && offset - 360 * (offset / 360).rounded(.down) <= width
+                && offset - 360 * (offset / 360).rounded(.down) <= width + 2 * Self.room
         }
 
         var condition: Query {
             """
             latitude between \(south) and \(north)
-            and longitude - \(west) - 360 * floor((longitude - \(west)) / 360) <= \(width)
+            and longitude - \(west - Self.room) - 360 * floor((longitude - \(west - Self.room)) / 360) <= \(width + 2 * Self.room)
             """
         }
     }

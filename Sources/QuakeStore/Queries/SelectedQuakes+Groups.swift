@@ -109,13 +109,24 @@ extension SelectedQuakes {
     /// Selects one row for each earthquake: the row to show. If a preferred solution was deleted, the remaining solution with the
     /// lowest code replaces it until the associator has processed the deletion.
     private func shown(_ tables: GroupTables) -> Query {
-        """
-        left join \(tables.quake) as p on p.code = e.preferred
-        where case when m.code is null or p.code = q.code then true
-                   when p.code is not null then false
-                   else q.code = (select min(o.code) from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code
-                                  where o.earthquake = m.earthquake) end
-        """
+        let solutions: Query = "from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code"
+        // For the present, each look-up uses an index. The tables of the past have none, so they are joined once. The planner
+        // would also overestimate the cost of the look-ups so much that the other joins would not matter to it.
+        let first: Query =
+            isPast ? "first.code" : "(select min(o.code) \(solutions) where o.earthquake = m.earthquake)"
+        let join: Query =
+            isPast
+            ? """
+            left join (select o.earthquake, min(o.code) as code \(solutions) group by o.earthquake) as first
+              on first.earthquake = m.earthquake
+            """ : ""
+        return """
+            left join \(tables.quake) as p on p.code = e.preferred
+            \(join)
+            where case when m.code is null or p.code = q.code then true
+                       when p.code is not null then false
+                       else q.code = \(first) end
+            """
     }
 
     /// The codes of these rows and of all other rows of their earthquakes.

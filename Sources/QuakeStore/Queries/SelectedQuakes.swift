@@ -153,10 +153,15 @@ public struct SelectedQuakes {
                     select entity, last.reason
                     from (values ('quake'), ('earthquake')) as one (entity)
                     cross join lateral (
-                        select reason from history.of_key(entity, renamed.code)
+                        select reason, token, ordinal from history.of_key(entity, renamed.code)
                         where operation = 'delete' and token <= \(token)
                         order by token desc, ordinal desc limit 1) as last
                     where last.reason like 'superseded by %'
+                      -- The event may have left that earthquake since then.
+                      and (entity = 'quake' or not exists (
+                          select from history.of_key('earthquake_member', renamed.code) as left_it
+                          where left_it.operation = 'delete' and left_it.reason = 'split' and left_it.token <= \(token)
+                            and (left_it.token, left_it.ordinal) > (last.token, last.ordinal)))
                     order by entity desc limit 1) as last
                 where steps < 10
             )

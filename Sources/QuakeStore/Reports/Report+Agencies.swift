@@ -24,7 +24,7 @@ extension Report {
             guard let agency = arguments[parameter.name] else { continue }
             let isKnown: Bool = try await connection.query(
                 """
-                select exists (select from report.event where report.agency(network) = lower(\(agency))) as is_known
+                select exists (select from report.event where report.agency(network) = lower(\(agency) collate "C")) as is_known
                 """, to: "look for an agency")[0].decode("is_known")
             if isKnown { continue }
             throw UnknownAgency(

@@ -226,6 +226,26 @@ struct EventAnswerTests {
         }
     }
 
+    @Test(
+        "An event exactly on an edge of a box is inside, in either convention for longitudes",
+        arguments: [
+            (-169.9, "104.0", "190.1"), (-117.43, "115.7", "242.57"), (-169.9, "104.0", "-169.9"),
+            (180, "170.1", "-180"), (-180, "170.1", "180"), (190.1, "-169.9", "-100"), (104, "104", "104"),
+        ])
+    func edge(_ longitude: Double, west: String, east: String) async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query("update quake set longitude = \(longitude)")
+            #expect(try await database.countAnswer("minlongitude=\(west)&maxlongitude=\(east)") == "1")
+            let outside = Double(east)! + 0.001
+            if east != "-180", east != "180" {
+                try await database.query(
+                    "update quake set longitude = \(outside > 180 ? outside - 360 : outside)")
+                #expect(try await database.countAnswer("minlongitude=\(west)&maxlongitude=\(east)") == "0")
+            }
+        }
+    }
+
     @Test("A past that the history does not cover is refused with a reason")
     func outOfReach() async throws {
         try await server.withDatabase { database in

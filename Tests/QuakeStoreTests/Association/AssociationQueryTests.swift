@@ -9,6 +9,37 @@ import Testing
 struct AssociationQueryTests {
     let server = TestServer.shared
 
+    @Test("An event that left an earthquake before its deletion does not lead to that earthquake")
+    func leftBefore() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.withConnection { connection in
+                let table = AssociatedTable(connection: connection)
+                try await table.execute(
+                    """
+                    insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, imported_at)
+                    select code, split_part(code, ':', 1), split_part(code, ':', 2), 3, '2026-01-01+00', '2026-01-01+00',
+                           longitude, 40, '2026-01-01+00'::timestamptz + place * interval '1 s'
+                    from (values ('gfz:y', 10, 1), ('geonet:x', 50, 2), ('emsc:z', 50, 3)) as event (code, longitude, place)
+                    """)
+                try await table.associate()
+                try await table.execute(
+                    "update quake set longitude = 10 where code in ('geonet:x', 'emsc:z')")
+                try await table.associate()
+                func newCode() async throws -> String? {
+                    try await QuakeSelection().read(on: connection) { try await $0.newCode(of: "geonet:x") }
+                }
+                try await table.execute("delete from quake where code = 'emsc:z'")
+                try await table.execute("update quake set longitude = 50 where code = 'geonet:x'")
+                try await table.associate()
+                try await table.execute(
+                    "begin; set local history.reason = 'retracted by geonet'; delete from quake where code = 'geonet:x'; commit"
+                )
+                try await table.associate()
+                #expect(try await newCode() == nil)
+            }
+        }
+    }
+
     @Test("A second agency is noticed; networks of one catalogue count as one agency")
     func agencies() async throws {
         try await server.withAssociatedTable { table in
