@@ -85,8 +85,8 @@ struct BrokenAnswerTests {
             // The answer lists the oldest events first, so it lacks the three youngest. One of those was really deleted.
             damage(Damage(rows: 37, instead: failure))
             let second = try await sweep(database, catalogue, server)
-            #expect(
-                "\(second.failure.map { "\($0)" } ?? "")".contains("FDSN text that ends with lines that are not rows"))
+            let text = second.failure.map { "\($0)" } ?? ""
+            #expect(text.contains("FDSN text that ends with lines that are not rows"))
             #expect(second.counts.retracted == 0 && second.counts.updated == 1)
             #expect(try await database.count("quake") == 40)
             #expect(try await database.cursor() == cursor)

@@ -119,6 +119,7 @@ struct AssociateCommand: AsyncParsableCommand {
         }
         // Association also reads overwritten values, for which the login needs the reader's role.
         try await database.namingGrants(for: .reader) {
+            if follow { try await database.waitUntilFit(for: .writer) }
             try await database.withConnection(for: .writer) { connection in
                 if let text { try await FittedParameters.keep(text, on: connection) }
                 for override in said { try await Overrides.say(override, because: reason, on: connection) }

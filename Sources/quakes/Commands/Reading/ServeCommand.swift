@@ -123,6 +123,9 @@ struct ServeCommand: AsyncParsableCommand {
             }
         } catch let error as PostgresError where error.isOutage {
             database.logger.warning("\(error); answering 503 until the database is available")
+        } catch is CancellationError {
+            // The command was stopped before it could serve.
+            return
         }
         let address = ListeningAddress.activated ?? listen
         var settings = ServerSettings(version: version)
