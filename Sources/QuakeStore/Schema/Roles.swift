@@ -220,8 +220,8 @@ public struct Roles: Sendable {
             grant select on all tables in schema report to \(report);
             grant execute on all functions in schema report to \(report);
 
-            -- Triggers fire without this privilege. A login that had it could attach a function to a table of its own, and the
-            -- casts of that table's types would run the login's code with the rights of the function's owner.
+            -- Triggers fire without this privilege. A login that had it could attach a function to its own table, and the casts
+            -- of that table's types would run the login's code with the rights of the function's owner.
             do $$
             declare
                 name regprocedure;
