@@ -15,7 +15,7 @@
 public struct Association: Sendable {
     /// The version of the rules. Increase it when the rules change: all groups must then be rebuilt, as after a change of the
     /// parameters.
-    public static let rules = 1
+    public static let rules = 2
 
     public let parameters: Parameters
     let overrides: OverrideTable

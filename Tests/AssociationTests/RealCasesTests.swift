@@ -64,6 +64,26 @@ struct RealCasesTests {
         #expect(grouping.member("emsc:34")?.rule == .copy)
     }
 
+    @Test(
+        "A copy belongs to its original, even if the fitted errors are so small that no pair may differ so much"
+    )
+    func expensiveCopy() throws {
+        let text = "version 1\nscatter * - 0.1 1 0.05 50\nauthor SCSN ci"
+        let association = Association(try Parameters(text: text))
+        var ci = row("usgs:ci41339671", seconds: 21, 33.4792, -116.5, depth: 14.3, magnitude: 2.3)
+        ci.network = "ci"
+        var emsc = row("emsc:1", seconds: 21.99, 33.4792, -116.5, depth: 14.3, magnitude: 2.3)
+        emsc.author = "SCSN"
+        #expect(association.earthquakes(of: [ci, emsc]).member("emsc:1")?.rule == .copy)
+        var table = FollowedTable(association.parameters)
+        for row in [ci, emsc] {
+            table.set(row)
+            table.follow()
+        }
+        #expect(
+            table.earthquakes.values.map { Set($0.members.map(\.code)) } == [["usgs:ci41339671", "emsc:1"]])
+    }
+
     @Test("EMSC's copy of a row whose time is in whole seconds is recognised as a copy")
     func wholeSeconds() {
         var emsc = row("emsc:267", seconds: 41.99, 37.1107, -3.5342, depth: 7.3, magnitude: 1.5)

@@ -42,7 +42,7 @@ struct HardLinks {
     private static func copies(_ rows: ComponentRows, _ parameters: Parameters) -> [Link] {
         guard rows.solutions.contains(where: { $0.author != nil }) else { return [] }
         var links: [Link] = []
-        var index = BeltIndex(reach: 1000)
+        var index = BeltIndex(reach: CopiedSolution.reach)
         for (row, located) in rows.located.enumerated() {
             index.add(row, time: located.time, belt: located.belt) { earlier in
                 if CopiedSolution.links(rows.solutions[earlier], rows.solutions[row], parameters) {

@@ -15,9 +15,11 @@ struct LinkedRows {
     }
 
     private struct Node {
-        let code: ExactText
+        let row: Solution
         let located: Located
         let ids: [ExactText]
+
+        var code: ExactText { row.code }
     }
 
     private let association: Association
@@ -47,7 +49,7 @@ struct LinkedRows {
 
     init(_ association: Association) {
         self.association = association
-        index = BeltIndex(reach: association.parameters.pairReach)
+        index = BeltIndex(reach: max(association.parameters.pairReach, CopiedSolution.reach))
         unseen = association.overrides.codes
     }
 
@@ -59,17 +61,24 @@ struct LinkedRows {
         let number = firstNumber + nodes.count
         let located = Located(row, agency: agencies.number(of: row.agency), association.parameters)
         let ids = row.ids.count > 1 ? Array(Set(row.ids).subtracting([row.code])) : []
-        nodes.append(Node(code: row.code, located: located, ids: ids))
+        nodes.append(Node(row: row, located: located, ids: ids))
         later.append(number)
         components[number] = isPast ? Component(past: [row.code]) : Component(rows: [row])
-        linkPairs(number, located)
+        linkPairs(number)
         linkIDs(number)
         linkOverrides(number, isPast: isPast)
         numbers[row.code, default: []].append(number)
     }
 
-    private mutating func linkPairs(_ number: Int, _ located: Located) {
-        let (nodes, first, comparison) = (nodes, firstNumber, association.comparison)
+    /// Links candidate pairs, and copies of other agencies' solutions, whatever their pair costs.
+    private mutating func linkPairs(_ number: Int) {
+        let (nodes, first, association) = (nodes, firstNumber, association)
+        let own = nodes[number - first]
+        let located = own.located
+        func isCopy(_ other: Node) -> Bool {
+            located.time - other.located.time <= CopiedSolution.reach
+                && CopiedSolution.links(own.row, other.row, association.parameters)
+        }
         var latest: [Int] = []
         var later: [Int] = []
         swap(&later, &self.later)
@@ -78,10 +87,10 @@ struct LinkedRows {
             component: { Self.leader(of: $0, &later, first) },
             { earlier, leader in
                 if latest.contains(leader) { return true }
-                let other = nodes[earlier - first].located
-                guard other.agency != located.agency, comparison.cost(other, located) != nil else {
-                    return false
-                }
+                let other = nodes[earlier - first]
+                guard other.located.agency != located.agency,
+                    association.comparison.cost(other.located, located) != nil || isCopy(other)
+                else { return false }
                 latest.append(leader)
                 return true
             })

@@ -6,6 +6,9 @@
 /// 20260927_0000034 has 33.4792, 14.3 km and M 2.3. If an agency publishes whole seconds, such as 19:47:21, EMSC can have
 /// 19:47:21.99.
 struct CopiedSolution {
+    /// The largest time between a solution and its copy, in milliseconds.
+    static let reach: Int64 = 1000
+
     static func links(_ a: Solution, _ b: Solution, _ parameters: Parameters) -> Bool {
         names(a, b, parameters) && agree(a, b) || names(b, a, parameters) && agree(a, b)
     }
