@@ -55,9 +55,9 @@ struct EventAtom: EventEncoder {
         let age = generated.milliseconds - event.time.milliseconds
         let ages: [(String, Int64)] = [("Hour", 1), ("Day", 24), ("Week", 168), ("Month", 720)]
         let name = ages.first { age <= $0.1 * 3_600_000 }.map { "Past \($0.0)" } ?? "More than one month"
-        let magnitude = event.magnitude.map { $0 < 0 ? "<0" : "\(Int($0))" } ?? "?"
+        let magnitude = event.magnitude.map { "\(Int($0))" } ?? "?"
         bytes.append(text: "<category label=\"Age\" term=\"\(name)\"/>")
-        bytes.append(text: "<category label=\"Magnitude\" term=\"Magnitude \(xmlEscaped(magnitude))\"/>")
+        bytes.append(text: "<category label=\"Magnitude\" term=\"Magnitude \(magnitude)\"/>")
         for label in ["Contributor", "Author"] {
             bytes.append(text: "<category label=\"\(label)\" term=\"")
             bytes.append(xmlText: event.net)
