@@ -70,7 +70,7 @@ struct LinkedRows {
         numbers[row.code, default: []].append(number)
     }
 
-    /// Links candidate pairs, and copies of other agencies' solutions, whatever their pair costs.
+    /// Links candidate pairs, and copies of other agencies' solutions at any cost.
     private mutating func linkPairs(_ number: Int) {
         let (nodes, first, association) = (nodes, firstNumber, association)
         let own = nodes[number - first]
