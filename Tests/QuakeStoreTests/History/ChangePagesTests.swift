@@ -21,7 +21,7 @@ struct ChangePagesTests {
             for _ in rounds(10, of: 25) {
                 var selection = ChangeSelection()
                 selection.describesEvents = true
-                if random.chance(1, in: 2) { selection.after = random.below(newest + 2) }
+                if random.chance(1, in: 2) { selection.after = random.below(newest + 1) }
                 if random.chance(1, in: 3) { selection.author = ["a", "b", "nobody"][random.below(3)] }
                 if random.chance(1, in: 3) { selection.code = "q0c\(random.below(40))" }
                 if random.chance(1, in: 2) { selection.limit = [0, 1, 20, 101, 1500][random.below(5)] }
