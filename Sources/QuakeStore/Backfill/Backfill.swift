@@ -63,6 +63,18 @@ public struct Backfill: Sendable {
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
         try await lock.lock()
+        do {
+            let reached = try await importAll(progress)
+            try await lock.unlock()
+            return reached
+        } catch {
+            // The command may be repeated at once. If this fails, the connection is lost, and so is the lock.
+            do { try await lock.unlock() } catch {}
+            throw error
+        }
+    }
+
+    private func importAll(_ progress: (Progress) -> Void) async throws -> Progress {
         var windows = ServiceWindows(of: options.service, for: .backfill, pace: options.pace, fetch) {
             [minimumMagnitude = options.minimumMagnitude] in
             var question = EventService.Question(since: $0.lowerBound, until: $0.upperBound)
@@ -87,7 +99,6 @@ public struct Backfill: Sendable {
         try await connection.repeating(
             "update import.backfill set finished_at = clock_timestamp() where id = \(state.id)",
             to: "finish the backfill")
-        try await lock.unlock()
         return state.progress
     }
 
