@@ -27,7 +27,7 @@ public struct ChangeSelection: Sendable {
     ) async throws -> Bool {
         try await connection.holdingCatalogue(to: "read the history") {
             let horizon = try await Horizon.read(on: connection)
-            if let after { _ = try await PastMoment.token(after).token(on: connection) }
+            if let after { try await PastMoment.check(after, after: horizon, on: connection) }
             begin(horizon)
             var pages = try await ChangePages(
                 self, after: .init(token: after ?? horizon.token, ordinal: .max), on: connection)

@@ -60,9 +60,7 @@ extension PastMoment {
         let horizon = try await Horizon.read(on: connection)
         switch self {
         case .token(let token):
-            guard token >= horizon.token else { throw PastError.pruned(horizon) }
-            let newest = try await Self.newestToken(on: connection)
-            guard token <= newest else { throw PastError.future(newest) }
+            try await Self.check(token, after: horizon, on: connection)
             return token
         case .position(let position):
             let token = try await PastMoment.token(position.token).token(on: connection)
@@ -88,6 +86,15 @@ extension PastMoment {
             let end = CommitTime(microseconds: start.microseconds + 999)
             return try await Self.token(upTo: end, on: connection, after: horizon)
         }
+    }
+
+    /// Checks that the history reaches back to a token, and that the token exists already.
+    ///
+    /// - Throws: `PastError`.
+    static func check(_ token: Int, after horizon: Horizon, on connection: Connection) async throws {
+        guard token >= horizon.token else { throw PastError.pruned(horizon) }
+        let newest = try await newestToken(on: connection)
+        guard token <= newest else { throw PastError.future(newest) }
     }
 
     static func newestToken(on connection: Connection) async throws -> Int {

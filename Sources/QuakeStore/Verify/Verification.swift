@@ -111,7 +111,7 @@ public struct Verification: Sendable {
                 """), to: "prepare to compare")
         var windows = ServiceWindows(of: service, for: .verification, pace: options.pace, imports.fetch)
         var plan = BackfillPlan(
-            range: options.from..<options.to, isNewestFirst: false, limit: service.limit,
+            range: options.from..<max(options.from, options.to), isNewestFirst: false, limit: service.limit,
             reached: options.from, expected: windows.service.abilities.contains(.counts) ? 0 : nil)
         var made = Instant.now
         var answer: Answer?

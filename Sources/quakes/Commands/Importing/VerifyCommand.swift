@@ -41,7 +41,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
     func run() async throws {
         var options = Verification.Options(
-            from: stretch.since.instant, to: stretch.until?.instant ?? max(stretch.since.instant, .now))
+            from: stretch.since.instant, to: stretch.until?.instant ?? .now)
         options.service = stretch.service
         options.pace = stretch.pace.duration
         var imports = Importer.Options()
