@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -18,13 +19,15 @@ KEYS = {
 }
 
 
-def start_driver():
-    """Starts chromedriver on a free port. Returns its process and its address.
+def start_driver(folder):
+    """Starts chromedriver on a free port, with its temporary files in `folder`. Returns its process and its address.
 
     If chromedriver ends before it has said its port, for example because another process took that port first, it is started
     again."""
     for _ in range(10):
-        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env={**os.environ, "TMPDIR": folder})
         said = []
         for line in driver.stdout:
             said.append(line)
@@ -37,7 +40,9 @@ def start_driver():
 class Browser:
     def __init__(self, size=(1440, 900), dark=False, calm=False, touch=False):
         """`calm` requests reduced motion; `touch` emulates a phone."""
-        self.driver, self.base = start_driver()
+        # Chromium leaves folders behind, even if it is ended properly.
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.driver, self.base = start_driver(self.folder.name)
         options = {"args": [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb",
             "--accept-lang=en-NZ", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
@@ -69,6 +74,7 @@ class Browser:
         finally:
             self.driver.terminate()
             self.driver.wait()
+            self.folder.cleanup()
 
     def ask(self, method, path, body=None):
         path = path if self.session is None else f"/session/{self.session}{path}"

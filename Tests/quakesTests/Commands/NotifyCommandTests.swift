@@ -261,6 +261,42 @@ struct NotifyCommandTests {
         }
     }
 
+    @Test("A SIGHUP while the command reads its rules for the first time does not end it")
+    func earlyReload() async throws {
+        try await withDatabase { database, quakes, folder in
+            let (path, _) = try rules("4", in: folder)
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            try FileManager.default.removeItem(atPath: path)
+            #expect(mkfifo(path, 0o600) == 0)
+            let status = try await quakes.run(["notify", path]) { process in
+                // Opening the pipe succeeds only when the command has opened it to read.
+                let pipe = try await opened(path)
+                kill(process, SIGHUP)
+                // The next reading finds a file instead of the pipe.
+                try FileManager.default.removeItem(atPath: path)
+                _ = try write(text, to: folder)
+                try pipe.write(contentsOf: Data(text.utf8))
+                try pipe.close()
+                try await waitUntil {
+                    try await database.query("select from notify.state where decided_at is not null").count
+                        == 1
+                }
+                kill(process, SIGTERM)
+            }
+            #expect(status == 0)
+        }
+    }
+
+    /// Opens a named pipe to write, when another process has opened it to read.
+    private func opened(_ pipe: String) async throws -> FileHandle {
+        var file: Int32 = -1
+        try await waitUntil {
+            file = open(pipe, O_WRONLY | O_NONBLOCK)
+            return file >= 0
+        }
+        return FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    }
+
     @Test("The command reloads its rules when they change and on SIGHUP, and keeps the last valid rules")
     func reload() async throws {
         try await withDatabase { database, quakes, folder in

@@ -2,6 +2,7 @@ import Alerts
 import ArgumentParser
 import Delivery
 import Feed
+import Glibc
 import QuakeStore
 
 struct NotifyCommand: AsyncParsableCommand {
@@ -93,6 +94,8 @@ struct NotifyCommand: AsyncParsableCommand {
     // MARK: Sending messages
 
     private func tell(_ file: RulesFile) async throws {
+        // A reload may be asked for before the file is watched. By default, SIGHUP would end the command.
+        if !once { signal(SIGHUP, SIG_IGN) }
         let inForce = RulesInForce(try file.read())
         let database = try await database.located()
         if once { try await database.withConnection(for: .notifier) { _ in } }
