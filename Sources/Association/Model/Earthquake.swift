@@ -93,4 +93,9 @@ public struct Grouping: Sendable, Equatable {
     public var findings: Set<Finding> = []
 
     public init() {}
+
+    public mutating func append(_ other: Grouping) {
+        earthquakes += other.earthquakes
+        findings.formUnion(other.findings)
+    }
 }

@@ -221,6 +221,72 @@ struct AssociatorTests {
         }
     }
 
+    /// A rebuild reads the rows in batches, and writes the groups of each batch.
+    @Test(
+        "A rebuild splits groups whose rows are far apart in time, and reports what became of them",
+        arguments: [false, true])
+    func distantMembers(isDeleted: Bool) async throws {
+        try await server.withAssociatedTable { table in
+            let far = 10_000_000.0
+            try await table.execute(
+                """
+                insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                select 'us' || n, 'us', '', timestamptz '2020-01-01+00' + n * interval '30 minutes', now(), 0, 0
+                from generate_series(1, 5500) as n;
+                """ + ReportedEvent("gfz:a").statement + ReportedEvent("emsc:a", seconds: 1).statement
+                    + ReportedEvent("gfz:z", seconds: far).statement
+                    + ReportedEvent("ingv:z", seconds: far + 1).statement)
+            try await Overrides.say(.same("gfz:a", "ingv:z"), because: "test", on: table.connection)
+            try await table.associate()
+            #expect(try await table.groups() == [["emsc:a", "gfz:a", "ingv:z"]])
+
+            _ = try await Overrides.takeBack(["gfz:a", "ingv:z"], on: table.connection)
+            if isDeleted { try await table.execute("delete from quake where code in ('emsc:a', 'gfz:a')") }
+            try await table.associate(rebuilds: true)
+            #expect(try await table.earthquakes() == table.expected())
+            let groups: Set<Set<ExactText>> =
+                isDeleted ? [["gfz:z", "ingv:z"]] : [["emsc:a", "gfz:a"], ["gfz:z", "ingv:z"]]
+            #expect(try await table.groups() == groups)
+            let reasons = try await table.reasons(of: "earthquake")
+            if isDeleted { #expect(reasons.contains("delete emsc:a: superseded by gfz:z")) }
+            #expect(try await table.associate(rebuilds: true).written == 0)
+        }
+    }
+
+    @Test("A rebuild repairs the tables after any other program has changed them")
+    func repairs() async throws {
+        try await server.withAssociatedTable { table in
+            var sequence = ReportedSequence(seed: 11)
+            for _ in 0..<60 {
+                let statements = sequence.step()
+                if !statements.isEmpty { try await table.execute("begin; \(statements) commit") }
+            }
+            try await table.associate()
+            let right = try await table.earthquakes()
+            #expect(right.count > 3)
+            for damage in [
+                "delete from earthquake", "delete from earthquake_member",
+                "delete from earthquake where code < (select percentile_disc(0.5) within group (order by code) from earthquake)",
+                "delete from earthquake_member where md5(code) < '8'",
+                "update earthquake set agencies = 9; update earthquake_member set cost = -1, partner = 'none'",
+                "update earthquake_member set earthquake = (select min(code) from earthquake)",
+                "update earthquake set code = code || 'x'; update earthquake_member set earthquake = earthquake || 'x'",
+                "update earthquake_member set code = code || 'x'",
+                """
+                insert into earthquake values ('none', 'none', null, 1);
+                insert into earthquake_member
+                select 'none', 'none', 'none', 0, 0, null::float, 0, 'pair', false union all
+                select code, 'other', 'none', 0, 0, null, 0, 'pair', false from quake
+                where code not in (select code from earthquake_member)
+                """,
+            ] {
+                try await table.execute(damage)
+                try await table.associate(rebuilds: true)
+                #expect(try await table.earthquakes() == right, "\(damage)")
+            }
+        }
+    }
+
     @Test("New parameters are used until the shipped ones are restored")
     func parameters() async throws {
         try await server.withAssociatedTable { table in
