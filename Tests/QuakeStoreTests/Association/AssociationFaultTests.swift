@@ -56,7 +56,7 @@ struct AssociationFaultTests {
     /// associator: begins a pass ── its session is killed before, during or after its commit ── reconnects ── repeats the pass
     /// writers:               commit ─────────────────────────────────── commit
     @Test(
-        "An associator that is killed at any moment ends with the result of a rebuild",
+        "An associator whose session is killed at random moments ends with the result of a rebuild",
         arguments: rounds(2, of: 20))
     func killed(_ number: Int) async throws {
         try await server.withDatabase { database in
@@ -75,7 +75,8 @@ struct AssociationFaultTests {
         }
     }
 
-    @Test("If the table is rewritten, pruned and regrouped meanwhile, the result is still that of a rebuild")
+    @Test(
+        "An ALTER, a pruning, a CLUSTER and another session's rebuild do not change the final groups")
     func altered() async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 40, seed: printedSeed()) { step, _ in

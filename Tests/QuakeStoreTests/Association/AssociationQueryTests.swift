@@ -9,7 +9,7 @@ import Testing
 struct AssociationQueryTests {
     let server = TestServer.shared
 
-    @Test("An event that left an earthquake before its deletion does not lead to that earthquake")
+    @Test("The code of a deleted event does not lead to an earthquake that the event had left before")
     func leftBefore() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.withConnection { connection in
@@ -92,7 +92,9 @@ struct AssociationQueryTests {
     }
 
     /// EMSC copies one agency's solution and later another agency's under the same code, so each change links the two agencies.
-    @Test("The scatter is fitted to pairs that the history links, and the result is a parameters file")
+    @Test(
+        "The scatter is fitted to pairs that the history links, and association accepts the fitted parameters"
+    )
     func fit() async throws {
         try await server.withAssociatedTable { table in
             for number in 0..<40 {
@@ -119,7 +121,7 @@ struct AssociationQueryTests {
     }
 
     @Test(
-        "The reports have one row for each earthquake, even if its preferred solution was deleted and no pass has run"
+        "report.earthquake has one row for each earthquake, even before a pass has seen that the preferred row was deleted"
     )
     func reports() async throws {
         try await server.withAssociatedTable { table in

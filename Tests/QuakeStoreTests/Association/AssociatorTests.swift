@@ -13,7 +13,7 @@ struct AssociatorTests {
 
     /// Each step is one transaction. Passes run after random steps.
     @Test(
-        "After any changes in any order, the tables equal those of a rebuild, now and as of every earlier pass",
+        "After random changes, the tables equal those of a rebuild, now and as of every earlier pass",
         arguments: rounds(4, of: 200))
     func anyChanges(_ number: Int) async throws {
         try await server.withAssociatedTable { table in
@@ -30,9 +30,9 @@ struct AssociatorTests {
                 #expect(try await table.earthquakes() == expected, "step \(step)")
                 moments.append((try await table.token, expected))
             }
-            #expect(moments.last.map { $0.earthquakes.count > 3 } == true, "there is something to find")
+            #expect(moments.last.map { $0.earthquakes.count > 3 } == true, "there are earthquakes to compare")
             let rebuilt = try await table.associate(rebuilds: true)
-            #expect(rebuilt.written == 0, "a rebuild finds everything as it is")
+            #expect(rebuilt.written == 0, "a rebuild changes nothing")
             for moment in moments {
                 #expect(
                     try await table.earthquakes(asOf: moment.token) == moment.earthquakes,
@@ -114,7 +114,7 @@ struct AssociatorTests {
             #expect(try await table.groups().count == 20)
             #expect(try await table.associate().written == 0)
             try await table.execute("update quake set felt = 3")
-            #expect(try await table.associate().written == 0, "a column that association does not look at")
+            #expect(try await table.associate().written == 0, "association does not read this column")
 
             try await table.execute(ReportedEvent("gfz:7", seconds: 4202).statement)
             let outcome = try await table.associate()
@@ -125,7 +125,7 @@ struct AssociatorTests {
         }
     }
 
-    @Test("Joins, splits, new preferred solutions and withdrawals are recorded with their reasons")
+    @Test("Joins, splits, new preferred solutions and replaced codes are recorded with their reasons")
     func reasons() async throws {
         try await server.withAssociatedTable { table in
             try await table.associate()
@@ -313,7 +313,7 @@ struct AssociatorTests {
     // MARK: Bad input
 
     @Test(
-        "Rows with any agency and any values are grouped: no magnitude, no depth, ±12, the years 1 and 9999"
+        "Rows with missing or extreme values are grouped: no magnitude or depth, magnitude ±12, years 1 and 9999"
     )
     func extremes() async throws {
         try await server.withAssociatedTable { table in
@@ -347,7 +347,9 @@ struct AssociatorTests {
         }
     }
 
-    @Test("Ten thousand events of one agency within a minute are grouped with two events of another")
+    @Test(
+        "Two events find their partners among ten thousand events that another agency reports within a minute"
+    )
     func swarm() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(

@@ -39,7 +39,7 @@ struct OverrideTests {
             for codes in [["emsc:1"], ["us1", "gfz:1"], ["emsc:1", "us1"]] {
                 #expect(try await Overrides.takeBack(codes, on: table.connection))
                 #expect(
-                    try await !Overrides.takeBack(codes, on: table.connection), "it is taken back already")
+                    try await !Overrides.takeBack(codes, on: table.connection), "no such override is left")
             }
             try await table.associate()
             #expect(try await table.groups() == [["us1", "gfz:1"]])
@@ -95,7 +95,7 @@ struct OverrideTests {
         }
     }
 
-    @Test("An override that is written in SQL counts like any other; an override without meaning is refused")
+    @Test("An override that is written in SQL counts like any other, and an invalid one is refused")
     func inSQL() async throws {
         try await server.withAssociatedTable { table in
             try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)

@@ -12,7 +12,7 @@ import Testing
 @Suite("Association of a replayed feed", .needsRealFeeds)
 struct ReplayedAssociationTests {
     @Test(
-        "An associator that is killed at random keeps the tables equal to a rebuild, now and at every past moment"
+        "An associator whose sessions are killed keeps the tables equal to a rebuild, now and as of earlier moments"
     )
     func replay() async throws {
         let hours = rounds(12, of: 119)

@@ -12,7 +12,7 @@ import Testing
 /// A test whose fault affects every connection of a server has its own server.
 @Suite("Following through faults")
 struct FollowFaultTests {
-    @Test("Killed backends cost only a new connection", arguments: 1...3)
+    @Test("A follower whose backend is killed reconnects, and needs no fresh snapshot", arguments: 1...3)
     func killedBackends(_ round: Int) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -198,7 +198,9 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("On a database restored from a dump, following continues as far as the histories agree")
+    @Test(
+        "A reader whose position is in a dump can follow the restored database; other readers get a fresh snapshot"
+    )
     func dumpAndRestore() async throws {
         try await withServer { server, database in
             let (early, late) = (MemoryView(), MemoryView())
@@ -289,7 +291,7 @@ struct FollowFaultTests {
     /// primary:  commits 2, 3
     /// standby:  is at 1 ──────────────────────────────────────────── replays 2, 3
     /// follower: is at 3 of the primary ── connects to the standby, waits ──────── continues
-    @Test("A reader that is ahead of a standby waits for it, and does not start over")
+    @Test("A reader that is ahead of a standby waits for the standby, and does not start over")
     func standbyBehind() async throws {
         try await withServer { server, primary in
             try await withStandby(of: server.cluster) { standby in
@@ -326,7 +328,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A follower reports a single time that the server is down")
+    @Test("A follower that can't reach the server logs one warning, and not one for each attempt")
     func saidOnce() async throws {
         let port = try ClosingPort()
         let (view, log) = (MemoryView(), RecordedLog())
@@ -359,7 +361,7 @@ struct FollowFaultTests {
         }
     }
 
-    @Test("A reader notices that a standby was promoted without the last transactions it had seen")
+    @Test("A reader notices that a promoted standby lacks a transaction that the reader had seen")
     func promotedTooEarly() async throws {
         try await withServer { server, primary in
             try await withStandby(of: server.cluster) { standby in
@@ -465,7 +467,7 @@ extension TestServer {
 }
 
 /// A view that pauses at the first row of its first pass until `release()` is called. Like other views, it reads each pass with
-/// one statement: PostgreSQL cancels a running statement, but it ends a session that is idle in a transaction.
+/// one statement: PostgreSQL cancels a running statement, but ends a session that is idle in a transaction.
 private final class HeldView: ReaderView {
     private struct State {
         var isReading = false

@@ -6,7 +6,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// Writers that collide on `quake`, and followers of the real engine. After every pass, each view compares itself with the table.
+/// Writers that collide on `quake`, and several followers. After every pass, each view compares itself with the table.
 ///
 /// `QUAKES_STRESS_SECONDS=60 swift test --filter FollowStress` runs the test for longer.
 @Suite("Following under stress")

@@ -83,7 +83,7 @@ struct FollowTests {
         }
     }
 
-    @Test("Any value that PostgreSQL can store arrives unchanged")
+    @Test("Unusual values arrive unchanged, except that times are cut to milliseconds")
     func values() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([
@@ -140,7 +140,7 @@ struct FollowTests {
         }
     }
 
-    /// An event that happens while a reader at token 2 is away.
+    /// A way in which the position or the rows of a reader at token 2 become invalid while the reader is disconnected.
     enum Loss: CaseIterable {
         case pruned, otherStore, future, otherTransaction, otherNonce, altered
 
@@ -182,10 +182,10 @@ struct FollowTests {
         }
     }
 
-    /// view:    first pass ─────────────── ends   second pass ── snapshot ── waits ────────── reads
-    /// another:    changes rows ── waits ── locks the table, rewrites it ────────────── commits
+    /// view:    first pass ─────────────── ends   second pass ── waits for the table ── snapshot ── reads
+    /// another:    changes rows ── waits ── locks the table, rewrites it ─────── commits
     @Test(
-        "A table that is rewritten while a pass waits for it is read again, and never mistaken for empty",
+        "A pass that waits while the table is rewritten never mistakes the table for empty",
         arguments: [true, false])
     func rewritten(differently: Bool) async throws {
         let alteration = differently ? Alteration.rewriting : .moving
@@ -221,7 +221,7 @@ struct FollowTests {
 
     /// A server with little space for temporary files cannot sort a long history as a whole.
     @Test(
-        "A long history arrives in stretches: every change once, in order, and at the end the table's rows"
+        "A long history arrives in parts, with every change once and in order, and the view ends with the table's rows"
     )
     func stretches() async throws {
         try await server.withDatabase { database in
@@ -249,7 +249,7 @@ struct FollowTests {
         }
     }
 
-    @Test("A history that is replaced while a follower listens is noticed at the next commit")
+    @Test("A follower that listens notices at the next commit that the history was replaced")
     func restoredInPlace() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -313,8 +313,10 @@ struct FollowTests {
         }
     }
 
-    /// reader: pass begins ── rows ─────────────────── lines ── ends   next pass: at the horizon, so no fresh snapshot
-    /// prune:                        deletes all history
+    /// reader: pass begins ── reads rows ─────────────────────── reads changes as lines ── ends
+    /// prune:                              deletes all history
+    ///
+    /// At the next pass, the reader's position equals the pruning horizon and is still valid.
     @Test("History that is pruned during a pass is still visible to that pass")
     func prunedDuringPass() async throws {
         try await server.withDatabase { database in
@@ -335,7 +337,9 @@ struct FollowTests {
 
     // MARK: Named readers
 
-    @Test("For a day, pruning keeps the history that a named reader needs, and the reader's lag is known")
+    @Test(
+        "For a day after a reader's last report, pruning keeps what the reader needs; the status shows the lag"
+    )
     func named() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -364,7 +368,7 @@ struct FollowTests {
     }
 
     @Test(
-        "Pruning keeps history younger than the limit, and keeps older history for readers up to their limit")
+        "Pruning keeps all history younger than `keep`, and what a reader needs up to the age `keepAtMost`")
     func pruneLimits() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -390,7 +394,7 @@ struct FollowTests {
             try await database.importFeatures([SmallFeed.feature("a")])
             try await database.query("revoke insert on history.reader from quakes")
             let log = RecordedLog()
-            // The cluster's role is a superuser, so a read-only session causes the refusal.
+            // The cluster's role is a superuser, for whom the `revoke` has no effect, so a read-only session causes the refusal.
             try await database.with("-cdefault_transaction_read_only=on").catchUp(
                 MemoryView(), name: "me", logger: log.logger)
             #expect(log.lines.contains { $0.hasPrefix("warning: ") && $0.contains("lag is unknown") })

@@ -6,8 +6,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// In these tests, a reader queries while another session rewrites the table, and waits for that session's commit. A snapshot
-/// from before the commit would see no rows (https://www.postgresql.org/docs/current/mvcc-caveats.html).
+/// In most of these tests, a reader queries while another session rewrites the table, and waits for that session's commit. A
+/// snapshot from before the commit would see no rows (https://www.postgresql.org/docs/current/mvcc-caveats.html).
 @Suite("A table that is being rewritten is never mistaken for an empty one")
 struct RewriteTests {
     let server = TestServer.shared
@@ -28,7 +28,7 @@ struct RewriteTests {
         }
     }
 
-    @Test("A report has all events, even for a login that can read nothing else")
+    @Test("A report has all events, even for a login that may read only reports")
     func report() async throws {
         try await server.withRoles { roles in
             let database = roles.database
@@ -124,7 +124,7 @@ struct RewriteTests {
     // MARK: The shape
 
     @Test(
-        "Alterations that may change rows without a recorded change also change the table's shape; others do not"
+        "The table's shape changes with alterations that may change rows unrecorded, and not with others"
     )
     func shape() async throws {
         try await server.withDatabase { database in

@@ -45,7 +45,9 @@ struct ChangePagesTests {
         }
     }
 
-    @Test("A second tracked table adds nothing to the history of earthquakes and hides nothing")
+    @Test(
+        "Changes of a second tracked table do not appear among the changes of earthquakes, and hide none of them"
+    )
     func otherTable() async throws {
         try await server.withDatabase { database in
             try await database.query("create table note (id text primary key)")
@@ -65,7 +67,7 @@ struct ChangePagesTests {
     }
 
     @Test(
-        "history.changes up to a token returns only changes up to it, and the last change of each key with its present row"
+        "With `up_to`, history.changes ends at that token, and the last change of each key has the present row"
     )
     func upTo() async throws {
         try await server.withDatabase { database in

@@ -9,7 +9,9 @@ import Testing
 struct ClockTests {
     let server = TestServer.shared
 
-    @Test("After a jump of the clock, the age of history counts from the first pruning that saw it")
+    @Test(
+        "The age of history with a commit time in the future counts from the first pruning that finds such a time"
+    )
     func jumpAhead() async throws {
         try await server.withDatabase { database in
             try await database.change()
@@ -42,7 +44,7 @@ struct ClockTests {
     /// original: change, change ──────────────────────────── change
     /// copy:                      restored from a backup ─────────────── change with the same token and time
     @Test(
-        "A restored copy is never mistaken for the original, even if the clock was ahead once",
+        "A restored copy is never mistaken for the original, even if the clock was once ahead",
         arguments: [false, true])
     func restoredCopy(isPruned: Bool) async throws {
         try await server.withDatabase { original in
@@ -97,7 +99,8 @@ struct ClockTests {
         }
     }
 
-    @Test("While the clock is right, history is as old as its commits, despite what an earlier pruning noted")
+    @Test(
+        "While the clock is right, age counts from the commit, even if an earlier pruning noted another time")
     func right() async throws {
         try await server.withDatabase { database in
             try await database.change()
@@ -110,7 +113,7 @@ struct ClockTests {
         }
     }
 
-    @Test("A dead reader's lag is reported, even if the clock was ahead once", arguments: [false, true])
+    @Test("A dead reader's lag is reported, even if the clock was once ahead", arguments: [false, true])
     func deadReader(diedAhead: Bool) async throws {
         try await server.withDatabase { database in
             try await database.change()
@@ -136,7 +139,7 @@ struct ClockTests {
     }
 
     @Test(
-        "A reader that was last seen in the future does not keep history from being pruned",
+        "A named reader keeps history from being pruned, unless the reader was last seen in the future",
         arguments: [true, false])
     func reader(_ isAhead: Bool) async throws {
         try await server.withDatabase { database in

@@ -15,7 +15,7 @@ struct ForgedHistoryTests {
     func forgedAtRandom(_ purpose: Roles.Purpose, seed: UInt64) async throws {
         func history(forging: Bool) async throws -> [String] {
             try await server.withRoles { roles in
-                // This transaction belongs to another user. A forger would like to get its row.
+                // This transaction belongs to another user. The forged settings point at its row.
                 try await roles.login(.owner).execute(Script.insert("victim", 1))
                 let others = try await roles.database.kept(to: 1)
                 var script = Script(seed: seed, isForging: forging)
@@ -87,7 +87,7 @@ struct ForgedHistoryTests {
 
     /// other:  begins, changes, stays open ──────────────────────────────────────────────────────────── commits
     /// forger:                                     begins, points at the other's open row, changes, commits
-    @Test("A forger can't reach another session's open transaction")
+    @Test("A forged setting can't add changes to another session's open transaction")
     func openTransaction() async throws {
         try await server.withRoles { roles in
             try await roles.login(.owner).execute(Script.insert("a", 1) + ";" + Script.insert("b", 1))
@@ -136,7 +136,7 @@ struct ForgedHistoryTests {
 }
 
 /// Random transactions on a few rows, with savepoints and updates that change nothing. If `isForging`, they alternate with
-/// statements that manipulate the setting in every possible way. The same seed makes the same changes, forged or not.
+/// statements that manipulate the setting in many ways. The same seed makes the same changes, forged or not.
 private struct Script {
     private var random: SplitMix64
     private var forger: SplitMix64

@@ -60,9 +60,7 @@ struct HistoryCostTests {
         }
     }
 
-    @Test(
-        "Reading one past event by a token or a time, or whether it was deleted, reads only that event's changes"
-    )
+    @Test("Finding one event of the past, or whether one event was deleted, reads only that event's changes")
     func past() async throws {
         try await server.withLongHistory { database in
             let moment = try await database.query(
@@ -101,7 +99,7 @@ struct HistoryCostTests {
         }
     }
 
-    @Test("Reading the lag of readers costs the same, however far behind they are")
+    @Test("Reading the lag of readers costs little, even if they are far behind")
     func lag() async throws {
         try await server.withLongHistory { database in
             try await database.query(

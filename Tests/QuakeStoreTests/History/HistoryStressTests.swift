@@ -2,7 +2,7 @@ import PostgreSQL
 import TestSupport
 import Testing
 
-/// Eight writers that collide, and a reader by token.
+/// Eight writers that collide, and a reader that reads by token.
 ///
 /// `QUAKES_STRESS_SECONDS=60 swift test --filter HistoryStress` runs the test for longer.
 @Suite("History under stress")
@@ -10,7 +10,7 @@ struct HistoryStressTests {
     let server = TestServer.shared
 
     @Test(
-        "A reader by token misses nothing, duplicates nothing, and always holds a state that existed",
+        "A reader that reads by token misses nothing, reads nothing twice, and always holds a state that existed",
         arguments: rounds(2, of: 5))
     func writersAndReader(number: Int) async throws {
         try await server.withDatabase { database in

@@ -22,7 +22,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("An update that changes nothing leaves no change, no token and no notification")
+    @Test("An update that changes nothing leaves no change and no token")
     func nothingChanged() async throws {
         try await server.withNotes { database in
             try await database.execute("insert into note values ('a', 1, 'x')")
@@ -122,7 +122,7 @@ struct HistoryTests {
     /// late:                              changes: number 2, token 1
     /// reader:                                                 reads                  reads
     @Test(
-        "A reader by number misses a transaction that began early and was committed late; a reader by token gets it"
+        "Reading by number misses a transaction that began early and was committed late; reading by token finds it"
     )
     func numberOrToken() async throws {
         try await server.withNotes { database in
@@ -301,7 +301,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("Each commit notifies the channel of its table once, with its token")
+    @Test("A commit notifies the changed table's channel once, with the commit's token")
     func notification() async throws {
         try await server.withNotes { database in
             try await database.addMemo()
@@ -337,7 +337,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("A table whose changes were rolled back or changed nothing gets no notification")
+    @Test("A table's channel is not notified if all changes of the table were rolled back or changed nothing")
     func unchangedTables() async throws {
         try await server.withNotes { database in
             try await database.addMemo()
@@ -369,7 +369,7 @@ struct HistoryTests {
     }
 
     /// In Turkish, the lower-case letter of I has no dot.
-    @Test("Operations and hosts have the same names in every locale")
+    @Test("Operations and hosts have the usual names even in a Turkish locale")
     func turkish() async throws {
         try await server.withDatabase(icuLocale: "tr") { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -384,7 +384,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("Nothing in the schema history names an earthquake or one of its channels")
+    @Test("The schema history mentions neither earthquakes nor feeds")
     func generic() async throws {
         let text = try #require(Migration.all.first { $0.name == "history" }).sql.lowercased()
         for word in ["quake", "seism", "magnitude", "feed"] { #expect(!text.contains(word), "\(word)") }

@@ -33,7 +33,7 @@ struct NestedStatementTests {
 
     /// The oracle is a copy of the tables after each transaction.
     @Test(
-        "After random programs of nested triggers, the history leads back to every state that the tables had",
+        "After random nested triggers, undoing the history gives every earlier state of the tables",
         arguments: rounds(3, of: 12))
     func random(_ number: Int) async throws {
         let seed = number > 1 ? UInt64(number) : printedSeed()
@@ -41,7 +41,7 @@ struct NestedStatementTests {
             try await database.runNestedStatements(seed: seed, transactions: 60)
 
             #expect(try await database.contradictions() == [], "SEED=\(seed)")
-            // Most statements find a row to change, and most of them run within others.
+            // Most statements change rows, and most run within other statements.
             #expect(try await database.count("history.change") > 40)
         }
     }
@@ -152,7 +152,7 @@ struct NestedStatementTests {
         }
     }
 
-    @Test("SERIALIZABLE writers with triggers lose nothing: a writer that fails because of another can retry")
+    @Test("SERIALIZABLE writers with triggers lose no change, if each retries after a serialization failure")
     func serializable() async throws {
         try await server.withNotes { database in
             try await database.execute(
@@ -261,7 +261,7 @@ extension NestedStatementTests {
                 statements: "insert into note values ('a', 1, null)",
                 changes: ["1 note a insert", #"1 note a delete {"key": "a", "text": null, "number": 1}"#]),
             Case(
-                name: "a row makes room before it is inserted, even for itself",
+                name: "before each insert, the row with the same key is deleted, even a new one",
                 before: "insert into note values ('a', 1, null)",
                 trigger: "t before insert on note for each row execute function make_room()",
                 statements: "insert into note values ('a', 2, null), ('b', 3, null), ('a', 4, null)",
@@ -271,7 +271,7 @@ extension NestedStatementTests {
                     #"1 note a delete {"key": "a", "text": null, "number": 2}"#, "1 note a insert",
                 ]),
             Case(
-                name: "a change of the key makes room before it",
+                name: "before a change of the key, the row with the new key is deleted",
                 before: "insert into note values ('a', 1, null), ('b', 2, null)",
                 trigger: "t before update on note for each row execute function make_room()",
                 statements: "update note set key = 'a' where key = 'b'",
@@ -280,31 +280,31 @@ extension NestedStatementTests {
                     #"1 note a delete {"key": "a", "text": null, "number": 1}"#, "1 note a insert",
                 ]),
             Case(
-                name: "another table is written before each row, by a trigger that comes before ours",
+                name: "another table is written by a row trigger that fires before the history's triggers",
                 trigger: "a before insert on note for each row execute function remark()",
                 statements: "insert into note values ('a', 1, null), ('b', 2, null)",
                 changes: [
                     "1 note a insert", "1 note b insert", "1 memo about a insert", "1 memo about b insert",
                 ]),
             Case(
-                name: "another table is written by a trigger of the statement that comes before ours",
+                name: "another table is written by a statement trigger that fires before the history's",
                 trigger: "a after insert on note for each statement execute function remark()",
                 statements: "insert into note values ('a', 1, null)",
                 changes: ["1 note a insert", "1 memo about all insert"]),
             Case(
-                name: "another table is written by a trigger of the statement that comes after ours",
+                name: "another table is written by a statement trigger that fires after the history's",
                 trigger: "z after insert on note for each statement execute function remark()",
                 statements: "insert into note values ('a', 1, null)",
                 changes: ["1 note a insert", "1 memo about all insert"]),
             Case(
-                name: "what fails within is undone, and leaves the order as it was",
+                name: "nested statements that fail are undone, and do not affect the order",
                 before: "insert into note values ('a', 1, null)",
                 trigger:
                     "t after update on note for each row when (new.number = 2) execute function try_to_remark()",
                 statements: "update note set number = 2; update note set number = 3",
                 changes: [#"1 note a update {"number": 1}"#, #"1 note a update {"number": 2}"#]),
             Case(
-                name: "a statement without rows is none",
+                name: "a statement that changes no rows is not recorded",
                 trigger: "a before update on note for each statement execute function remark()",
                 statements: "update note set number = 2; insert into note values ('a', 1, null)",
                 changes: ["1 memo about all insert", "1 note a insert"]),
@@ -319,14 +319,14 @@ extension NestedStatementTests {
                     #"1 note a update {"number": 2}"#,
                 ]),
             Case(
-                name: "one statement inserts what it has not yet done deleting",
+                name: "one statement inserts a row before its deletion has ended",
                 before: "insert into note values ('a', 1, null)",
                 trigger: "t after insert on memo for each row execute function touch()",
                 statements:
                     "with d as (delete from note returning *) insert into note select key, number + 1, text from d limit 1",
                 changes: [#"1 note a delete {"key": "a", "text": null, "number": 1}"#, "1 note a insert"]),
             Case(
-                name: "an upsert inserts and updates, and each row is touched",
+                name: "an upsert inserts and updates, and a trigger updates each row",
                 before: "insert into note values ('a', 1, null)",
                 trigger:
                     "t after insert or update on note for each row when (new.number < 10) execute function touch()",
@@ -354,7 +354,7 @@ extension NestedStatementTests {
                     #"1 note c! delete {"key": "c!", "text": "b!", "number": 3}"#,
                 ]),
             Case(
-                name: "a table that is not tracked changes one that is",
+                name: "a trigger of an untracked table changes a tracked table",
                 before: "create table plain (key text); insert into note values ('a', 1, null)",
                 trigger: "t after insert on plain for each row execute function touch()",
                 statements: "insert into plain values ('a'), ('a')",

@@ -12,7 +12,7 @@ struct PastTests {
     let server = TestServer.shared
 
     @Test(
-        "After any history, the table as of a token is the table as it was at that token",
+        "Reading the past at any token gives the rows that the table had at that token",
         arguments: rounds(1, of: 4), [false, true])
     func asOfEveryToken(number: Int, hasTriggers: Bool) async throws {
         try await server.withDatabase { database in
@@ -72,9 +72,9 @@ struct PastTests {
         }
     }
 
-    /// Three transactions are within the same millisecond, and the first is exactly at its beginning.
+    /// Three transactions are committed within one millisecond, the first exactly at the beginning of the millisecond.
     @Test(
-        "A commit's exact time selects its transaction; a time in milliseconds selects the last commit within it"
+        "A commit's exact time selects its transaction; any other time in milliseconds selects that millisecond's last commit"
     )
     func asOfExactTime() async throws {
         try await server.withDatabase { database in
@@ -115,7 +115,7 @@ struct PastTests {
         }
     }
 
-    @Test("A time selects the last token before that time, even if tokens have gaps or were pruned")
+    @Test("A time selects the last token up to that time, even if tokens have gaps or were pruned")
     func everyTime() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
@@ -152,7 +152,7 @@ struct PastTests {
         }
     }
 
-    @Test("The past has every digit, regardless of the session's extra_float_digits")
+    @Test("The past has every digit of a number, regardless of the session's settings")
     func everyDigit() async throws {
         try await server.withDatabase { database in
             let digits = "4.123456789012345"

@@ -28,7 +28,8 @@ struct PruneTests {
     }
 
     @Test(
-        "Old runs and rejects are deleted, except unfinished runs and those that freshness needs")
+        "Old runs and rejects are deleted, except unfinished runs and each source's last run and last success"
+    )
     func old() async throws {
         try await server.withDatabase { database in
             try await database.execute(Self.past)

@@ -179,13 +179,13 @@ extension TestDatabase {
             loop
                 select * into known from past where token = change.token;
                 if found and change.is_last and state <> jsonb_build_object('note', known.notes, 'memo', known.memos) then
-                    return next format('as of %s there is %s instead of %s and %s', change.token, state, known.notes, known.memos);
+                    return next format('as of %s the tables hold %s instead of %s and %s', change.token, state, known.notes, known.memos);
                     return;
                 end if;
                 then_row := state -> change.entity -> change.key;
                 if (then_row is null) <> (change.operation = 'delete') then
                     return next format('%s.%s: %s of %s, which then %s', change.token, change.ordinal, change.operation, change.key,
-                                       coalesce('is ' || then_row::text, 'is not there'));
+                                       coalesce('is ' || then_row::text, 'does not exist'));
                 elsif change.operation = 'update' and exists (
                     select from jsonb_each(change.before) as old where then_row -> old.key = old.value) then
                     return next format('%s.%s: update of %s from %s to %s', change.token, change.ordinal, change.key, change.before, then_row);
@@ -196,7 +196,7 @@ extension TestDatabase {
                                    case change.operation when 'update' then then_row || change.before else change.before end)
                 end;
             end loop;
-            if state <> '{"note": {}, "memo": {}}' then return next format('in the beginning there is %s', state); end if;
+            if state <> '{"note": {}, "memo": {}}' then return next format('before the first change, the tables hold %s', state); end if;
             return query
             select format('token %s has the ordinals %s', t.token, array_agg(c.ordinal order by c.ordinal))
             from history.transaction t left join history.change c on c.transaction = t.id

@@ -6,7 +6,7 @@ import Testing
 
 /// Covers replication, which replays the primary's commits in their order.
 ///
-/// `QUAKES_STRESS_SECONDS=60 swift test --filter StandbyTests` runs the tests for longer.
+/// `QUAKES_STRESS_SECONDS=60 swift test --filter StandbyTests` runs the first test for longer.
 @Suite("History on a hot standby")
 struct StandbyTests {
     @Test("On a hot standby, no token appears after a greater one, and each transaction is complete")
@@ -30,10 +30,12 @@ struct StandbyTests {
     ///     first change, id 1
     ///                            first change, id 2
     ///                            commit, token 1
-    ///                                                   sees id 2; a reader by number would now miss id 1
+    ///                                                   sees id 2; a reader that reads in the order of ids would now miss id 1
     ///     commit, token 2
     ///                                                   sees id 1, because token 2 follows token 1
-    @Test("On a hot standby, a reader by token gets a transaction that began early and was committed late")
+    @Test(
+        "On a hot standby, a reader that reads by token gets a transaction that began early and was committed late"
+    )
     func overtaken() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
@@ -57,7 +59,9 @@ struct StandbyTests {
         }
     }
 
-    @Test("A promoted standby continues from its tokens, and reports tokens that it never had as diverged")
+    @Test(
+        "A promoted standby accepts the positions that it replayed, and reports a position that it never had as diverged"
+    )
     func promoted() async throws {
         try await withPrimary { server, primary in
             try await primary.query("create table note (key text primary key)")
@@ -117,7 +121,7 @@ struct StandbyTests {
                     let passed: Int = try await connection.query(
                         "select count(*) as passed from history.transaction where token <= \(last)",
                         to: "read")[0].decode("passed")
-                    try #require(passed == seen.count, "a token below \(last) came after it")
+                    try #require(passed == seen.count, "a token below \(last) appeared after \(last)")
                     seen += try await transactions(after: last, connection)
                 }
             }

@@ -9,7 +9,7 @@ import Testing
 struct TrackedTests {
     let server = TestServer.shared
 
-    @Test("A login's own table with forged history triggers adds nothing to another reader's stream")
+    @Test("A login's own table with forged history triggers adds nothing to the changes that readers get")
     func forgedTrigger() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importFeatures([SmallFeed.feature("a")])
@@ -25,7 +25,7 @@ struct TrackedTests {
                 create trigger history_key before update of code on forged.quake
                 for each statement when (false) execute function forged.record('quake', 'code', 'quake_changes')
                 """)
-            // From now on, the forger's table is older than the real triggers.
+            // The real triggers are created again, so the forged ones are older.
             try await roles.login(.owner).execute(
                 """
                 drop trigger history_begin on quake; drop trigger history_insert on quake;
@@ -44,7 +44,7 @@ struct TrackedTests {
     }
 
     @Test(
-        "After the migration, only the owner can attach the history's functions to a table",
+        "Only the owner can attach the history's functions to a table",
         arguments: [
             """
             create trigger history_insert after insert on mine.note referencing new table as new_rows
@@ -135,7 +135,7 @@ struct TrackedTests {
         }
     }
 
-    @Test("A table's name may contain the characters that separate the arguments of a trigger")
+    @Test("The name of a tracked table may contain backslashes, quotes, dots and umlauts")
     func oddNames() async throws {
         try await server.withDatabase { database in
             for name in [#"back\000slash"#, "Ümläut", "quo'te", #"dou"ble"#, "do.t"] {

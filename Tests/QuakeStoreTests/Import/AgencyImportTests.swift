@@ -163,7 +163,7 @@ struct AgencyImportTests {
     }
 
     @Test(
-        "A withdrawn event whose id is too long is rejected, and the others are deleted",
+        "A withdrawn event whose id is too long is rejected, and other withdrawn events are deleted",
         arguments: [65, 5000])
     func longID(length: Int) async throws {
         try await server.withDatabase { database in
@@ -182,7 +182,9 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("An event of an agency with an unknown service can be deleted, but not an event of another service")
+    @Test(
+        "A document of an agency without a known service deletes the agency's events, but none with a service's URL"
+    )
     func unknownService() async throws {
         try await server.withDatabase { database in
             let rows = [Self.row("xyz2026aaaa"), Self.row("xyz2026bbbb")].map {
@@ -214,7 +216,7 @@ struct AgencyImportTests {
     }
 
     @Test(
-        "A document that lists too many events as not existing deletes them only with force, and none with never"
+        "A document that lists too many events as not existing deletes them only with force"
     )
     func brake() async throws {
         try await server.withDatabase { database in
@@ -279,7 +281,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("QuakeML that Quakes has written is imported as the same rows by another instance")
+    @Test("QuakeML that Quakes writes gives the same rows when it is imported into another database")
     func roundTrip() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(

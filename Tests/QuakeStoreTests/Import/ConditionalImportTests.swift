@@ -30,7 +30,7 @@ struct ConditionalImportTests {
         }
     }
 
-    @Test("An unchanged feed costs the server no temporary table")
+    @Test("An unchanged feed creates no temporary table")
     func notModifiedIsCheap() async throws {
         try await withFeed { database, feed, _ in
             #expect(try await database.run(feed).counts.inserted == 1)
@@ -104,7 +104,7 @@ struct ConditionalImportTests {
     }
 
     @Test(
-        "An event that a person deletes comes back, even if the feed is unchanged and settled documents are newer"
+        "An event that a person deletes comes back, even if the feed is unchanged and a newer document was settled"
     )
     func deleted() async throws {
         try await withFeed { database, feed, current in
@@ -150,7 +150,7 @@ struct ConditionalImportTests {
         }
     }
 
-    @Test("An event that a person deletes stays away if a later document lacks it")
+    @Test("An event that a person deletes stays deleted if a later document lacks it")
     func deletedForGood() async throws {
         try await server.withDatabase { database in
             let events = (1...8).map { Event("us\($0)") }

@@ -100,7 +100,7 @@ struct MergeTests {
             "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), \(before)::pg_lsn)::bigint as bytes")[0]
             .decode("bytes", as: Int.self)
         #expect(summary.counts.unchanged == count)
-        // A record of the log takes more than 10 bytes for each row. The record of the run takes about 1000 bytes in all.
+        // Rewriting the rows would take more than 10 bytes of WAL for each. The records of the run take about 1000 bytes in all.
         #expect(bytes < 10 * count)
     }
 
@@ -196,7 +196,7 @@ struct MergeTests {
     }
 
     @Test(
-        "Random documents in random batches and lanes end with the same content as a dictionary",
+        "Importing random documents in random batches and lanes gives the same content as a dictionary",
         arguments: rounds(2, of: 5))
     func importEqualsModel(number: Int) async throws {
         try await server.withDatabase { database in

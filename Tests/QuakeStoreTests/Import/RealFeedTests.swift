@@ -28,7 +28,8 @@ struct RealFeedTests {
         }
     }
 
-    @Test("A day feed and the next day's week feed: new, revised and unchanged events are told apart")
+    @Test(
+        "After a day feed, the next day's week feed inserts new, updates revised and skips unchanged events")
     func dayThenWeek() async throws {
         try await server.withDatabase { database in
             let day = try await database.importFile(RealFeeds.path("2014-04-14_all_day.geojson"))

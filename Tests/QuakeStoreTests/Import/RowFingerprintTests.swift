@@ -11,7 +11,7 @@ import Testing
 struct RowFingerprintTests {
     let server = TestServer.shared
 
-    @Test("Worker and server compute the same number for every row of a feed")
+    @Test("Worker and server compute the same fingerprint for every row of a feed")
     func sameNumbers() async throws {
         try await server.withDatabase { database in
             let document = SampleFeed(count: 3000).document
@@ -20,7 +20,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("Worker and server compute the same number for extreme values of every kind")
+    @Test("Worker and server compute the same fingerprint for extreme values of every kind")
     func corners() async throws {
         let texts = [
             "", "a", "twelve bytes", "Ångström \u{1F30B}", "\\u00e5 \\n \\\\ \\\"",
@@ -51,7 +51,7 @@ struct RowFingerprintTests {
     }
 
     @Test(
-        "Worker and server compute the same number for every row of real feeds", .needsRealFeeds,
+        "Worker and server compute the same fingerprint for every row of real feeds", .needsRealFeeds,
         arguments: RealFeeds.names)
     func realFeeds(name: String) async throws {
         let document = try String(contentsOfFile: RealFeeds.path(name), encoding: .utf8)
@@ -83,7 +83,7 @@ struct RowFingerprintTests {
 
     // MARK: Rows that are sent
 
-    @Test("A document without news creates no temporary table, however long it is", arguments: [1, 3])
+    @Test("An unchanged document creates no temporary table, even if it is long", arguments: [1, 3])
     func nothingSent(lanes: Int) async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document((0..<200).map { SmallFeed.feature("c\($0)") })
@@ -104,7 +104,7 @@ struct RowFingerprintTests {
     }
 
     @Test(
-        "Only news is sent: new, revised, older and broken features are found among many unchanged ones",
+        "New, revised, older and broken features are found among many unchanged ones",
         arguments: [1, 3])
     func someSent(lanes: Int) async throws {
         try await server.withDatabase { database in
@@ -197,7 +197,7 @@ struct RowFingerprintTests {
         }
     }
 
-    @Test("Every row is sent to a server that computes different numbers")
+    @Test("On a server that computes other fingerprints, an import still has the right result")
     func otherNumbers() async throws {
         try await server.withDatabase { database in
             try await database.query(

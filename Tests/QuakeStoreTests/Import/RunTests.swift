@@ -219,7 +219,7 @@ struct RunTests {
 
     /// worker:   imports ── commits, waits for a standby
     /// server:                                              ends the session, which has temporary tables to drop
-    @Test("A batch is confirmed only once a standby has it, but the end of a session waits for no standby")
+    @Test("A batch's commit waits for a standby, but the end of the worker's session does not")
     func lostStandbys() async throws {
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)

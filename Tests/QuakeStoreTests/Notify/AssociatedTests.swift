@@ -11,7 +11,8 @@ struct AssociatedTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("An earthquake is reported once, with all agencies, whether their rows arrive together or later")
+    @Test(
+        "Rows that are grouped before the first message cause one message, and a later grouping causes none")
     func once() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -48,7 +49,9 @@ struct AssociatedTests {
     /// importer:   deletes the preferred row
     /// notifier:                               still has the earthquake
     /// associator:                                                      groups the other rows
-    @Test("Until the associator has seen that a preferred row was deleted, another row replaces it")
+    @Test(
+        "Until the associator processes the deletion of a preferred row, another row replaces the deleted one"
+    )
     func preferredDeleted() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -101,7 +104,7 @@ struct AssociatedTests {
     /// importer:   commits a row
     /// notifier:                 waits ─────────────── reports once
     /// associator:                       groups the row
-    @Test("The notifier waits for a moment for the association of new rows")
+    @Test("The notifier waits briefly for the association of new rows")
     func waits() async throws {
         try await server.withDatabase { database in
             let (receivers, log) = (Receivers(), RecordedLog())

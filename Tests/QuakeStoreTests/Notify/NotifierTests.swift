@@ -39,7 +39,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("An earthquake that continues under another code is not reported again")
+    @Test("An earthquake whose code changes is not reported as a new one")
     func renamed() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -62,7 +62,6 @@ struct NotifierTests {
         }
     }
 
-    /// The position, the ledger and the messages are written in one transaction.
     @Test("An earthquake that was revised while the notifier was down is reported")
     func revisedMeanwhile() async throws {
         try await server.withDatabase { database in
@@ -80,7 +79,8 @@ struct NotifierTests {
         }
     }
 
-    @Test("A decision that fails leaves nothing behind, and is repeated")
+    /// A decision writes its position, what it reported and its messages in one transaction.
+    @Test("A decision that fails writes nothing, and is made again")
     func failure() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -103,7 +103,9 @@ struct NotifierTests {
         }
     }
 
-    @Test("If the history was pruned in between, nothing is missed and nothing is reported twice")
+    @Test(
+        "If changes are pruned before the notifier reads them, nothing is missed and nothing is reported twice"
+    )
     func pruned() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -128,7 +130,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("Altering the table causes no messages, unless a row has changed by enough")
+    @Test("Altering the table causes messages only about rows whose magnitude changed by enough")
     func altered() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -153,7 +155,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("After a backup is restored, only later changes are reported again, under the same ids")
+    @Test("A restored copy reports only changes after the backup, under the same ids as the original")
     func restored() async throws {
         try await server.withDatabase { database in
             let (receivers, again) = (Receivers(), Receivers())
@@ -172,7 +174,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("After a change of the rules, nothing old is reported, and nothing is called off")
+    @Test("A change of the rules causes no message about an earthquake that is already known")
     func changedRules() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -208,7 +210,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("Rows about seen and reported earthquakes and about deliveries are deleted after their time")
+    @Test("Old rows about seen earthquakes, reported earthquakes and deliveries are deleted")
     func forgotten() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()

@@ -12,7 +12,7 @@ struct OutboxTests {
     private let server = TestServer.shared
 
     @Test(
-        "A message that fails is attempted again under the same id, and its status shows the reason and the start"
+        "A message that fails is sent again under the same id, and the status shows why and since when it fails"
     )
     func again() async throws {
         try await server.withDatabase { database in
@@ -58,14 +58,14 @@ struct OutboxTests {
             #expect(status.givenUp == 1 && status.waiting == 0 && status.reason == "host: no connection")
             let told = try await database.withConnection { try await ToldMessage.latest(1, on: $0) }
             guard case .givenUp(_, let reason)? = told.first?.state else {
-                Issue.record("it is not given up")
+                Issue.record("the message was not given up")
                 return
             }
             #expect(reason == "host: no connection" && told[0].attempts == AttemptSchedule.attempts)
         }
     }
 
-    @Test("Messages about one earthquake keep their order, and messages about others do not wait for them")
+    @Test("Messages about one earthquake keep their order, and do not delay messages about other earthquakes")
     func order() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
@@ -119,7 +119,8 @@ struct OutboxTests {
     }
 
     @Test(
-        "A receiver that fails costs few attempts, however many messages wait, and delays no other receiver")
+        "A failing receiver gets one attempt, not one for each waiting message, and delays no other receiver"
+    )
     func rests() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "away", "me"))
@@ -158,7 +159,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("Any number of mails to a server that hangs delay no webhook")
+    @Test("Mails that wait for a mail server do not delay a webhook")
     func lanes() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -253,7 +254,7 @@ struct OutboxTests {
     }
 
     @Test(
-        "Messages that are older than three days are given up at once if their receiver has failed for so long"
+        "Messages that are older than three days are given up only if their receiver has failed for three days"
     )
     func patience() async throws {
         try await server.withDatabase { database in
@@ -285,7 +286,7 @@ struct NotifyServiceTests {
     private let server = TestServer.shared
     private let rules = Rules.from(4, to: "me")
 
-    @Test("A notifier receives commits, and makes no decision twice after losing all its connections")
+    @Test("A notifier that loses all its connections misses no commit, and makes no decision twice")
     func connections() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -319,7 +320,7 @@ struct NotifyServiceTests {
 
     /// one:   decides ────────── decides (refused, reads again)
     /// other:           decides
-    @Test("A notifier that another one has overtaken reads its state again before it decides")
+    @Test("A notifier reads its state again if another notifier has changed it")
     func overtaken() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -334,9 +335,7 @@ struct NotifyServiceTests {
         }
     }
 
-    @Test(
-        "For a pass of many rows, the right number of earthquakes is reported, and only recent rows are remembered"
-    )
+    @Test("A pass of many rows reports the right number of earthquakes, and remembers only recent rows")
     func large() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()

@@ -27,7 +27,7 @@ struct ExtremeValueTests {
              as rest (longitude, latitude, depth, number, whole, list, place)
         """
 
-    @Test("Every view and function of the schema works with every value that the table accepts")
+    @Test("Reports work with the smallest, the greatest and the missing values that the table accepts")
     func extremes() async throws {
         try await server.withDatabase { database in
             try await database.query(Self.corners)
@@ -100,7 +100,7 @@ struct ExtremeValueTests {
         "import.coverage (service, periods) values ('s', '{(,2020-01-02)}')",
     ]
 
-    @Test("A feature beyond the limits is rejected alone, with its reason")
+    @Test("Features beyond the limits are rejected with their reasons, and the others are imported")
     func rejected() async throws {
         try await server.withDatabase { database in
             let summary = try await database.importFeatures([

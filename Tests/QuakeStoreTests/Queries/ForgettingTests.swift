@@ -10,7 +10,7 @@ struct ForgettingTests {
     let server = TestServer.shared
 
     @Test(
-        "A source's runs, validators and backfill are deleted; earthquakes, history, rejects and other sources stay"
+        "A source's runs and feed state are deleted; earthquakes, history, rejects and other sources stay"
     )
     func forgotten() async throws {
         try await server.withDatabase { database in

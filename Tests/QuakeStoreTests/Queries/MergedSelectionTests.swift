@@ -46,9 +46,7 @@ struct MergedSelectionTests {
         }
     }
 
-    @Test(
-        "Filters apply to the earthquake's magnitude, to any agency that reports it, and to the code of any of its rows"
-    )
+    @Test("Filters apply to an earthquake's magnitude, to its agencies and to the codes of its rows")
     func filters() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -77,7 +75,7 @@ struct MergedSelectionTests {
     }
 
     @Test(
-        "If the preferred row was deleted and no pass has run since, the first of the other rows takes its place"
+        "If the preferred row was deleted and no pass has run since, the first of the other rows is listed"
     )
     func deletedPreferred() async throws {
         try await server.withDatabase { database in
@@ -86,13 +84,13 @@ struct MergedSelectionTests {
             try await database.query("delete from quake where code = 'us1'")
             let first = try #require(try await database.merged().first)
             #expect(first.quake.code == "emsc:b" && first.group.members == ["emsc:b", "gfz:a"])
-            #expect(first.quake.magnitude == 5.1, "the row with the magnitude is gone, too")
+            #expect(first.quake.magnitude == 5.1, "the deleted row also gave the magnitude")
         }
     }
 
     /// Rows are grouped, separated and revised at random. The earthquakes are recorded at each token, and later compared with the
     /// past.
-    @Test("The past has the earthquakes of that time, and they are the same as in report.earthquake")
+    @Test("A past moment lists the earthquakes of that moment, and the present list equals report.earthquake")
     func past() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()

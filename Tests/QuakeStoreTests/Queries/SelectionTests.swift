@@ -11,7 +11,7 @@ import Testing
 struct SelectionTests {
     let server = TestServer.shared
 
-    @Test("A stored earthquake reads back with every field as the decoder made it")
+    @Test("A stored earthquake is read back with the values that the decoder returned")
     func roundTrip() async throws {
         try await server.withDatabase { database in
             let document = sampleDocument(300)

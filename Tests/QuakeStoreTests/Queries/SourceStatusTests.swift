@@ -30,7 +30,7 @@ struct SourceStatusTests {
             ])
     }
 
-    @Test("Names that differ anywhere have different labels")
+    @Test("Different names have different labels")
     func distinctLabels() {
         var random = seededRandom()
         let words = [
@@ -104,7 +104,7 @@ struct SourceStatusTests {
         }
     }
 
-    @Test("A feed shows when its newest document was made, besides when it was last checked")
+    @Test("The status shows when a feed's newest document was made, and when the feed was last checked")
     func documentAge() async throws {
         try await server.withDatabase { database in
             let made = Instant(milliseconds: Instant.now.milliseconds - 600_000)

@@ -30,7 +30,8 @@ struct AgencyComparisonTests {
         try await database.withConnection { _ = try await Associator(logger: .quiet).associate(on: $0) }
     }
 
-    @Test("Two agencies' events of one earthquake are a pair, with the differences between them")
+    @Test(
+        "The comparison pairs two agencies' events of one earthquake, and shows the differences between them")
     func pair() async throws {
         try await server.withDatabase { database in
             try await insert(
@@ -42,7 +43,7 @@ struct AgencyComparisonTests {
                 ('gfz:1', 'gfz', '1', '2020-01-01 00:00:01+00', 0.0, 179.9, null, null, null)
                 """)
             let all = "report.agency_comparison('usgs', 'emsc')"
-            #expect(try await rows(database, "code_1", all) == [], "nothing has associated them yet")
+            #expect(try await rows(database, "code_1", all) == [], "the events are not associated yet")
             try await associate(database)
             let columns =
                 "code_1, code_2, time_difference_s, round(distance_km::numeric, 1), depth_difference_km, magnitude_difference, magnitude_type_1, magnitude_type_2, is_doubtful"
@@ -70,7 +71,7 @@ struct AgencyComparisonTests {
                 try await rows(
                     database, "code_2", "report.agency_comparison('usgs', 'gfz', null, null, null)") == [
                         "gfz:1"
-                    ], "a parameter that is null is as if it were not given")
+                    ], "null is the same as not given")
         }
     }
 

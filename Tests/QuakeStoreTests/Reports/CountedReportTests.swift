@@ -16,7 +16,7 @@ struct CountedReportTests {
         "sum(earthquakes) from report.gutenberg_richter(completeness => 0, ",
     ]
 
-    @Test("A report counts what an agency reports, and with merge it counts each earthquake once")
+    @Test("A report counts the events of one agency or of all; with merge, it counts each earthquake once")
     func counts() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -37,7 +37,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("A monthly fit is made from the earthquakes of its month")
+    @Test("With merge, a monthly fit uses the magnitudes of earthquakes")
     func monthlyFit() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -64,7 +64,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("Aftershocks are found by any code of the mainshock, and with merge they are counted once")
+    @Test("Aftershocks are found by any code of the mainshock, and with merge each is counted once")
     func aftershocks() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -91,7 +91,8 @@ struct CountedReportTests {
         }
     }
 
-    /// By its own magnitude, the window of emsc:b ends after 822 days. By the magnitude of the earthquake, it ends after 925 days.
+    /// With its own magnitude of 6.4, the window of emsc:b ends after 822 days. With the earthquake's magnitude of 7.1, it ends
+    /// after 925 days.
     @Test(
         "With merge, the window of aftershocks depends on the magnitude of the earthquake",
         arguments: [6.4, nil] as [Double?])
@@ -123,7 +124,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("A mainshock is measured if its event has a magnitude, or with merge, if its earthquake has one")
+    @Test("A mainshock needs a magnitude: its event's own, or with merge, its earthquake's")
     func mainshock() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -156,7 +157,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("Without merge, the planner drops the merging, and a view reads only the table quake")
+    @Test("Without merge, the plan of a view reads the table quake, but not the members of earthquakes")
     func plan() async throws {
         try await server.withDatabase { database in
             for view in ["daily_activity", "daily_energy", "monthly_magnitude_frequency", "largest_event"] {

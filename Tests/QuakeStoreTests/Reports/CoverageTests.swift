@@ -18,7 +18,8 @@ struct CoverageTests {
             """
     }
 
-    @Test("A summary feed covers its period from its smallest magnitude up, and adjacent periods are merged")
+    @Test(
+        "A summary feed covers its period from its smallest magnitude up, and overlapping periods are merged")
     func feeds() async throws {
         try await server.withDatabase { database in
             for (name, made) in [
@@ -70,7 +71,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A backfill covers the times that it has reached from either end, even after it is deleted")
+    @Test("A backfill covers the time that it has read, oldest or newest first, even after it is deleted")
     func backfills() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -91,7 +92,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("A query counts as coverage if it asks only for a window and a box, and if its run is done")
+    @Test("A query counts as coverage if it selects only by time, box and magnitude, and if its run is done")
     func queries() async throws {
         try await server.withDatabase { database in
             let base = "https://example.org/fdsnws/event/1/query?format=geojson"
@@ -140,9 +141,7 @@ struct CoverageTests {
         }
     }
 
-    @Test(
-        "A covered stretch ends at a gap, where only larger magnitudes are covered, or at the edge of a box"
-    )
+    @Test("Coverage lasts until no further period covers the given place and magnitude")
     func heldUntil() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -172,7 +171,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("The aftershock rate ends at a gap in the catalogue, and not at an event after the gap")
+    @Test("The aftershock rate ends at a gap in the coverage, and not at an event after the gap")
     func aftershocks() async throws {
         try await server.withDatabase { database in
             try await database.query(

@@ -25,7 +25,7 @@ struct DashboardTests {
     private static let sevenDays = Choice(from: "2026-01-08T20:00:00Z", interval: "3h")
 
     @Test(
-        "With the report role, every panel shows data for six hours and seven days, with any regions and magnitudes",
+        "With the report role, every panel shows data of six hours and of seven days, with and without filters",
         arguments: [
             sixHours, sevenDays,
             Choice(from: sixHours.from, interval: "10m", regions: "'Calidora','here'", magnitude: "1"),
@@ -48,7 +48,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("The dashboard offers the regions that have events in the window")
+    @Test("The dashboard offers the regions that have events in the window, without duplicates")
     func regions() async throws {
         let variable = try #require(try Self.variables().first { $0["name"] as? String == "region" })
         let query = try #require(variable["query"] as? String)
@@ -61,7 +61,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("A feed that was never imported counts as the oldest from its first run on")
+    @Test("The age of a feed that was never imported counts from its first run")
     func neverCameIn() async throws {
         let query = try #require(try Self.panels().first { $0.title == "Oldest feed" }).query
         try await withCatalogue { report in

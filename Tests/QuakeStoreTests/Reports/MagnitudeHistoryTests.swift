@@ -50,8 +50,7 @@ struct MagnitudeHistoryTests {
         where from_age_s <= 3600 and (to_age_s is null or to_age_s > 3600)
         """
 
-    @Test(
-        "The magnitude of the first hour is the one that was known then, even if the event was deleted later")
+    @Test("The magnitude known an hour after the origin is found, even if the event was deleted later")
     func firstHour() async throws {
         try await server.withDatabase { database in
             // The history's times are moved to 10 min, 40 min and 3 h after the origin.

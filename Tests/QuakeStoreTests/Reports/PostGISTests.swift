@@ -15,9 +15,7 @@ struct PostGISTests {
         #expect("\(NoPostGIS.notInstalled(version: 15))".contains("apt install postgresql-15-postgis-3"))
     }
 
-    @Test(
-        "The view has each event with its epicentre as a point, and can be established again"
-    )
+    @Test("The view shows each event's epicentre as a point, and establishing it a second time succeeds")
     func view() async throws {
         try await withGeometry { database in
             try await database.withConnection { try await PostGIS.establish(on: $0) }
@@ -34,7 +32,7 @@ struct PostGISTests {
         }
     }
 
-    @Test("Where everyone may read the events, everyone may read their geometries")
+    @Test("If everyone may read the events, everyone may read their geometries")
     func grantedToPublic() async throws {
         try await withGeometry { database in
             try await database.query("grant select on report.event to public")
@@ -46,7 +44,8 @@ struct PostGISTests {
     }
 
     @Test(
-        "The channel qgis is notified once for each transaction that changes earthquakes, and not for others")
+        "A transaction that changes events notifies the channel qgis once, and one that changes nothing does not"
+    )
     func notifications() async throws {
         try await withGeometry { database in
             let heard = try await database.withConnection { connection in
@@ -58,8 +57,7 @@ struct PostGISTests {
                     try await database.query("update quake set felt = felt")
                     try await database.query(
                         "update quake set felt = 3 where code = (select min(code) from quake)")
-                    // A notification on another channel would not end the wait, so the last one on this channel is recognised by
-                    // its text.
+                    // The connection listens only to qgis, so the test ends the wait with a notification `end` on that channel.
                     try await database.query("notify qgis, 'end'")
                     var heard: [String] = []
                     while heard.last != "end", let next = try await notifications.next(within: .seconds(60)) {

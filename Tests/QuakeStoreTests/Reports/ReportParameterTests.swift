@@ -8,7 +8,7 @@ struct ReportParameterTests {
     let server = TestServer.shared
 
     @Test(
-        "An incomplete circle is refused, even where there is nothing to count",
+        "An incomplete circle is refused, even if there are no events",
         arguments: ["magnitude_frequency", "gutenberg_richter"])
     func halfCircle(function: String) async throws {
         try await server.withDatabase { database in
@@ -33,7 +33,7 @@ struct ReportParameterTests {
         }
     }
 
-    @Test("Parameters without a meaning are refused")
+    @Test("Invalid values of parameters are refused")
     func refused() async throws {
         try await server.withDatabase { database in
             try await database.addEvents()

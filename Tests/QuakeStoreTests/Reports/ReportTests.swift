@@ -12,7 +12,7 @@ struct ReportTests {
     // MARK: Figures
 
     @Test(
-        "The figures for the Ridgecrest sequence are those that numpy computes from the feed, until a row changes",
+        "Reports on the Ridgecrest sequence equal numpy's results, and the comparison notices a changed row",
         .needsRealFeeds, .enabled("needs python3 with numpy", hasNumpy))
     func ridgecrest() async throws {
         try await server.withDatabase { database in
@@ -30,7 +30,7 @@ struct ReportTests {
         }
     }
 
-    @Test("The b value, its error and the completeness match the formulas, computed by hand")
+    @Test("The b value, its error and the completeness match their formulas")
     func gutenbergRichter() async throws {
         try await server.withDatabase { database in
             // The counts of the bins are 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. The larger of the two fullest bins is the completeness.
@@ -56,7 +56,7 @@ struct ReportTests {
     }
 
     @Test(
-        "Without earthquakes there is no completeness, and with one there is no b value",
+        "Without earthquakes there is no completeness, and with a single earthquake there is no b value",
         arguments: [[], [4.0]])
     func fewEarthquakes(_ magnitudes: [Double]) async throws {
         try await server.withDatabase { database in
@@ -80,7 +80,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Magnitude classes begin at their limits and sort by size")
+    @Test("A magnitude class includes its lower limit, and classes sort by size")
     func classes() async throws {
         try await server.withDatabase { database in
             let rows = try await database.query(
@@ -138,7 +138,7 @@ struct ReportTests {
         }
     }
 
-    @Test("Energy adds up over days and regions, and counts only earthquakes")
+    @Test("A day's energy is the sum over its earthquakes, and an explosion adds nothing")
     func energy() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: [5, 6, 6])
@@ -250,7 +250,7 @@ struct ReportTests {
         }
     }
 
-    @Test("An event that was withdrawn and came back has a new first magnitude and no revisions")
+    @Test("An event that was deleted and imported again has a new first magnitude and no revisions")
     func cameBack() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a", magnitude: "1.1")])
@@ -266,7 +266,7 @@ struct ReportTests {
         }
     }
 
-    @Test("A removed event shows why it was removed, which id replaces it, and its last values")
+    @Test("A removed event shows why it was removed, which code replaces it, and its last values")
     func removed() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(
@@ -293,7 +293,7 @@ struct ReportTests {
         }
     }
 
-    @Test("A network is credited with the events it is preferred for, and with those it contributed to")
+    @Test("For each network, the report counts its preferred events, and the events it contributed to")
     func networks() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([
@@ -314,7 +314,9 @@ struct ReportTests {
 
     // MARK: Operation
 
-    @Test("A source shows when it was last fresh, what its runs of a day did, and what the last one reported")
+    @Test(
+        "A source shows when it was last fresh, the runs of the last 24 hours, and the last outcome and error"
+    )
     func feedHealth() async throws {
         try await server.withDatabase { database in
             try await database.execute(
@@ -347,7 +349,7 @@ struct ReportTests {
         }
     }
 
-    @Test("The import delay leaves out backfilled events, but counts them")
+    @Test("Import delays leave out backfilled events, which are counted separately")
     func importLatency() async throws {
         try await server.withDatabase { database in
             try await database.insert(magnitudes: Array(repeating: 1, count: 21))
@@ -365,7 +367,7 @@ struct ReportTests {
         }
     }
 
-    @Test("A reader shows how many tokens it is behind, and whether it needs a snapshot")
+    @Test("The lag report shows how many tokens a reader is behind, and whether the reader needs a snapshot")
     func readerLag() async throws {
         try await server.withDatabase { database in
             for code in ["a", "b", "c"] { try await database.importFeatures([SmallFeed.feature(code)]) }

@@ -42,7 +42,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Eight migrators that run at the same time do the work once")
+    @Test("Eight migrators that run at the same time apply each migration once")
     func concurrentMigrators() async throws {
         try await server.withEmptyDatabase { database in
             let applied = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -131,7 +131,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Every table, column, index and function has a comment")
+    @Test("Every table, column and function has a comment, and so has every index that is not unique")
     func everythingIsCommented() async throws {
         try await server.withDatabase { database in
             let silent = try await database.query(

@@ -170,7 +170,8 @@ struct RolesTests {
     ]
 
     @Test(
-        "Further statements are refused, too", arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
+        "Functions, DDL and other statements that a role does not need are refused",
+        arguments: [Roles.Purpose.writer, .reader, .notifier, .report])
     func statements(_ purpose: Roles.Purpose) async throws {
         try await server.withRoles { roles in
             let login = roles.login(purpose)
@@ -198,7 +199,7 @@ struct RolesTests {
     }
 
     /// The migrator locks a table instead of taking an advisory lock: see `Migrator`.
-    @Test("A login that takes every advisory lock it can guess does not delay a migration")
+    @Test("An advisory lock that another login holds does not delay a migration")
     func intruder() async throws {
         try await server.withRoles { roles in
             try await roles.login(.report).withConnection { intruder in
@@ -230,7 +231,7 @@ struct RolesTests {
     }
 
     @Test(
-        "With the script in docs/database.md, only workers take advisory locks, and no login stores large objects"
+        "With the script in docs/database.md, a report login can take no advisory lock and store no large object"
     )
     func proposal() async throws {
         let file = projectFile("docs/database.md")
@@ -252,7 +253,7 @@ struct RolesTests {
         }
     }
 
-    @Test("A reader reports its position through the function, and can change nothing else")
+    @Test("A reader can report its position through the function")
     func position() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importSample(3)
@@ -264,7 +265,9 @@ struct RolesTests {
         }
     }
 
-    @Test("No login can report for another login's reader, or under an unlimited number of names")
+    @Test(
+        "Only a reader's own login and the owner can report for the reader, and a login has at most 1000 readers"
+    )
     func names() async throws {
         try await server.withRoles { roles in
             try await roles.database.execute("grant \(roles.roles.name(.reader)) to \(roles.loginName(nil))")
@@ -289,7 +292,7 @@ struct RolesTests {
 
     /// other:    reports as "dashboard", stays open
     /// follower: reports, gives up ──────────────── applies a change
-    @Test("A login that reports and leaves its transaction open does not delay a follower with that name")
+    @Test("An open transaction that has reported a name does not delay a follower of the same name")
     func openReport() async throws {
         try await server.withRoles { roles in
             try await roles.database.execute("grant \(roles.roles.name(.reader)) to \(roles.loginName(nil))")
@@ -320,7 +323,7 @@ struct RolesTests {
         }
     }
 
-    @Test("The history records a writer's changes under its name")
+    @Test("Without an application name, the history records changes under the writer's login")
     func recorded() async throws {
         try await server.withRoles { roles in
             let writer = roles.login(.writer)
@@ -375,7 +378,7 @@ struct RolesTests {
         }
     }
 
-    @Test("Establishing the roles again changes nothing, and revokes extra grants")
+    @Test("Establishing the roles again creates nothing, and revokes extra grants")
     func repeated() async throws {
         try await server.withRoles { roles in
             let before = try await roles.database.privileges()
@@ -407,7 +410,7 @@ struct RolesTests {
         }
     }
 
-    @Test("Two databases of one server can establish the same roles at once")
+    @Test("Two databases of one server can establish the same roles at the same time")
     func concurrent() async throws {
         try await server.withRoles { one in
             try await server.withDatabase { other in
@@ -426,7 +429,7 @@ struct RolesTests {
     }
 
     @Test(
-        "Objects that a member of the owner role creates later belong to that role, and PUBLIC may not run them"
+        "What a member of the owner role creates later belongs to that role, and PUBLIC may not execute new functions"
     )
     func laterMigration() async throws {
         try await server.withRoles { roles in
@@ -469,7 +472,7 @@ struct RolesTests {
         }
     }
 
-    @Test("No role may execute a trigger function that runs with its owner's rights")
+    @Test("No role but the owner's may execute a trigger function that runs with its owner's rights")
     func triggers() async throws {
         try await server.withRoles { roles in
             let rows = try await roles.database.query(
@@ -491,7 +494,7 @@ struct RolesTests {
     }
 
     @Test(
-        "A prefix that SQL would have to quote is refused",
+        "A prefix that is empty, reserved or needs quotes in SQL is refused",
         arguments: ["", "Q_", "1_", "pg_", "a-b", "a\"", "a b"])
     func prefix(_ prefix: String) {
         #expect(throws: InvalidPrefix.self) { try Roles(prefix: prefix) }
@@ -507,7 +510,7 @@ private struct Table {
         try await database.query(
             """
             select format('%I.%I', n.nspname, c.relname) as name,
-                   -- The last column that is not generated, granted or not.
+                   -- The last column that is not generated, with or without a grant.
                    coalesce((select quote_ident(a.attname) from pg_attribute a
                              where a.attrelid = c.oid and a.attnum > 0 and a.attgenerated = '' and a.attidentity = ''
                              order by a.attnum desc limit 1), '') as column,

@@ -100,7 +100,7 @@ struct SchemaTests {
         }
     }
 
-    @Test("A writer in SQL can't store a list or an object that no reader expects")
+    @Test("The table refuses lists, objects and import times that readers do not expect")
     func shapes() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
@@ -119,7 +119,7 @@ struct SchemaTests {
         }
     }
 
-    @Test("Every constraint of the table has a comment")
+    @Test("Every check constraint of the table has a comment")
     func constraints() async throws {
         try await server.withDatabase { database in
             let silent = try await database.query(

@@ -53,7 +53,7 @@ struct OrderTests {
 
     /// For hours, documents of one feed may alternate between two revisions. Two feeds may also be made at the same moment.
     @Test(
-        "If a document that is not older lists an event in an earlier revision, the later revision stays, in either order"
+        "If a newer or equally old document lists an earlier revision of an event, the later revision stays, in either order"
     )
     func twoRevisions() async throws {
         try await server.withDatabase { database in
@@ -76,7 +76,7 @@ struct OrderTests {
         }
     }
 
-    /// Four documents are taken in 6 of their 24 orders; with THOROUGH=1, in all of them.
+    /// Four documents are imported in 6 of their 24 orders; with THOROUGH=1, in all of them.
     @Test("Every order of a few documents ends with the same table")
     func permutations() async throws {
         try await server.withDatabase { database in
@@ -107,19 +107,19 @@ struct Situation: Sendable {
 
     static let all = [
         Situation(
-            "a late document's window is a newer one's past", ["us2", "us9"],
+            "the window of a late document ends before a newer document's window", ["us2", "us9"],
             Document(
                 "all_hour", 60, [Event("us1", time: 30, updated: 31), Event("us2", time: 30, updated: 31)]),
             Document("all_hour", 80, [Event("us2", time: 30, updated: 31)]),
             Document("all_hour", 1000, [Event("us9", time: 990, updated: 991)])),
         Situation(
-            "an event is withdrawn, comes back and goes again", ["us2"],
+            "an event is withdrawn, listed again and withdrawn again", ["us2"],
             Document("all_day", 60, [Event("us1"), Event("us2")]),
             Document("all_day", 120, [Event("us2")]),
             Document("all_day", 180, [Event("us1"), Event("us2")]),
             Document("all_day", 240, [Event("us2")])),
         Situation(
-            "an event comes back in a feed that has only some", ["us1", "us2"],
+            "a feed with only some of the events lists an event again", ["us1", "us2"],
             Document("all_day", 60, [Event("us1"), Event("us2")]),
             Document("all_day", 120, [Event("us2")]),
             Document("2.5_day", 180, [Event("us1")]),
@@ -142,7 +142,7 @@ struct Situation: Sendable {
             Document("all_day", 118, [Event("us1", updated: 117), Event("us2")]),
             Document("all_day", 120, [Event("us2")])),
         Situation(
-            "an event is renamed in a feed that has only some", ["ci1", "us2"],
+            "a feed with only some of the events renames an event", ["ci1", "us2"],
             Document("2.5_day", 60, [Event("us1"), Event("us2")]),
             Document("2.5_day", 118, [Event("us1", updated: 117), Event("us2")]),
             Document("2.5_day", 120, [Event("ci1", updated: 119, ids: ["us1", "ci1"]), Event("us2")])),
@@ -152,7 +152,7 @@ struct Situation: Sendable {
             Document("2.5_day", 120, [Event("ci1", updated: 119, ids: ["us1", "ci1"])]),
             Document("2.5_day", 180, [Event("us1", updated: 179, ids: ["us1", "ci1"])])),
         Situation(
-            "a newer document has an event in a version that nobody can read", ["us1", "us2"],
+            "a newer document lists an event in an unreadable version", ["us1", "us2"],
             Document("all_day", 60, [Event("us1"), Event("us2")]),
             Document("all_day", 120, [Event("us1", isBroken: true), Event("us2")]),
             Document("all_day", 180, [Event("us1", isBroken: true), Event("us2")])),
@@ -164,7 +164,7 @@ struct Situation: Sendable {
                 "all_hour", 71, [Event("us1", time: 12, updated: 15), Event("us2", time: 60, updated: 61)]),
             Document("all_hour", 72, [Event("us2", time: 60, updated: 61)])),
         Situation(
-            "a newer document lists an event in an earlier revision, whose origin alone lies in its window",
+            "a newer document lists an earlier revision, whose origin alone is in the window",
             ["us1", "us2"],
             Document(
                 "all_day", 60, [Event("us1", time: 20, updated: 50), Event("us2", time: 40, updated: 41)]),
@@ -177,7 +177,7 @@ struct Situation: Sendable {
             Document("all_day", 120, [Event("us1"), Event("us2")]),
             Document("all_week", 120, [Event("us2")])),
         Situation(
-            "two services have a feed of one name and moment", ["us2"],
+            "two services have feeds of the same name and moment", ["us2"],
             Document(
                 "all_day", 60,
                 [Event("us1", time: 20, updated: 22), Event("us2", time: 20, updated: 22)],
@@ -189,13 +189,13 @@ struct Situation: Sendable {
             Document("2.5_day", 62, [Event("us1", time: 20, updated: 56)]),
             Document("2.5_day", 66, [Event("ci1", time: 21, updated: 65, ids: ["us1", "ci1"])])),
         Situation(
-            "two feeds of one moment list versions that are older than a third one", ["us1", "us2"],
+            "two feeds of one moment list versions that are older than a third feed's", ["us1", "us2"],
             Document("2.5_day", 66, [Event("us1", time: 31, updated: 58)]),
             Document(
                 "all_hour", 72, [Event("us1", time: 20, updated: 22), Event("us2", time: 40, updated: 41)]),
             Document("significant_day", 72, [Event("us1", time: 2, updated: 40)])),
         Situation(
-            "a feed of the same moment lists a version outside another one's window", ["us1", "us2"],
+            "a feed of the same moment lists a version outside another feed's window", ["us1", "us2"],
             Document("2.5_day", 66, [Event("us1", time: 20, updated: 40)]),
             Document(
                 "all_hour", 72, [Event("us1", time: 20, updated: 22), Event("us2", time: 40, updated: 41)]),

@@ -10,7 +10,7 @@ import Testing
 /// Imports hourly snapshots of a real day feed, one after the other, and compares the results with a small oracle.
 @Suite("A replayed feed", .needsRealFeeds)
 struct ReplayTests {
-    @Test("Each step inserts, updates and retracts what the archive's record says")
+    @Test("Each step inserts, updates and retracts what the oracle and the archive's record say")
     func replay() async throws {
         let steps = try await Step.all()
         try await TestServer.shared.withDatabase { database in
@@ -28,7 +28,7 @@ struct ReplayTests {
             }
             #expect(try await database.codes() == Set(oracle.updated.keys))
             #expect(oracle.retractions == 35)
-            // None of these events was within an hour of the window's edge, so no revision had moved any of them across the edge.
+            // The four events that came back were over an hour away from the window's edge, so no revision moved them across it.
             #expect(oracle.back == 4 && oracle.backFromEdge == 0)
         }
     }

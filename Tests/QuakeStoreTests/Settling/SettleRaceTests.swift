@@ -47,7 +47,8 @@ struct SettleRaceTests {
     /// copies the rest, and commits
     ///                                     deletes the whole batch
     /// has another batch, which is stale
-    @Test("A newer document waits for rows that an older one is still copying, and deletes them")
+    @Test(
+        "A newer document waits for rows that an older one is still copying, and deletes those that it lacks")
     func copiedMeanwhile() async throws {
         try await server.withDatabase { database in
             try await database.stopping(at: "us150")

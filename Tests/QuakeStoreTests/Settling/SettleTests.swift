@@ -12,7 +12,7 @@ struct SettleTests {
 
     // MARK: Renamed
 
-    @Test("A renamed event is one row before and after, and the history shows it", arguments: [1, 100])
+    @Test("A renamed event stays one row, and the history records its new code", arguments: [1, 100])
     func renamed(batchSize: Int) async throws {
         try await server.withDatabase { database in
             try await database.settle(Feed("2.5_day", at: 60, [Event("us1"), Event("us2")]), batchSize)
@@ -54,7 +54,7 @@ struct SettleTests {
         }
     }
 
-    @Test("An event that only a stale record lists is not deleted")
+    @Test("An event that only a stale feature has among its ids is not deleted")
     func staleLister() async throws {
         try await server.withDatabase { database in
             try await database.settle(
@@ -68,7 +68,7 @@ struct SettleTests {
     }
 
     @Test(
-        "A listed event of another service, or more than five minutes away, is a different event",
+        "A feature's ids rename an event only if the event has the same service, a near origin and no later revision",
         arguments: [
             ("", true), ("url = 'https://elsewhere.example.org/us1'", false), ("url = null", false),
             ("time = time - interval '4 minutes'", true), ("time = time - interval '6 minutes'", false),
@@ -112,7 +112,7 @@ struct SettleTests {
     }
 
     @Test(
-        "Rows that the feed does not cover stay",
+        "A row that a feed lacks stays if the row is of another service, outside the period or just revised",
         arguments: [
             "update quake set url = null", "update quake set url = 'https://elsewhere.example.org/us1'",
             "update quake set time = time - interval '2 days'",
@@ -132,7 +132,7 @@ struct SettleTests {
     }
 
     @Test(
-        "A document that may be incomplete retracts nothing",
+        "A document that may be incomplete, or is not newer, retracts nothing",
         arguments: [
             Feed("2.5_day", at: 120, [Event("us1")]),
             Feed("all_day", at: 120, []),
@@ -168,7 +168,7 @@ struct SettleTests {
         }
     }
 
-    @Test("A reject and a stale feature count as present")
+    @Test("An event whose feature is rejected or stale counts as present")
     func present() async throws {
         try await server.withDatabase { database in
             let events = (1...8).map { Event("us\($0)", updated: 20) }
@@ -215,7 +215,7 @@ struct SettleTests {
         }
     }
 
-    @Test("A feature that lists a hundred events renames none of them unless forced")
+    @Test("A feature with the ids of a hundred events renames none of them unless forced")
     func brakedRenames() async throws {
         try await server.withDatabase { database in
             let events = (1...100).map { Event("us\($0)") }
@@ -269,7 +269,7 @@ struct SettleTests {
         }
     }
 
-    @Test("A dry run predicts the brake: new events count, too", arguments: [3, 6])
+    @Test("A dry run predicts the brake, and counts new events as the import does", arguments: [3, 6])
     func dryRunBrake(_ missing: Int) async throws {
         try await server.withDatabase { database in
             try await database.settle(Feed("all_day", at: 60, (1...missing).map { Event("us\($0)") }))

@@ -45,7 +45,7 @@ struct SmallWorld: CustomStringConvertible {
     private let services: [String]
     /// When the statements are made. The second and the third one may be made at the same moment.
     private let minutes: [Int]
-    /// The time of the revision, and the origin time after it. The periods of some documents reach back to that origin time, and
+    /// The time of the revision, and the revised origin time. The periods of some documents reach back to that origin time, and
     /// those of others do not.
     private let revised: (updated: Int, time: Int)
     let cases: [Case]
@@ -59,7 +59,7 @@ struct SmallWorld: CustomStringConvertible {
         let kinds = (0..<4).map { _ in Self.kinds[random.below(Self.kinds.count)] }
         // One service makes most of the statements.
         services = kinds.map { _ in Self.services[random.below(4) / 3] }
-        // A feed has only one document of a moment.
+        // A feed has at most one document for each moment.
         let isSame = random.below(2) == 0 && kinds[1] != kinds[2]
         minutes = [10_060, 10_066, isSame ? 10_066 : 10_072, 10_090]
         revised = (

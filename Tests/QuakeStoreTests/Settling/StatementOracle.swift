@@ -3,8 +3,8 @@
 /// minutes since 1970.
 ///
 /// Each code has a single possible outcome, one row or none, as long as no service goes back to an earlier revision. If a service
-/// does so, the table keeps the later revision. Only a table that imported the earlier revision first has ever contained it, so
-/// the outcome depends on the order of the imports. `Outcomes` has the possible rows of all orders.
+/// does so, the table keeps the later revision. Only a table that imported the earlier revision first has ever contained that
+/// revision, so the outcome depends on the order of the imports. `Outcomes` has the possible rows of all orders.
 struct StatementOracle {
     private var events: [String: Outcomes] = [:]
 
@@ -61,8 +61,8 @@ private struct Outcomes {
 
     /// Keeps the later revision. If two versions have the same revision time, the one that is stated later is kept.
     ///
-    /// A version that is later than `version` may be imported after this statement, so it may be in the table again after it was
-    /// removed. If two such versions have the same revision time, this also applies to the one that was stated earlier.
+    /// A version later than `version` may be imported after this statement, and is then in the table again, even after a removal.
+    /// If two such versions have the same revision time, this also applies to the one that was stated earlier.
     mutating func list(_ version: Event) {
         earlier = rows.contains { $0 != nil && $0!.updated > version.updated } ? version : nil
         rows = rows.reduce(into: []) { rows, row in
@@ -77,7 +77,7 @@ private struct Outcomes {
     /// - Parameter ifSure: whether the removal happens in any case. If false, the rows without the removal also stay possible.
     mutating func remove(ifSure isSure: Bool = true, _ isGone: (Event) -> Bool) {
         let remaining = rows.map { row in row.flatMap { isGone($0) ? nil : $0 } }
-        // A table that has the earlier revision and not the later one may lose its row.
+        // A table that contains the earlier revision, and not the later one, may lose the row.
         let mayBeGone = earlier.map(isGone) ?? false
         rows = Set(remaining).union(isSure ? [] : rows).union(mayBeGone ? [nil] : [])
     }

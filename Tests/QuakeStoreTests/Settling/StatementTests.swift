@@ -13,9 +13,9 @@ import Testing
 struct StatementTests {
     let server = TestServer.shared
 
-    /// Takes four statements in 4 orders, or in all 24 with THOROUGH=1. There is one event for each combination of words that the
-    /// four statements can say about an event, and there are families of three events that may be taken for the same event: see
-    /// `SmallWorld`. Each run chooses at random the kinds of the four statements, their services, and the times of a revision.
+    /// Imports four statements in 4 orders, or in all 24 with THOROUGH=1. There is one event for each combination of words that
+    /// the four statements can say about an event, and there are families of three events that may be taken for the same event:
+    /// see `SmallWorld`. Each run chooses at random the kinds of the four statements, their services and the times of a revision.
     @Test(
         "Every order of four statements about an event ends as the oracle says",
         arguments: rounds(1, of: 2))
@@ -41,9 +41,9 @@ struct StatementTests {
         }
     }
 
-    /// Three services have events that are found, revised, moved, renamed, withdrawn and come back, that change without a new
-    /// revision time, and that can't be read for a while. One of the services also has the others' events and some of unknown
-    /// owners. Some of the servers are behind.
+    /// The events of three services are found, revised, moved, renamed and withdrawn. Some are listed again, change without a new
+    /// revision time, or can't be read for a while. One of the services also has the others' events and some of unknown owners.
+    /// Some of the servers are behind.
     @Test(
         "Any order of a made-up world's statements ends as the oracle says, with one worker or several",
         arguments: rounds(2, of: 6))

@@ -83,7 +83,7 @@ struct AgencySweepTests {
         }
     }
 
-    @Test("The brake also holds for events that an agency lists as not existing")
+    @Test("The brake also stops the deletion of events that an agency lists as not existing")
     func brake() async throws {
         let codes = (1...8).map { "gfz2026aaa\($0)" }
         try await withEvents(Array(codes.prefix(6)), at: Self.gfz) { database, catalogue, sweep in
@@ -181,7 +181,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "The ISC is asked for its bulletin's last months, and an answer in another format is refused with its name"
+        "The ISC is asked for its bulletin's last months, and the refusal of an answer in another format names the format"
     )
     func isc() async throws {
         let isIMS = Atomic(false)

@@ -71,7 +71,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "A sweep whose answer ends in an error imports its rows, deletes nothing and fails; the next one catches up",
+        "A sweep whose answer ends in an error imports its rows, deletes nothing and fails; the next sweep catches up",
         arguments: failures)
     func sweeps(failure: [String]) async throws {
         try await withEvents { database, catalogue, server, damage in
@@ -129,7 +129,7 @@ struct BrokenAnswerTests {
     }
 
     @Test(
-        "A backfill stops at an answer that ends in an error, and continues from there",
+        "A backfill stops at an answer that ends in an error, and its next run continues from there",
         arguments: failures.prefix(2))
     func backfill(failure: [String]) async throws {
         try await withEvents { database, catalogue, server, damage in

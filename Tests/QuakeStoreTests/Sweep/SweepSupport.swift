@@ -16,7 +16,7 @@ extension Importer.Options {
 }
 
 extension TestDatabase {
-    /// Sweeps the service once, or imports another source of its server.
+    /// Sweeps the service once, or imports another source that the test server answers.
     @discardableResult
     func sweep(
         _ source: String = TestCatalogue.service, through server: TestFeedServer,

@@ -293,7 +293,7 @@ extension SweepTests {
     }
 
     @Test(
-        "After a long stop, a service that is asked by origin times is asked from where the last sweep ended"
+        "After a long stop, a sweep by origin times covers all of the time since the last sweep"
     )
     func longStop() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
@@ -382,7 +382,7 @@ extension SweepTests {
         }
     }
 
-    @Test("Only a few thousand deletions are in memory at a time, but all of them count")
+    @Test("All deletions count, even if there are more than may be in memory at a time")
     func manyDeletions() async throws {
         try await withCatalogue { database, catalogue, server in
             let named = 2 * StatedDeletions.limitInMemory + 7
@@ -408,7 +408,7 @@ extension SweepTests {
         }
     }
 
-    @Test("Deletions that are stored leave the memory, and belong to this document only")
+    @Test("Stored deletions are removed from memory, and replace those of an earlier document")
     func storedDeletions() async throws {
         try await server.withDatabase { database in
             try await database.withConnection { connection in

@@ -80,7 +80,7 @@ struct SweepTests {
         }
     }
 
-    @Test("A sweep without news makes three requests, each with gzip and a contact")
+    @Test("A sweep makes three requests, and each accepts gzip and names a contact")
     func requests() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { $0.add(event("us1")) }
@@ -94,7 +94,9 @@ struct SweepTests {
         }
     }
 
-    @Test("A deletion deletes an event and names the service; a deletion of an unknown event changes nothing")
+    @Test(
+        "An event that the service lists as deleted is deleted, and the history names the service as the reason"
+    )
     func deletions() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in
@@ -115,7 +117,7 @@ struct SweepTests {
         }
     }
 
-    @Test("An event that was deleted and comes back with a revision is kept")
+    @Test("An event that was deleted and is listed again with a revision is kept")
     func back() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in for number in 1...9 { state.add(event("us\(number)")) } }
@@ -157,7 +159,7 @@ struct SweepTests {
         }
     }
 
-    @Test("Deletions that name no event are kept as separate rejects, and stop nothing")
+    @Test("Deletions that name no event are kept as separate rejects, and do not stop the sweep")
     func unnamed() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { state in
@@ -248,7 +250,7 @@ struct SweepTests {
 
     /// While the parts are being read, events are deleted, moved and revised. Such changes would shift numbered pages.
     @Test(
-        "A sweep that is too large for one answer is split by origin times, and misses nothing that changes meanwhile"
+        "A sweep that is too large for one answer is split by origin times, and the next sweep imports what changed meanwhile"
     )
     func large() async throws {
         let random = Mutex(seededRandom())
@@ -281,7 +283,7 @@ struct SweepTests {
                 }
                 #expect(first.failure == nil)
                 let requests = server.requests.count
-                #expect(requests < 160, "for 20 answers")
+                #expect(requests < 160, "20 answers have room for all events")
                 asked.store(.min, ordering: .relaxed)
                 // The second sweep imports what changed meanwhile.
                 catalogue.change { $0.now += Self.minute }
@@ -378,7 +380,7 @@ struct SweepTests {
 
     // MARK: Clocks
 
-    @Test("A cursor in the future is ignored, and the last 31 days are swept again")
+    @Test("A cursor in the future is ignored, and the sweep sets the cursor back to the service's clock")
     func future() async throws {
         try await withCatalogue { database, catalogue, server in
             catalogue.change { $0.add(event("us1", revised: Self.day)) }

@@ -163,7 +163,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("The brake also holds for a repair")
+    @Test("The brake also stops a repair that would delete too many events")
     func brake() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -226,7 +226,7 @@ struct VerificationTests {
     }
 
     @Test(
-        "A repair that gets no answer leaves every row as it was, and reports that",
+        "A repair that gets no answer changes no row, and fails or reports what it did not repair",
         arguments: [
             .whole(.serviceUnavailable, []), .whole(.noContent, []), .cutOff(Array("{".utf8), promised: 99),
         ] as [TestFeedServer.Answer])
@@ -266,7 +266,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("The brake also holds for later versions, because the service itself may have gone back")
+    @Test("The brake also stops a repair that would replace too many later versions by earlier ones")
     func brakeOfVersions() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -290,7 +290,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("Surplus events beside the end of a window are deleted, wherever the windows end")
+    @Test("Surplus events are deleted, even near the ends of windows")
     func ends() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -328,7 +328,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("An answer without content deletes nothing, and the events that are left are named")
+    @Test("An answer without content deletes nothing, and the repair names some of the events that are left")
     func noContent() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.text])
         catalogue.change { state in

@@ -6,9 +6,9 @@ import Testing
 
 @testable import QuakeStore
 
-/// An event that is missing from a service's list is deleted only if that service brought it, even if the service's agency
-/// contributed to it.
-@Suite("Events that a service did not bring")
+/// An event that is missing from a service's list is deleted only if the event came from that service. That the service's agency
+/// contributed to the event is not enough.
+@Suite("Events that did not come from the service")
 struct WhoseEventTests {
     private let server = TestServer.shared
     private static let day = 86_400_000
@@ -104,7 +104,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A backfill from the USGS deletes only events that the USGS brought")
+    @Test("A backfill from the USGS deletes only events that came from the USGS")
     func backfill() async throws {
         try await withUSGS { database, _, server in
             var options = Backfill.Options(from: Instant(milliseconds: Int64(Self.now - 2 * Self.day)))
@@ -114,7 +114,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A sweep of the USGS deletes only events that the USGS brought")
+    @Test("A sweep of the USGS deletes only events that came from the USGS")
     func sweep() async throws {
         try await withUSGS { database, _, server in
             let summary = try await database.sweep(Self.usgs, through: server) { $0.retraction = .force }
@@ -123,7 +123,7 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A summary feed of the USGS deletes only events that the USGS brought")
+    @Test("A summary feed of the USGS deletes only events that came from the USGS")
     func feed() async throws {
         try await withUSGS { database, _, server in
             let summary = try await database.sweep(
@@ -135,7 +135,7 @@ struct WhoseEventTests {
     }
 
     @Test(
-        "Events of IRIS, the ISC and the USGS with the same number are different events, in any order"
+        "Events of IRIS, the ISC and the USGS with the same number stay separate events, in any order of import"
     )
     func numbers() async throws {
         func quakeML(_ id: String, magnitude: Double) -> String {
@@ -164,7 +164,9 @@ struct WhoseEventTests {
         }
     }
 
-    @Test("A warning says that a document does not tell whose ids it has, and the run keeps the warning")
+    @Test(
+        "If a document does not say which agency gave its ids, a warning says so, and the run keeps the warning"
+    )
     func said() async throws {
         try await server.withDatabase { database in
             let summary = try await database.importDocument(Self.iris(3))
