@@ -27,7 +27,7 @@ comment on column history.store.pruned_committed_at is
     'When the transaction of pruned_token was committed; before the first pruning, when the store was created.';
 comment on column history.store.pruned_nonce is 'The nonce of the transaction of pruned_token; before the first pruning, a nonce that was drawn when the store was created.';
 comment on column history.store.seen_token is
-    'The newest token when a pruning found its commit time to be in the future; null if that has never happened. See history.prune.';
+    'The newest token, recorded by a pruning that found this token''s commit time in the future; null if that has never happened. See history.prune.';
 comment on column history.store.seen_at is 'The time of that pruning.';
 comment on column history.store.is_only is 'Keeps the table at one row.';
 insert into history.store default values;
@@ -116,7 +116,7 @@ create table history.reader (
 );
 comment on table history.reader is 'Named readers, and the token up to which each reader has applied the changes.';
 comment on column history.reader.name is 'The name the reader gave itself.';
-comment on column history.reader.login is 'The login that reported it first. No other login may report under this name.';
+comment on column history.reader.login is 'The login that first reported under this name. Only this login and members of the role that owns history.report() may report under it.';
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
@@ -137,18 +137,18 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 
 -- Recording.
 
--- The changes of a statement are known only when the statement ends. Later changes may already be recorded by then: a row trigger
--- of the table's owner may run statements, and these end before the statement that fired it. So each statement notes its place
--- when it begins (history.begin_statement). When its changes are recorded (history.record), the changes that were recorded in
--- between move behind them, except where the states of a row show another order (history.places).
+-- The changes of a statement are known only when the statement ends. By then, changes that belong after them may already be
+-- recorded: a row trigger of the table's owner may run statements, and these end before the statement that fired the trigger. So
+-- each statement notes its place when it begins (history.begin_statement). When its changes are recorded (history.record), the
+-- changes that were recorded in between move behind them, except where the states of a row show another order (history.places).
 --
 -- The setting history.transaction is the transaction's memory. A rollback to a savepoint restores the setting, too. The setting
 -- holds
 --   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, the operation (I, U or D), and two places. A place is a
---     number of changes. The first place increases when the changes of an outer statement are recorded in front of it. The second
---     place begins as the number of changes when the statement began. When the changes of an outer statement are recorded, the
---     second place becomes the lower of itself and that statement's place.
+--     number of changes. Both places begin as the number of changes when the statement began. The first place increases when the
+--     changes of an outer statement are recorded in front of it. The second place then becomes the lower of itself and the outer
+--     statement's place.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
 -- otherwise just saves time: the row at the setting's position is used only if it belongs to this transaction, and everything
 -- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
@@ -621,12 +621,12 @@ revoke execute on function history.record(), history.commit() from public;
 -- Reading.
 --
 -- The cost of a pass must be proportional to what it reads, even if the planner's statistics are outdated. Readers come right
--- after a load, when the statistics still describe the table before the load: the planner once expected 10,000 keys, hashed
--- 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So most of
--- these functions are in PL/pgSQL, which caches plans, and those with arguments are forced to use one plan for all arguments.
--- Only history.changes plans its query at each call, because the query names the table. Where a function reads the history, its
--- plans avoid scans of whole tables (enable_seqscan), which suits tables of any size, and `offset 0` keeps the order of a nested
--- loop.
+-- after a load, when the statistics still describe the table before the load: a query that was planned for 10,000 keys once
+-- hashed 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So most
+-- of these functions are in PL/pgSQL, which caches plans. The functions history.check, history.shape, history.refuse_rewritten
+-- and history.changed_keys are forced to use one plan for all arguments. Only history.changes plans its query at each call,
+-- because the query names the table. Where a function reads the history, its plans avoid scans of whole tables (enable_seqscan),
+-- which suits tables of any size, and `offset 0` keeps the order of a nested loop.
 
 create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
 comment on aggregate history.overwritten(jsonb) is
@@ -659,7 +659,7 @@ begin atomic
     cross join lateral (select * from history.transaction t where t.id = c.transaction and t.token > after offset 0) as t;
 end;
 comment on function history.of_key(text, text, bigint) is
-    'The changes of one row after a token, in no particular order. The column later has the values that later changes of the row overwrote. Merged over the present row (coalesce(to_jsonb(row), ''{}'') || later), it gives the row as the change left it.';
+    'The changes of one row after a token, in no particular order. The column "later" has the values that subsequent changes of the row overwrote. Merged over the present row (coalesce(to_jsonb(row), ''{}'') || later), it gives the row as the change left it.';
 
 create function history.current_token() returns bigint
 language sql stable
@@ -866,12 +866,11 @@ $$;
 comment on function history.report(text, bigint) is
     'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps the changes after that token, unless they are older than its keep_at_most. A name belongs to the login that first reported under it; a login may have 1000 names.';
 
--- The age of a transaction is counted from a time at which it was certainly committed. Usually this is its committed_at. But if
--- the server's clock was ahead at the commit and has been corrected since, its committed_at lies in the future, and so does the
--- committed_at of every later transaction, because these times never decrease. Such a time is useless. So the first pruning that
--- finds one records the newest token and the present time. From then on, each transaction up to that token whose committed_at is
--- still in the future counts as committed at the recorded time. Once all transactions up to that token are pruned, another token
--- may be recorded.
+-- A transaction's age is usually counted from its committed_at. But if the server's clock was ahead at the commit and has been
+-- corrected since, its committed_at lies in the future, and so does the committed_at of every later transaction, because these
+-- times never decrease. Such a time is useless. So the first pruning that finds one records the newest token and the present
+-- time. From then on, each transaction up to that token whose committed_at is still in the future counts as committed at the
+-- recorded time. Once all transactions up to that token are pruned, another token may be recorded.
 --
 -- The cost of a step is proportional to what it deletes, however long the history is, and even if the planner's statistics are
 -- outdated. This is why the function uses a list of ids: with outdated statistics, the planner would join the two tables by
@@ -936,4 +935,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer, bigint) is
-    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. Transactions after the oldest moment in history.citation always stay. If keep_at_most is given, no other transaction stays longer than that. One call deletes at most at_most transactions, and stops after the transaction that brings the number of deleted changes to enough; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';
+    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. Transactions after the oldest moment in history.citation always stay. If keep_at_most is given, no other transaction stays longer than that. The parameter at_most limits the number of transactions that one call deletes. The call also stops after the transaction with which the number of deleted changes reaches the parameter enough; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';
