@@ -68,7 +68,7 @@ struct AssociationFaultTests {
         }
     }
 
-    @Test("Several associators at once end with the result of a rebuild")
+    @Test("Several associators that run at the same time end with the result of a rebuild")
     func severalAtOnce() async throws {
         try await server.withDatabase { database in
             try await follow(database, steps: 60, associators: 3, seed: printedSeed()) { _, _ in }

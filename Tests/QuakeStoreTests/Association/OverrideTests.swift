@@ -60,7 +60,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "Overrides that are contradictory, name missing events or join distant rows are followed where possible, with a warning"
+        "Contradictory overrides, missing events and joins of distant rows cause a warning, and are followed where possible"
     )
     func warnings() async throws {
         try await server.withAssociatedTable { table in

@@ -125,7 +125,7 @@ struct FollowFaultTests {
     }
 
     @Test(
-        "A follower retries after errors that show a server in trouble",
+        "A follower retries after an I/O error, an internal error and a full disk",
         arguments: ["58030", "XX000", "53100"])
     func trouble(_ sqlState: String) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -170,7 +170,7 @@ struct FollowFaultTests {
 
     /// With synchronous_commit off, a crash loses the last commits, which the reader has already seen.
     @Test(
-        "A reader notices a crash that lost transactions it had seen, even when their tokens are used again"
+        "A reader notices that a crash has lost transactions, even when their tokens are used again"
     )
     func lostTransactions() async throws {
         // With these settings, only the WAL writer writes a commit's log record to the disk. The test stops the WAL writer, and

@@ -103,7 +103,7 @@ struct NestedStatementTests {
     }
 
     @Test(
-        "All changes of a chain of deferred triggers at the commit have the same token",
+        "All changes that a chain of deferred triggers makes at the commit have the same token",
         arguments: 1...4)
     func hops(_ hops: Int) async throws {
         try await server.withNotes { database in

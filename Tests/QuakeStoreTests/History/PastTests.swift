@@ -259,7 +259,7 @@ struct PastTests {
         }
     }
 
-    @Test("The history of an earthquake says who changed which column, with the old and the new value")
+    @Test("The history shows the context and the reason of each change, and the old and new values")
     func story() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a", magnitude: "1")])

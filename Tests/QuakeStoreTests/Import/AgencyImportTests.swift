@@ -116,7 +116,7 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("A version with a time of revision takes precedence over a version without, in either order")
+    @Test("A version with a time of revision takes precedence over a version without one, in either order")
     func datedAndUndated() async throws {
         let dated = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:40:00Z")
         let undated = Self.text(Self.row("gfz2026aaaa", time: "2026-10-01T01:29:20", magnitude: "5.1"))
@@ -183,7 +183,7 @@ struct AgencyImportTests {
     }
 
     @Test(
-        "A document of an agency without a known service deletes the agency's events, but none with a service's URL"
+        "A document of an agency without a known service deletes the agency's events, but no event with a service's URL"
     )
     func unknownService() async throws {
         try await server.withDatabase { database in

@@ -93,7 +93,7 @@ struct LaneTests {
         }
     }
 
-    @Test("A batch that was wrongly expected to be new is merged like any other", arguments: [1, 3])
+    @Test("A batch that turns out to have known events is merged like any other", arguments: [1, 3])
     func notNewAfterAll(lanes: Int) async throws {
         try await server.withDatabase { database in
             // Three of the last events already have a row: one row is older than the document's version, one is equal, and one is

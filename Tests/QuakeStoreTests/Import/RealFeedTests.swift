@@ -29,7 +29,8 @@ struct RealFeedTests {
     }
 
     @Test(
-        "After a day feed, the next day's week feed inserts new, updates revised and skips unchanged events")
+        "After a day feed, an import of the next day's week feed counts new, revised and unchanged events correctly"
+    )
     func dayThenWeek() async throws {
         try await server.withDatabase { database in
             let day = try await database.importFile(RealFeeds.path("2014-04-14_all_day.geojson"))

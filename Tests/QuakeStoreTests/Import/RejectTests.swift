@@ -118,7 +118,7 @@ struct RejectTests {
         }
     }
 
-    @Test("A document whose features are all rejected fails under any limit")
+    @Test("A document whose features are all rejected fails even with a limit of 100 percent")
     func allRejected() async throws {
         try await server.withDatabase { database in
             var options = Importer.Options()
@@ -132,7 +132,7 @@ struct RejectTests {
     }
 
     @Test(
-        "A limit decides how many rejects are allowed",
+        "A limit allows a number or a percentage of rejects; the standard is ten or one percent",
         arguments: [
             (RejectLimit.standard, 10, 20, true), (.standard, 11, 20, false), (.standard, 100, 10_000, true),
             (.standard, 101, 10_000, false), (.count(0), 1, 9, false), (.count(1), 1, 9, true),

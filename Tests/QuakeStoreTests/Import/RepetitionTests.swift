@@ -158,7 +158,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test("A lasting failure is thrown after five attempts, but at once in an open transaction")
+    @Test("A lasting failure is thrown after five attempts, but in an open transaction after the first")
     func lasting() async throws {
         try await server.withDatabase { database in
             try await database.failing(with: Array(repeating: "40P01", count: 100))

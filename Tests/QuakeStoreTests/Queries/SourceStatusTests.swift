@@ -126,7 +126,7 @@ struct SourceStatusTests {
     }
 
     @Test(
-        "A source is found by its name, its short name or its label; any other name is an error with a suggestion"
+        "A source is found by its name, its short name or its label; any other name is an error with a hint"
     )
     func named() async throws {
         try await server.withDatabase { database in

@@ -44,7 +44,7 @@ struct SettleTests {
         }
     }
 
-    @Test("Two events that list each other both stay")
+    @Test("Two events that have each other among their ids both stay")
     func twins() async throws {
         try await server.withDatabase { database in
             let twins = [Event("us1", ids: ["us1", "ci1"]), Event("ci1", ids: ["ci1", "us1"])]

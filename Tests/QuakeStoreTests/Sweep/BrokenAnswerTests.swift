@@ -156,7 +156,7 @@ struct BrokenAnswerTests {
         }
     }
 
-    @Test("A verification stops at an answer that ends in an error, and has no findings")
+    @Test("A verification stops at an answer that ends in an error")
     func verification() async throws {
         try await withEvents { database, catalogue, server, damage in
             #expect(try await sweep(database, catalogue, server).counts.inserted == 40)
@@ -243,7 +243,7 @@ struct BrokenAnswerTests {
     // MARK: Empty answers
 
     @Test(
-        "An empty answer to a request for text contains no events, and does not show that any are missing"
+        "An empty answer to a request for text counts as a list without events, and deletes nothing"
     )
     func empty() async throws {
         try await withEvents { database, catalogue, server, _ in

@@ -237,7 +237,7 @@ extension SweepTests {
     }
 
     @Test(
-        "A temporary refusal fails its sweep, but the service's known abilities are kept",
+        "A temporary refusal fails the sweep, but the service still counts as able to answer such requests",
         arguments: ["includedeleted=only", "count?", "&orderby="])
     func passingRefusal(part: String) async throws {
         try await withCatalogue { database, catalogue, _ in

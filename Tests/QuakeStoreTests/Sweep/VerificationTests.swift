@@ -57,7 +57,7 @@ struct VerificationTests {
         }
     }
 
-    @Test("A service that misdates its answers can't be compared", arguments: [0, Self.now / 1000])
+    @Test("A verification fails if the service dates its answers wrongly", arguments: [0, Self.now / 1000])
     func misdated(_ generated: Int) async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
@@ -353,8 +353,7 @@ struct VerificationTests {
         }
     }
 
-    @Test(
-        "A service that sends fewer events than it counts ends the verification, without findings or repairs")
+    @Test("A verification fails and repairs nothing if the service sends fewer events than it counts")
     func short() async throws {
         let catalogue = catalogue()
         try await server.withDatabase { database in
