@@ -7,7 +7,7 @@ import Testing
 @Suite("The access log")
 struct AccessLogTests {
     @Test(
-        "Writes one object per request, with the number of bytes sent and without anything that could be a secret"
+        "The log has one JSON object per request, with the bytes sent; unknown parameters and credentials are hidden"
     )
     func json() async throws {
         let size = Sizes()
@@ -44,7 +44,7 @@ struct AccessLogTests {
 
     /// reader      reads nothing
     /// clients                    ask for more than the pipe holds; all get their answers
-    @Test("Delays no client when the reader of the log stops reading")
+    @Test("If the log's reader stops reading, lines are dropped, and clients still get their answers")
     func stalled() async throws {
         let pipe = Pipe()
         defer { try? pipe.fileHandleForReading.close() }
@@ -68,7 +68,7 @@ struct AccessLogTests {
 
     /// disk       is full                                has room
     /// clients                ask; the log lines are dropped       ask
-    @Test("Continues when a full disk has room again")
+    @Test("Logging continues when a full disk has room again")
     func fullDisk() async throws {
         try await withFolder { directory in
             let path = directory.appending(path: "access.log").path

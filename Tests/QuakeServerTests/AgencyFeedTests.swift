@@ -29,7 +29,7 @@ struct AgencyFeedTests {
     ]
 
     @Test(
-        "The USGS's paths list the USGS's events in every form, and each agency's path lists that agency's events"
+        "In every form, the USGS's paths list ComCat's events, and another agency's path lists that agency's events"
     )
     func owners() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -108,7 +108,7 @@ struct AgencyFeedTests {
     /// The second catalogue also has an event whose URL is on the first server. A feed that does not list the event must not
     /// delete it.
     @Test(
-        "A Quakes that imports a feed of another Quakes gets the listed events, and deletes nothing",
+        "A catalogue that imports a feed of another Quakes server gets the listed events, and loses none",
         arguments: ["", "gfz/", "all/"])
     func imported(scope: String) async throws {
         try await TestServer.shared.withDatabase { first in

@@ -7,7 +7,7 @@ import Testing
 @Suite("Below a base path")
 struct BasePathTests {
     @Test(
-        "Below the base path, every path is answered, and its links have the base path",
+        "Requests are answered with and without the base path, and links always have it",
         arguments: ["", "/quakes"])
     func paths(prefix: String) async throws {
         try await TestServer.shared.withDatabase { database in

@@ -43,7 +43,7 @@ struct CachingTests {
     }
 
     @Test(
-        "The past at a position can be cached for an hour, or for ever if cited; the past at a bare token is revalidated"
+        "An answer as of a position is cacheable for an hour, or for a year if cited; as of a bare token, it is revalidated"
     )
     func immutablePast() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -130,7 +130,7 @@ struct CachingTests {
         }
     }
 
-    @Test("A 304 uses no database session")
+    @Test("A 304 does not read the table, so it is sent while the table is locked")
     func withoutQuery() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -155,7 +155,7 @@ struct CachingTests {
     /// test       refuses connections, ends the watching session, changes a row             asks until it gets the change
     /// server                                                                  cannot watch
     @Test(
-        "A 304 is never older than the server's last check of the database, even if the watching session is lost"
+        "Without a watching session, the server still notices changes, and sends 304 only for unchanged answers"
     )
     func unwatched() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -194,7 +194,7 @@ struct CachingTests {
         }
     }
 
-    @Test("Pruning changes the tags, and a condition never hides an error")
+    @Test("If-None-Match never turns an error into a 304, and gets 410 when the requested past was pruned")
     func pruned() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -268,7 +268,7 @@ struct CachingTests {
         }
     }
 
-    @Test("A state read once for many concurrent requests is never older than any of the requests")
+    @Test("A state that concurrent requests share is never older than any of the requests")
     func sharedReading() async throws {
         final class Count: Sendable {
             let value = Atomic(0)
@@ -307,7 +307,7 @@ struct CachingTests {
         }
     }
 
-    @Test("HEAD has the headers of GET, without the body")
+    @Test("HEAD has the content length and the tag of GET")
     func head() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(1000).document)
@@ -325,7 +325,7 @@ struct CachingTests {
     }
 
     @Test(
-        "A server of another version, with another base URL, or that hides authors, does not confirm the first one's tags"
+        "Servers have different tags if their versions or base URLs differ, or if only one of them names authors"
     )
     func otherServer() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -373,7 +373,7 @@ struct CachingTests {
         }
     }
 
-    @Test("An answer without events takes only one query")
+    @Test("A query that finds no events is answered at once, and the answer has the catalogue's position")
     func oneQuery() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

@@ -37,7 +37,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "Proxies are not counted; a /64 network is one client; a forged header does not help"
+        "Loopback and a proxy that names no client have no limit; a /64 network shares one; a forged header is ignored"
     )
     func rateLimitKeys() throws {
         let proxies = TrustedProxies([try #require(TrustedProxies.Network("10.0.0.1"))])
@@ -114,7 +114,7 @@ struct ClientAddressTests {
         }
     }
 
-    @Test("Connections of an address are limited: one too many is answered with 429 and closed")
+    @Test("The connections of an address are limited; one beyond the limit gets 429 and is closed")
     func connections() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

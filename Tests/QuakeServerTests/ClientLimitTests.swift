@@ -4,12 +4,12 @@ import TestSupport
 import Testing
 
 /// Time limits on clients. The tests do not measure time. They wait for the effect of a limit, without a time limit.
-@Suite("Limits")
+@Suite("Limits on clients")
 struct ClientLimitTests {
     /// client    asks for a long answer, reads only its head                                       finds it cut off
     /// server                                                            waits, closes the connection
     @Test(
-        "A client that does not read is disconnected, by the limit for a piece or the limit for a whole answer",
+        "A client that reads nothing is disconnected, by the time limit for a piece or for the whole answer",
         arguments: [true, false])
     func unread(byProgress: Bool) async throws {
         try await TestServer.shared.withDatabase { database in
@@ -42,7 +42,7 @@ struct ClientLimitTests {
         }
     }
 
-    @Test("A request that takes too long as a whole gets 503 with Retry-After")
+    @Test("A request that exceeds its time limit gets 503 with Retry-After")
     func request() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient
@@ -66,7 +66,7 @@ struct ClientLimitTests {
         }
     }
 
-    @Test("A body is refused without waiting for it")
+    @Test("A request with a body is refused before the whole body has arrived")
     func body() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -143,7 +143,7 @@ struct ClientLimitTests {
     /// slow clients     ask for long answers, and read their heads              some find their answers cut off
     /// quick client                                              asks again and again, and gets whole answers
     @Test(
-        "When too many bytes wait for slow clients, the slowest is disconnected; no other is refused or delayed"
+        "When too many bytes wait for slow clients, some are disconnected, and a quick client gets whole answers"
     )
     func spooled() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -8,7 +8,7 @@ import Testing
 struct HTTPTests {
     private let server = TestServer.shared
 
-    @Test("A client of HTTP/1.0 gets a long answer without chunks, which ends with the connection")
+    @Test("A long answer to a client of HTTP/1.0 has no chunks, and ends when the connection closes")
     func old() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -64,7 +64,7 @@ struct HTTPTests {
         ("Host: \r\n", 404), ("Host: [fe80::1]:80\r\n", 404), ("Host: quakes_1.example.org:\r\n", 404),
     ]
 
-    @Test("A request without a Host, with two of them, or with an invalid one is 400")
+    @Test("A request with no Host field, with two Host fields or with an invalid host gets 400")
     func host() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in

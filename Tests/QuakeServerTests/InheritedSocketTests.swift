@@ -6,9 +6,7 @@ import Testing
 /// A socket that another process opened, such as systemd.
 @Suite("An inherited socket")
 struct InheritedSocketTests {
-    @Test(
-        "The socket gets a queue of 1,024 waiting clients instead of a shorter one, and the log has its address"
-    )
+    @Test("The server lengthens the socket's queue to 1,024 waiting clients, and knows the socket's address")
     func queue() async throws {
         try await TestServer.shared.withDatabase { database in
             let socket = try LoopbackSocket.bound(queue: 7)

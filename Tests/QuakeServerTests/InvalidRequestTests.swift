@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Invalid requests")
 struct InvalidRequestTests {
-    @Test("Are refused with a reason, and the server keeps running")
+    @Test("Unknown paths, long queries and other methods are refused, and OPTIONS is answered")
     func refusals() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -32,7 +32,7 @@ struct InvalidRequestTests {
         "GET /\u{e9}\u{ff} HTTP/1.1\r\nAccept-Encoding: ;;,,q=,gzip;q=nan\r\nIf-None-Match: ,\"\r\nHost: é\r\n\r\n",
     ]
 
-    @Test("Malformed bytes never end the server")
+    @Test("No malformed request stops the server")
     func absurd() async throws {
         try await TestServer.shared.withDatabase { database in
             var settings = ServerSettings.patient
@@ -50,7 +50,7 @@ struct InvalidRequestTests {
         }
     }
 
-    @Test("An endless head or body is cut off")
+    @Test("A very long head is refused, and a very long body does not stop the server")
     func floods() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in

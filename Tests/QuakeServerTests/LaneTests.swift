@@ -32,7 +32,7 @@ struct LaneTests {
         #expect(use.admits(.own, of: open))
     }
 
-    @Test("Under a flood of short queries, long and costly queries still get their turns")
+    @Test("A lane that has just begun a query comes after the other lanes, so every lane gets its turns")
     func goesOn() {
         var use = LaneUse()
         use.begin(.short)
@@ -44,7 +44,7 @@ struct LaneTests {
     }
 
     @Test(
-        "The lane of a query is known before it begins",
+        "A query's lane follows from its parameters",
         arguments: [
             ("limit=20", Lane.short), ("eventid=us1", .short), ("", .long), ("limit=20000", .long),
             ("limit=20&asof=1", .costly), ("limit=20&offset=5000", .costly),

@@ -7,13 +7,13 @@ import SampleFeed
 import TestSupport
 import Testing
 
-/// A mirror is a second Quakes that imports the changes that a first Quakes serves.
-@Suite("A mirror of another Quakes")
+/// A mirror is a catalogue that imports the changes from the server of another catalogue, its source.
+@Suite("A mirror of another catalogue")
 struct MirrorTests {
     private let server = TestServer.shared
 
     @Test(
-        "Has the same table after every import: events inserted, changed, deleted, renamed and renamed back")
+        "After every import, a mirror has its source's rows, whether rows were inserted, changed or deleted")
     func sameTable() async throws {
         try await withPair { first, second, site in
             var writer = RandomWriter(seededRandom())
@@ -31,7 +31,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("A new grouping of rows into earthquakes in the first Quakes changes no rows in the mirror")
+    @Test("A new grouping of the source's rows into earthquakes changes no rows in the mirror")
     func grouped() async throws {
         try await withPair { first, second, site in
             try await first.importAgencies()
@@ -45,8 +45,7 @@ struct MirrorTests {
         }
     }
 
-    @Test(
-        "A deletion is copied with its reason and its author; the first server's host is added to the author")
+    @Test("A deletion is copied with its reason and its author, and the source's host is added to the author")
     func authors() async throws {
         try await withPair(namesAuthors: true) { first, second, site in
             try await first.importDocument(DayFeed.of(20).document)
@@ -76,7 +75,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "If its position is invalid, a mirror reads a snapshot and deletes missing rows, unless they are too many"
+        "A mirror with an invalid position reads a snapshot, and deletes rows that the source lacks unless they are many"
     )
     func anew() async throws {
         try await withPair { first, second, site in
@@ -102,7 +101,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "If the first Quakes was emptied, or has lost a tenth of its rows, the mirror keeps its rows, unless forced",
+        "If the source has lost all rows or more than a tenth of them, the mirror keeps its rows unless forced",
         arguments: [(4, 4), (60, 7)], [false, true])
     func brake(_ events: (all: Int, gone: Int), isAnew: Bool) async throws {
         try await withPair { first, second, site in
@@ -229,7 +228,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("A full notification queue is named as the reason of the failure")
+    @Test("If an import fails because the notification queue is full, the error says so and names a remedy")
     func fullQueue() async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(3).document)
@@ -253,7 +252,7 @@ struct MirrorTests {
         }
     }
 
-    @Test("Tokens of nineteen digits are valid positions")
+    @Test("A mirror accepts positions whose tokens have nineteen digits")
     func longTokens() async throws {
         try await withPair { first, second, site in
             try await first.query("select setval('history.token', 1000000000000000000)")
@@ -280,9 +279,7 @@ struct MirrorTests {
         }
     }
 
-    @Test(
-        "A sweep of the first Quakes' event service gives the same table, including its deletions"
-    )
+    @Test("A sweep of the source's event service gives the same rows, and copies deletions")
     func sweeps() async throws {
         try await withPair { first, second, site in
             try await first.importDocument(DayFeed.of(40).document)

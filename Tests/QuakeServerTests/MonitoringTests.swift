@@ -32,9 +32,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test(
-        "Health reports the interval between a service's documents, so that an hourly service is not late after minutes"
-    )
+    @Test("Health reports the interval between a service's documents, such as an hour")
     func interval() async throws {
         try await TestServer.shared.withDatabase { database in
             var feed = DayFeed.of(5)
@@ -48,7 +46,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("Without the database, health and answers are 503, and the metrics are still served")
+    @Test("Without the database, answers are 503, and the metrics are still served")
     func away() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -120,7 +118,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("Prometheus itself can parse the queries of the dashboard", .needsPromtool)
+    @Test("Prometheus can parse the queries of the dashboard", .needsPromtool)
     func dashboardQueries() async throws {
         let file = try Data(contentsOf: projectFile("deploy/grafana/service.json"))
         let dashboard = try #require(JSONSerialization.jsonObject(with: file) as? [String: Any])
@@ -184,7 +182,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("Metrics report the open connections and files and the resources of the process")
+    @Test("Metrics report the process's open connections, open files, memory and processor time")
     func process() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -217,7 +215,7 @@ struct MonitoringTests {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await TestSite.run(of: database) { site in
-                /// The bytes that were counted before the metrics, and those after them.
+                /// The bytes that were counted before this answer with the metrics, and the sum of those and this answer's bytes.
                 func counted() async throws -> (before: Int, after: Int) {
                     let answer = try await site.get("/metrics")
                     let line = answer.text.split(separator: "\n")

@@ -146,7 +146,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "Visitors who share an address are not limited in the page's files",
+        "Requests for the page's files have no limit, so many visitors can share an address",
         arguments: [Program.nginx, .haproxy])
     func page(_ program: Program) async throws {
         try await withProxy(program) { proxy, _, _, _ in
@@ -160,7 +160,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "The metrics are also closed below a base path, and in other spellings of the path",
+        "The proxy also refuses the metrics below a base path and in other spellings of their path",
         arguments: Program.allCases)
     func metrics(_ program: Program) async throws {
         try await withProxy(program) { _, site, proxied in

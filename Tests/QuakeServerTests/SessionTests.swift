@@ -39,7 +39,7 @@ struct SessionTests {
         }
     }
 
-    @Test("A client that disconnects ends its query")
+    @Test("A query is cancelled when its client disconnects")
     func goneClient() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)
@@ -81,7 +81,7 @@ struct SessionTests {
 
     /// server:  ─ hangs ─────────────────────────────── responds again
     /// clients:   ask: 503 ─ ask again: 503 at once       ask: 200
-    @Test("Requests do not wait for a database that hangs, and its sessions are closed")
+    @Test("When the database hangs, requests get 503, and the server closes its sessions")
     func frozenDatabase() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Shutdown of the server")
 struct ShutdownTests {
-    @Test("Ends immediately when nothing is under way, even if clients keep their connections open")
+    @Test("A shutdown ends at once when no request is under way, even if clients keep connections open")
     func idle() async throws {
         try await TestServer.shared.withDatabase { database in
             let client = LoopbackSocket()
@@ -24,7 +24,7 @@ struct ShutdownTests {
 
     /// client    asks, reads the head                          reads the rest
     /// server                          is asked to end                            ends
-    @Test("Waits for an answer that is under way")
+    @Test("A shutdown waits for an answer that is under way")
     func underWay() async throws {
         try await withLongAnswer(endingTime: .seconds(3600)) { client, head in
             let rest = await onThread { client.readAll() }
@@ -33,7 +33,7 @@ struct ShutdownTests {
         }
     }
 
-    @Test("Does not wait for a client that does not read")
+    @Test("A shutdown does not wait for a client that reads nothing")
     func silentClient() async throws {
         try await withLongAnswer(endingTime: .milliseconds(100)) { _, _ in }
     }
@@ -41,7 +41,7 @@ struct ShutdownTests {
     /// server      is asked to end, drains                                                  ends
     /// balancer                              asks for the health, gets 503
     /// client                                connects, asks, gets its answer and a close
-    @Test("Can be announced to load balancers first, while new requests are still served")
+    @Test("With a drain time, the health is 503 before the shutdown, and new requests are still served")
     func draining() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)

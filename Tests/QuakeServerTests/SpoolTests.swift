@@ -17,7 +17,7 @@ struct SpoolTests {
         return all
     }
 
-    @Test("All pieces before the last one wait in the file, and every reader gets all bytes in order")
+    @Test("All pieces but the newest are in the file, and every reader gets all bytes in order")
     func order() async throws {
         let quota = SpoolQuota(1 << 20, metrics)
         let spool = Spool(in: quota, keptForOthers: 1 << 20)
@@ -57,9 +57,7 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test(
-        "When the quota is used up, the client with the highest product of unread bytes and idle time is dropped"
-    )
+    @Test("When the quota is used up, a client that reads nothing is dropped, and a quick client is not")
     func quota() async throws {
         let quota = SpoolQuota(7600, metrics)
         let slow = Spool(in: quota)
@@ -79,7 +77,7 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("A long shared answer keeps only what a reader has not read yet, and nobody can join any more")
+    @Test("A long shared answer keeps only its unread bytes, and accepts no further readers")
     func long() async throws {
         let quota = SpoolQuota(40 << 20, metrics)
         let spool = Spool(in: quota, keptForOthers: 2 << 20)

@@ -17,7 +17,7 @@ struct StandbyAndPoolerTests {
             "format=csv&updatedafter=2001-01-01&orderby=magnitude&limit=3&minlat=50&maxlat=60",
         ].map { "\(events)/query?\($0)" }
 
-    @Test("A standby gives the primary's answers; after a commit on the primary, it no longer answers 304")
+    @Test("A standby gives the primary's answers, and after a commit on the primary, an old tag gets no 304")
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)
@@ -28,7 +28,7 @@ struct StandbyAndPoolerTests {
     }
 
     @Test(
-        "Through a pooler in transaction mode, answers are the same; after a commit, the server no longer answers 304",
+        "Through a pooler in transaction mode, answers are the same, and after a commit, an old tag gets no 304",
         .enabled(if: Pooler.isInstalled, "pgbouncer is not installed: apt-get install pgbouncer"))
     func pooler() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -40,7 +40,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("Each feed contains what its name says")
+    @Test("Feeds select events by magnitude, significance and age, as their names say")
     func selections() async throws {
         try await TestServer.shared.withDatabase { database in
             var feed = DayFeed()
@@ -58,7 +58,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("A feed as CSV has the same events, in the columns of the event service")
+    @Test("A CSV feed has the text of the event service's answer with the same events")
     func csv() async throws {
         try await TestServer.shared.withDatabase { database in
             var feed = DayFeed()
@@ -141,13 +141,13 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("If the catalogue follows no feed, its own address and the present time are in the metadata")
+    @Test("If the catalogue follows no feed, the metadata has the server's own address")
     func ownFeed() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
                 let text = try await site.get(dayPath).text
-                // The URL names the agency. So an import of the document does not take it for a summary feed of the USGS, and
-                // does not delete events that it lacks.
+                // The URL names the agency, so an import does not take the document for a summary feed of the USGS, and does not
+                // delete events that the document lacks.
                 let path = dayPath.replacing("all_day", with: "usgs/all_day")
                 #expect(text.contains("\"url\":\"\(site.url(path))\""))
                 #expect(text.contains("\"count\":0},\"features\":[]}"))
@@ -191,7 +191,7 @@ struct SummaryFeedTests {
         }
     }
 
-    @Test("An event's page has the event, and an unknown code is 404")
+    @Test("An event's detail is also found by the event's old code, and an unknown code gets 404")
     func detail() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -214,10 +214,10 @@ struct SummaryFeedTests {
     }
 }
 
-/// A second Quakes that reads from the first one's server.
-@Suite("A Quakes that reads from another")
+/// The second catalogue imports a feed from the first catalogue's server.
+@Suite("A catalogue that imports a feed of another catalogue")
 struct RelayTests {
-    @Test("Has the same table after events were added, changed, renamed and withdrawn")
+    @Test("The second catalogue has the same rows after events were added, renamed and deleted")
     func relay() async throws {
         try await withRelay { first, relay in
             var feed = DayFeed.of(40)
@@ -234,7 +234,7 @@ struct RelayTests {
         }
     }
 
-    @Test("Has the same table after replaying days of a real day feed", .needsRealFeeds)
+    @Test("The second catalogue has the same rows after each step of a real day feed", .needsRealFeeds)
     func replay() async throws {
         try await withRelay { first, relay in
             for number in rounds(15, of: 30) {
@@ -245,7 +245,7 @@ struct RelayTests {
         }
     }
 
-    /// Calls `body` with the first Quakes's database, and with a closure that updates the second one and compares the tables.
+    /// Calls `body` with the first database, and with a closure that updates the second one and compares the tables.
     private func withRelay(
         _ body: @escaping @Sendable (TestDatabase, () async throws -> Void) async throws -> Void
     ) async throws {

@@ -10,9 +10,7 @@ import Testing
 struct ChangesEarthquakeTests {
     private let server = TestServer.shared
 
-    @Test(
-        "A row in an earthquake comes with that earthquake: in the snapshot, live and from the history, filtered or not"
-    )
+    @Test("A row names its earthquake in the snapshot, live and from the history, with and without a filter")
     func named() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()
@@ -59,7 +57,7 @@ struct ChangesEarthquakeTests {
     }
 
     @Test(
-        "When an earthquake is split, its rows come without an earthquake; a deleted row comes once, as deleted"
+        "When an earthquake is dissolved, its rows are sent again without it; a deleted row is sent once, as deleted"
     )
     func parted() async throws {
         try await server.withDatabase { database in

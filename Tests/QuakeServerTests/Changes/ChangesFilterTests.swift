@@ -12,7 +12,8 @@ struct ChangesFilterTests {
     private let server = TestServer.shared
 
     /// The oracle is a query with the same parameters, as of the position's token.
-    @Test("At each position a client has the result of the query, live and from the history")
+    @Test(
+        "A live client has the query's rows at each position, and a late client gets the same rows' changes")
     func oracle() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()

@@ -6,7 +6,7 @@ import Testing
 struct ChangesFormTests {
     private let server = TestServer.shared
 
-    @Test("A first start brings all rows and a position, then each change, as Server-Sent Events")
+    @Test("A new stream sends all rows and a position, and then each change, as Server-Sent Events")
     func events() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -64,7 +64,7 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("With after=now, a stream begins without rows; HEAD gives only its head")
+    @Test("With after=now, a stream sends no snapshot; a HEAD request gets the stream's head")
     func now() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -81,7 +81,7 @@ struct ChangesFormTests {
         }
     }
 
-    @Test("An idle stream gets heartbeats: a comment, or an empty line")
+    @Test("An idle stream sends heartbeats, which are comments among events and empty lines among lines")
     func heartbeat() async throws {
         try await server.withDatabase { database in
             var settings = ServerSettings.patient
@@ -112,7 +112,7 @@ struct ChangesFormTests {
         ("after=1&after=2", "after is given more than once"),
     ]
 
-    @Test("A request that makes no sense is refused with a reason")
+    @Test("An invalid request is refused with a reason")
     func refused() async throws {
         try await server.withDatabase { database in
             try await TestSite.run(of: database) { site in

@@ -14,7 +14,8 @@ struct ChangesResumeTests {
     /// writer          w1               w2 w3 …
     ///
     /// The first server has the passes in memory. The second server reads them from the history.
-    @Test("A client that is cut off after any event misses nothing, and gets nothing twice")
+    @Test(
+        "A client that is cut off after any event resumes at its last position, and ends with the right rows")
     func everyCut() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())
@@ -72,7 +73,7 @@ struct ChangesResumeTests {
 
     /// client    query at p        follows after p
     /// writer    …  …  …  …  …  …  …  …  …  …
-    @Test("A query and the stream after its position give the table, even while rows are being written")
+    @Test("The stream after a query's position has exactly the changes since the query, even during writes")
     func noGap() async throws {
         try await server.withDatabase { database in
             let random = seededRandom()
@@ -108,7 +109,7 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("A token without the rest of a position is accepted, even if no transaction has that token")
+    @Test("A stream can resume after a bare token; an unknown token gives a snapshot with the reason")
     func token() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())
@@ -165,9 +166,7 @@ struct ChangesResumeTests {
 
     /// database   stops                                  starts, gets a change
     /// client             gets a message, asks for the health             gets the change
-    @Test(
-        "A live client gets one message that the database is away, and the server's health reports it immediately"
-    )
+    @Test("When the database stops, a live client gets one message, and the server's health is 503 at once")
     func away() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)

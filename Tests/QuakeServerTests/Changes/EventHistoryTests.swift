@@ -81,7 +81,8 @@ struct EventHistoryTests {
         }
     }
 
-    @Test("A client that has just received a change of an event never gets a 304 for the event's history")
+    @Test(
+        "As soon as a client has received an event's change, the old tag of the event's history gets no 304")
     func justTold() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(1).document)

@@ -62,9 +62,9 @@ struct FairnessTests {
         }
     }
 
-    /// clients    of one address ask for pasts, each of which waits for its own lock         two get their answers
-    /// another                                                            asks for a past, too             is next
-    /// others                                                             ask short questions, and get their answers
+    /// clients    of one address send costly queries, each with its own lock                 two get their answers
+    /// another                                                            sends a costly query             is next
+    /// others                                                             send short queries, and get their answers
     @Test(
         "Short, cached and monitoring requests never wait behind costly ones, which take turns by address"
     )
@@ -83,7 +83,7 @@ struct FairnessTests {
                     try await database.withConnection { connection in
                         try await connection.query(
                             "select pg_advisory_lock(lock) from generate_series(1, 7) as lock", to: "lock")
-                        /// Asks for a past, which waits for the lock `number`.
+                        /// Sends a costly query, which waits for the lock `number`.
                         @Sendable func ask(_ number: Int, _ address: String) async throws -> TestAnswer {
                             let circle = "latitude=\(number)&longitude=0&maxradius=170"
                             let past = "/fdsnws/event/1/count?asof=1&\(circle)"
@@ -163,7 +163,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("A snapshot may take longer than any other query")
+    @Test("A snapshot may take longer than the time limits of other queries")
     func longSnapshot() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -184,7 +184,9 @@ struct FairnessTests {
         }
     }
 
-    @Test("A query that looks short, and is not, is repeated as a costly one, with the limit of its address")
+    @Test(
+        "A query that exceeds the limit of short queries is repeated as a costly one, and its address's limit applies"
+    )
     func notShort() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -210,7 +212,7 @@ struct FairnessTests {
     /// slow clients     each with its own filter; read the head, and no more                   are dropped
     /// quick client                                                   reads all
     /// writer                                     writes until clients are dropped
-    @Test("Slow clients are dropped, with any filters, and a quick client misses nothing")
+    @Test("When clients with different filters are slow, some are dropped, and a quick client misses nothing")
     func slowFilters() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(2000).document)
@@ -236,7 +238,7 @@ struct FairnessTests {
 
     /// slow clients    ask for the same snapshot, read only its head          some are dropped
     /// quick client                                       asks for other snapshots, again and again
-    @Test("Snapshots that clients do not read give way to others, and a shared snapshot counts only once")
+    @Test("Unread snapshots make room for new ones, and a snapshot that clients share takes room only once")
     func snapshots() async throws {
         try await server.withDatabase { database in
             try await database.importLongEvents(800)

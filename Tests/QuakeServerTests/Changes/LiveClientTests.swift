@@ -7,7 +7,7 @@ import Testing
 struct LiveClientTests {
     private let server = TestServer.shared
 
-    @Test("200 clients cost the database one session")
+    @Test("200 live clients need no additional database session")
     func sessions() async throws {
         try await server.withDatabase { database in
             var settings = ServerSettings.patient
@@ -129,7 +129,7 @@ struct LiveClientTests {
     /// client                          takes a snapshot                 takes another one
     /// writer                                         alters the table
     @Test(
-        "After ALTER TABLE, a stream starts over, even if the server has not read the table's columns before")
+        "After ALTER TABLE, a stream starts over, even if the server had not read the table's columns before")
     func alteredEarly() async throws {
         try await server.withRoles { roles in
             let database = roles.database
@@ -156,9 +156,7 @@ struct LiveClientTests {
 
     /// writer     locks the table                                        releases it
     /// clients                      ask for snapshots, and wait                    get them
-    @Test(
-        "Any number of clients can wait for the history; each gets it in turn, and equal requests share an answer"
-    )
+    @Test("Waiting snapshots are not limited in number, all are sent, and equal requests share one")
     func turns() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -208,7 +206,7 @@ struct LiveClientTests {
                     #expect(answer.status == 503)
                     #expect(answer.headers["retry-after"] == "5")
                 }
-                // The server has room again once it has noticed that the first client is gone.
+                // The server has room again once it has noticed that the first client has disconnected.
                 try await waitUntil {
                     try await StreamClient.with(site, "after=now") { $0.status == 200 }
                 }

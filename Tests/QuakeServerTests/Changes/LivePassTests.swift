@@ -10,8 +10,7 @@ struct LivePassTests {
         store: "0f0e2d3c-0000-0000-0000-000000000000", token: 1, committedAt: "2026-11-25T00:00:00Z",
         nonce: "3f9a01c7")
 
-    @Test(
-        "An address can have as many filters as it may have streams, at no cost to other addresses")
+    @Test("An address can have as many filters as it may have streams, without effect on other addresses")
     func limit() throws {
         let pass = LivePass(0, ChangeLines(), ChangedQuakes(), from: Self.position, to: Self.position)
         var asked: [String] = []

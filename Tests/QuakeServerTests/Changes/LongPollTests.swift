@@ -47,7 +47,8 @@ struct LongPollTests {
     }
 
     @Test(
-        "Without a change in time, the answer is the client's own position, and caches keep it only briefly")
+        "If nothing changes while a client waits, the answer is the client's position, cacheable for a second"
+    )
     func silence() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -131,7 +132,7 @@ struct LongPollTests {
         }
     }
 
-    @Test("Last-Event-ID has no effect on polls: a cacheable answer does not depend on other fields")
+    @Test("Last-Event-ID has no effect on a poll, because a cache finds the answer by its URL alone")
     func lastID() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -146,7 +147,7 @@ struct LongPollTests {
         }
     }
 
-    @Test("A position with an invalid time, or with a part missing, is wrong usage")
+    @Test("A position with an invalid time or without its nonce is refused")
     func noTime() async throws {
         let beginnings = ["1_2026-13-45T99:99:99.000000Z_3f9a01c7", "1_2026-11-25T09:00:00.000000Z"]
         try await server.withDatabase { database in
@@ -221,8 +222,8 @@ struct LongPollTests {
 
     /// test      locks a table, commits 2                      commits 3
     /// server                              reads 2, cannot continue
-    /// client                                                             asks after 3, waits, hangs up
-    @Test("A client that is ahead of the server's passes frees its place when it hangs up")
+    /// client                                                             asks after 3, waits, disconnects
+    @Test("A client that waits at a position beyond the server's own frees its place when it disconnects")
     func goneAhead() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

@@ -27,14 +27,14 @@ struct EarthquakeAnswerTests {
         return answer.text.split(separator: "\n").map(String.init)
     }
 
-    @Test("merge=true gives each earthquake once in every format, and count counts them")
+    @Test("With merge=true, each earthquake appears once, and count gives the number of earthquakes")
     func merge() async throws {
         try await withSite { _, site in
             let text = try await Self.lines(site, "query?merge=true&format=text")
             #expect(text.count == 4)
             #expect(
                 text[1] == "us1|2026-01-01T00:02:00.000|20|10|10|us|us|us|us1|Mw|5.3|gfz|Onetown|",
-                "the author of the magnitude is its own")
+                "the magnitude's author is the agency that reported the magnitude")
             #expect(try await Self.lines(site, "count?merge=true") == ["3"])
             #expect(try await Self.lines(site, "count") == ["5"])
             #expect(try await Self.lines(site, "query?merge=true&format=csv&catalog=emsc").count == 3)
@@ -45,8 +45,7 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "QuakeML has all origins and magnitudes of an earthquake and the preferred ones, for each of its events"
-    )
+        "On request, QuakeML for any event of an earthquake has all the earthquake's origins and magnitudes")
     func quakeML() async throws {
         try await withSite { _, site in
             let id = { (code: String) in
@@ -67,7 +66,7 @@ struct EarthquakeAnswerTests {
                     #expect(whole.contains("<magnitude publicID=\"\(id(member))/magnitude\">"))
                     #expect(whole.contains("<originID>\(id(member))/origin</originID>"))
                 }
-                #expect(whole.contains("data: GFZ Helmholtz"), "whose data they are")
+                #expect(whole.contains("data: GFZ Helmholtz"), "the agency of the data is named")
             }
             let origins = try await site.get("/fdsnws/event/1/query?includeallorigins=true").text
             #expect(origins.components(separatedBy: "<event publicID=").count == 4)
@@ -78,7 +77,9 @@ struct EarthquakeAnswerTests {
             #expect(merged.components(separatedBy: "<origin ").count == 2)
             #expect(
                 merged.contains("/magnitude</preferredMagnitudeID>") && merged.contains("<value>5.3</value>"))
-            #expect(!merged.contains("<originID>"), "no origin is named that is not there")
+            #expect(
+                !merged.contains("<originID>"),
+                "a magnitude does not refer to an origin that the document lacks")
         }
     }
 
@@ -103,7 +104,7 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "After a merge, the code of the merged earthquake finds the other one, even if its event was deleted")
+        "A merged earthquake's code finds the earthquake it became part of, even after its event was deleted")
     func mergedCode() async throws {
         try await withSite { database, site in
             try await database.withConnection { connection in
@@ -118,7 +119,7 @@ struct EarthquakeAnswerTests {
                         select set_config('history.reason', 'superseded by us1', true);
                         delete from earthquake where code = 'us2';
                         update earthquake_member set earthquake = 'us1' where earthquake = 'us2'
-                        """, to: "take it in")
+                        """, to: "merge us2 into us1")
             }
             try await waitUntil { try await site.get("/fdsnws/event/1/count?merge=true").text == "1" }
             let path = "/fdsnws/event/1/query?eventid=us2&includeallorigins=true"
@@ -131,7 +132,7 @@ struct EarthquakeAnswerTests {
         }
     }
 
-    @Test("On request, GeoJSON names the earthquake that an event and other events describe")
+    @Test("On request, GeoJSON names the earthquake of each event that shares one with other events")
     func named() async throws {
         try await withSite { _, site in
             let answer = try await site.get("/fdsnws/event/1/query?format=geojson&includeearthquake=true")
@@ -160,7 +161,7 @@ struct EarthquakeAnswerTests {
         "query?includeearthquake=true&includedeleted=true&format=geojson", "query?merge=maybe",
     ]
 
-    @Test("A contradictory request is refused")
+    @Test("A contradictory or invalid request is refused")
     func refused() async throws {
         try await withSite { _, site in
             try await forEachCase(of: Self.contradictions) { query in

@@ -49,7 +49,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("GeoJSON decodes to the events of the table, and has their number")
+    @Test("GeoJSON decodes to the table's events, and its metadata has their number")
     func geojson() async throws {
         try await server.withDatabase { database in
             try await database.importSample(200)
@@ -138,7 +138,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A deleted event is a conflict, unless the request includes deleted events")
+    @Test("A request for a deleted event gets 409, unless it includes deleted events")
     func deleted() async throws {
         try await server.withDatabase { database in
             try await database.importRich()
@@ -179,7 +179,7 @@ struct EventAnswerTests {
     }
 
     @Test(
-        "A request for an existing event never returns another event, even if they were renamed to each other"
+        "A request for an existing event never returns another event, even if each was once renamed to the other"
     )
     func renamedAndBack() async throws {
         try await server.withDatabase { database in
@@ -210,7 +210,9 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("More events than the service's limit are refused, but can be requested with a limit, and counted")
+    @Test(
+        "A query for more events than the maximum is refused, but the events can be read in pages and counted"
+    )
     func tooMany() async throws {
         try await server.withDatabase { database in
             try await database.importSample(30)
@@ -246,7 +248,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A past that the history does not cover is refused with a reason")
+    @Test("A token or time that the history does not cover is refused with status 400")
     func outOfReach() async throws {
         try await server.withDatabase { database in
             let future = Refusal(400, "asof: the moment is in the future; the newest token is 0")
@@ -268,7 +270,7 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A pruned past is 410")
+    @Test("A request as of a pruned token or time gets 410")
     func pruned() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])

@@ -26,7 +26,7 @@ struct EventClientTests {
         }
     }
 
-    @Test("The requests of QQuake, the plugin of QGIS, get answers that it can read")
+    @Test("QQuake, a plugin of QGIS, can read the answers to its requests")
     func qquake() async throws {
         try await withSample { site in
             let said = try await Clients.run("qquake.py", [site.url("")])
@@ -34,7 +34,7 @@ struct EventClientTests {
         }
     }
 
-    @Test("Programs that know only the USGS's service get the same results from this one")
+    @Test("Programs written for the USGS's service also work with this one")
     func usgs() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(Self.feed.document)
@@ -74,7 +74,7 @@ struct EventClientTests {
         return feed
     }()
 
-    /// Serves earthquakes of all kinds, and a deleted one.
+    /// Serves earthquakes of all kinds, and a deleted event.
     private func withSample(_ body: @escaping @Sendable (TestSite) async throws -> Void) async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(100)

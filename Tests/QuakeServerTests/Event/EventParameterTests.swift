@@ -66,7 +66,7 @@ struct EventParameterTests {
         #expect(used.subtracting(PassChange.properties) == [])
     }
 
-    @Test("Each parameter is compared with an independent selection, or has its own test")
+    @Test("Each parameter occurs in the random requests, or has another test")
     func tested() throws {
         let used = try Set(Self.requests().flatMap { $0.parameters.map(\.name) })
         for parameter in EventParameter.allCases {

@@ -66,12 +66,12 @@ struct EventRequestTests {
         ("limit=20000&offset=3", "limit 20000 offset 2"), ("", ""), ("&", ""),
     ]
 
-    @Test("Each parameter has its effect on the selection, under each of its names", arguments: meanings)
+    @Test("Each parameter, under each of its names, has its effect on the request", arguments: meanings)
     func meaning(query: String, fact: String) throws {
         #expect(facts(try EventRequest(.query, query, maximum: 20_000)) == fact)
     }
 
-    @Test("Every parameter has a test")
+    @Test("The tests of effects cover every parameter and every alias")
     func everyParameter() {
         let pairs = Self.meanings.flatMap { $0.query.split(separator: "&") }
         let tested = Set(pairs.map { String($0.prefix(while: { $0 != "=" })) })

@@ -7,7 +7,7 @@ import Testing
 struct EventServiceTests {
     private let path = "/fdsnws/event/1"
 
-    @Test("Answers in each format, with its media type and the token")
+    @Test("An answer in any format has the format's media type and the token")
     func formats() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(50)
@@ -57,7 +57,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Lists its version, parameters, catalogues and contributors")
+    @Test("The service lists its version, parameters, catalogues and contributors")
     func descriptions() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([
@@ -83,7 +83,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Refuses requests in the form of the standard, and sends 204 without a body")
+    @Test("A refusal has the form of the standard, and a 204 has no body")
     func refusals() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -106,7 +106,7 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Refuses other methods and bodies in the same form, and answers HEAD with the head of GET")
+    @Test("Other methods and bodies are refused in the same form, and HEAD has the status and length of GET")
     func methods() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -123,7 +123,8 @@ struct EventServiceTests {
         }
     }
 
-    @Test("When the database is busy or away, the answer is a 503 in the same form, with Retry-After")
+    @Test(
+        "When the database is busy or stopped, the answer is a 503 in the standard's form, with Retry-After")
     func unavailable() async throws {
         let server = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", server.url).status == 0)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The map's tiles")
 struct MapTilesTests {
-    @Test("Are embedded in the executable, and their charts list each of them", arguments: TileMap.kinds)
+    @Test("The tiles are embedded in the executable, and each kind's chart lists them", arguments: TileMap.kinds)
     func charts(kind: String) throws {
         let source = projectFile("Sources/QuakeServer/Page/Tiles/\(kind).txt")
         #expect(MapTiles.sources["\(kind).txt"] == Array(try Data(contentsOf: source)))
@@ -25,7 +25,7 @@ struct MapTilesTests {
         }
     }
 
-    @Test("Have closed rings, which cover the area of the earth's land")
+    @Test("The rings of the coast are closed, and cover the area of the earth's land")
     func area() throws {
         let map = try TileMap("coast")
         #expect(map.tiles.values.joined().allSatisfy { $0.count > 3 && $0.first == $0.last })
@@ -39,7 +39,7 @@ struct MapTilesTests {
         #expect((146e6...149e6).contains(land), "\(land)")
     }
 
-    @Test("Meet without a seam: land that reaches the edge of a tile continues in the next tile")
+    @Test("Land that reaches the edge of a tile continues in the next tile")
     func seams() throws {
         let map = try TileMap("coast")
         var meetings = 0
@@ -66,7 +66,7 @@ struct MapTilesTests {
         #expect(meetings > 1000)
     }
 
-    @Test("Tell land from water close to the coast")
+    @Test("The tiles tell land from water close to the coast")
     func places() throws {
         let map = try TileMap("coast")
         for (name, latitude, longitude, isLand) in [
@@ -85,9 +85,7 @@ struct MapTilesTests {
         }
     }
 
-    @Test(
-        "Are served at addresses with the page's version, compressed, and with permission to cache them for ever"
-    )
+    @Test("At addresses with the page's version, tiles are compressed and may be cached for ever")
     func serving() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in

@@ -15,8 +15,8 @@ struct PageTests {
 
     /// Runs in parts, so that several browsers work in parallel.
     @Test(
-        "Works as documented in a real browser",
-        .enabled(if: Chromium.axe != nil, "Chromium or axe-core is not here, and cannot be installed"),
+        "The page works as documented in a real browser",
+        .enabled(if: Chromium.axe != nil, "Chromium or axe-core is missing, and cannot be installed"),
         arguments: 1...4)
     func browser(part: Int) async throws {
         let axe = try #require(Chromium.axe)
@@ -37,7 +37,9 @@ struct PageTests {
         }
     }
 
-    @Test("The files of the page are compressed, have tags, and may load nothing from other sites")
+    @Test(
+        "The page's files have tags, may load nothing from other sites, and are compressed except for pictures"
+    )
     func files() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -73,7 +75,7 @@ struct PageTests {
         }
     }
 
-    @Test("Scripts and style sheets are served without the comments that have lines to themselves")
+    @Test("Comments that fill whole lines are removed from a script, and others stay")
     func comments() {
         let script = """
             // One line.
@@ -96,7 +98,7 @@ struct PageTests {
     }
 
     @Test(
-        "Files at addresses with the present version never change; those with another version are revalidated"
+        "A file may be cached for ever at its address with the present version, and is revalidated at other addresses"
     )
     func versions() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -125,7 +127,9 @@ struct PageTests {
         }
     }
 
-    @Test("The preview of a link to an event has its magnitude, place and time, with any characters in them")
+    @Test(
+        "The preview of a link to an event has the event's magnitude, place and time, and escapes any characters"
+    )
     func cards() async throws {
         try await TestServer.shared.withDatabase { database in
             _ = try await database.query(
@@ -159,7 +163,7 @@ struct PageTests {
         }
     }
 
-    @Test("The preview of a link has a picture, at the server's full address if that is known")
+    @Test("The preview of a link has a picture, whose URL is absolute if the server knows its base URL")
     func picture() async throws {
         var settings = ServerSettings.patient
         try await TestServer.shared.withDatabase { [settings] database in
@@ -185,7 +189,7 @@ struct PageTests {
         }
     }
 
-    @Test("The periods for which the catalogue is complete are served to all clients")
+    @Test("The periods for which the catalogue is complete are served at /coverage")
     func coverage() async throws {
         try await TestServer.shared.withDatabase { database in
             _ = try await database.query(
@@ -208,7 +212,7 @@ struct PageTests {
         }
     }
 
-    @Test("The agencies are served with the terms of their data and their networks")
+    @Test("The agencies are served with their networks and with the terms of their data")
     func agencies() async throws {
         struct Told: Decodable {
             let name: String
@@ -245,7 +249,7 @@ struct PageTests {
         }
     }
 
-    @Test("Preloads each module that it starts with, and has no script or style in its markup")
+    @Test("The page preloads each module that it starts with, and its markup contains no script or style")
     func markup() async throws {
         let begun = try modules(importedFrom: "main.js")
         #expect(begun.count > 25)
@@ -277,7 +281,7 @@ struct PageTests {
     }
 
     @Test(
-        "Colours a mechanism's beachball as ObsPy does", .needsClients,
+        "The page colours a mechanism's beachball as ObsPy does", .needsClients,
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/node"), "needs Node.js"))
     func beachballs() async throws {
         try await withFolder { folder in

@@ -67,7 +67,7 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("After a SIGKILL, the next start continues where the killed process stopped")
+    @Test("After a SIGKILL, the next run completes the groups")
     func killed() async throws {
         try await withRows { database, quakes, _ in
             for round in 0..<4 {
@@ -118,7 +118,9 @@ struct AssociateCommandTests {
         }
     }
 
-    @Test("--why and --doubtful print tables and JSON")
+    @Test(
+        "--why explains an event's group as text or as JSON, and --doubtful prints nothing if no event is doubtful"
+    )
     func questions() async throws {
         try await withRows { database, quakes, _ in
             _ = try await quakes.run("associate")
@@ -171,7 +173,7 @@ struct AssociateCommandTests {
     }
 
     @Test(
-        "Contradictory options are wrong usage",
+        "Contradictory or incomplete options are wrong usage",
         arguments: [
             ["--same", "us1"], ["--same", "us1", "us1"], ["--different", "a", "b", "c"], ["--reason", "x"],
             ["--why", "us1", "--rebuild"], ["--why", "us1", "--doubtful"], ["--take-back", "a", "b", "c"],
