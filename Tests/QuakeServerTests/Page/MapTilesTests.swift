@@ -6,7 +6,9 @@ import Testing
 
 @Suite("The map's tiles")
 struct MapTilesTests {
-    @Test("The tiles are embedded in the executable, and each kind's chart lists them", arguments: TileMap.kinds)
+    @Test(
+        "The tiles are embedded in the executable, and each kind's chart lists them",
+        arguments: TileMap.kinds)
     func charts(kind: String) throws {
         let source = projectFile("Sources/QuakeServer/Page/Tiles/\(kind).txt")
         #expect(MapTiles.sources["\(kind).txt"] == Array(try Data(contentsOf: source)))

@@ -10,7 +10,7 @@ struct BackfillCommandTests {
     private static let events =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
 
-    @Test("A service that sends the same events for any period ends the backfill with 65 and the reason")
+    @Test("A backfill from a service that sends the same events for any period ends with 65 and the reason")
     func ignoredTimes() async throws {
         let service = TestEventService(count: 40, limit: 20_000)
         let requests = Mutex(0)
@@ -127,7 +127,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "If a service never sends all the events it counts, the backfill ends with 65, deletes nothing and stays open"
+        "If a service never sends all the events it counts, the backfill ends with 65, unfinished, and deletes nothing"
     )
     func falling() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -159,7 +159,7 @@ struct BackfillCommandTests {
         }
     }
 
-    @Test("Events that the service no longer has are deleted, window by window")
+    @Test("A second backfill deletes an event that the service does not have")
     func retracted() async throws {
         try await TestServer.shared.withDatabase { database in
             let before = TestEventService(count: 200, limit: 60)
@@ -208,7 +208,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "If the service fails, the exit code is 69; the backfill can be continued, and refuses another stretch until then"
+        "If the service fails, the exit code is 69, and another stretch is refused before the backfill is completed"
     )
     func failing() async throws {
         let service = TestEventService(count: 100, limit: 20)
@@ -265,7 +265,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "A service with only FDSN text and no counts is read in shrinking windows; missing events are deleted"
+        "A service with only FDSN text and no counts can be read, and events that it no longer has are deleted"
     )
     func plainService() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -10,7 +10,8 @@ struct ChangesCommandTests {
     let server = TestServer.shared
 
     @Test(
-        "An insert and a delete show the magnitude and the place, an update shows the old and the new values")
+        "An insert and a delete are shown with magnitude and place, and an update with the old and new values"
+    )
     func table() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures(

@@ -41,8 +41,7 @@ struct DatabaseCommandTests {
         }
     }
 
-    @Test(
-        "If a service in the service file names several hosts, a silent host does not block the next one")
+    @Test("A silent host in libpq's service file does not block the next host")
     func service() async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in

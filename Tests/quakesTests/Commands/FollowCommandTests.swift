@@ -97,7 +97,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("SIGTERM ends the command with 0 even if it has only just started")
+    @Test("SIGTERM ends the command with 0 even while the command waits for the database's first answer")
     func endsAtOnce() async throws {
         try await withDatabase { database, folder in
             // The server never answers the first connection.
@@ -141,7 +141,7 @@ struct FollowCommandTests {
     }
 
     @Test(
-        "The exit code is 65 for another program's file, 66 for a missing one, and 74 for one that can't be made"
+        "The exit code is 65 for another program's file, 66 for a missing view, and 74 if a view cannot be created"
     )
     func wrongFile() async throws {
         try await withDatabase { database, folder in
@@ -193,7 +193,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("If the disk is full, the command ends with 74, says so, and leaves the view unchanged")
+    @Test("If the view's file cannot grow, the command ends with 74 and an error, and the view is unchanged")
     func noRoom() async throws {
         try await withDatabase { database, folder in
             let view = folder.appending(path: "view.sqlite").path
@@ -244,7 +244,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A line that a killed process left unfinished does not spoil the next one")
+    @Test("A line that a killed process left unfinished does not spoil the next line")
     func tornLine() async throws {
         try await withDatabase { database, folder in
             let file = folder.appending(path: "stream")
@@ -297,8 +297,7 @@ struct FollowCommandTests {
     }
 
     @Test(
-        "For a file that is not a token file, the exit code is 65 and the error says what to do; for one that cannot be read, it is 74"
-    )
+        "The exit code is 65 with a remedy if the token file holds no position, and 74 if it cannot be read")
     func garbage() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

@@ -108,7 +108,7 @@ struct HistoryCommandTests {
     }
 
     @Test(
-        "prune prints what it removed and which reader made it keep more; status shows which reader needs a snapshot"
+        "prune prints what it removed and which reader older history was kept for; status shows who needs a snapshot"
     )
     func prune() async throws {
         try await server.withDatabase { database in
@@ -158,7 +158,7 @@ struct HistoryCommandTests {
             let word = try #require(cited.lines.last?.firstMatch(of: #/^cite it as asof=(2_\S+)$/#)?.1)
             let again = try await quakes.run("cite", "paper", "--reason", "x")
             #expect(again.status == 64 && again.errors.contains("the citation paper already exists"))
-            #expect(try await quakes.run("cite", "other").status == 64, "it has no reason")
+            #expect(try await quakes.run("cite", "other").status == 64, "a citation needs a reason")
 
             let pruned = try await quakes.run("prune", "--keep", "0s", "--keep-at-most", "0s")
             #expect(pruned.lines[0].hasSuffix("; history begins after token 2"))
@@ -207,7 +207,7 @@ struct HistoryCommandTests {
         }
     }
 
-    @Test("A login from which a policy hides rows cannot read the history until it can see every row")
+    @Test("A login from which a policy hides rows cannot read the history until the login may see every row")
     func rowSecurity() async throws {
         try await server.withRoles { roles in
             let owner = roles.database

@@ -30,7 +30,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Prints one JSON object with every count, and nothing else on standard output")
+    @Test("With --format json, standard output is one JSON object with every count")
     func jsonSummary() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -55,9 +55,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test(
-        "If one of several sources fails, the others are still imported; each source has its JSON object, even if it fails or is never reached"
-    )
+    @Test("If a source fails, the others are still imported, and each source has its own JSON object")
     func jsonForEachSource() async throws {
         try await server.withDatabase { database in
             let arguments = ["import", "nofile", "-", "--format", "json"]
@@ -120,7 +118,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("Bad input ends with its exit code and a line that gives the reason")
+    @Test("Unusual input gives the right exit code, and an error is one line with the reason")
     func badInput() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -227,7 +225,7 @@ struct ImportCommandTests {
         #expect(summary.text == "all_day: not modified")
     }
 
-    @Test("A script that names no database ends with 64 and says what to do")
+    @Test("A script's command without a database ends with 64 and says how to name one")
     func noDatabase() async throws {
         let outcome = try await QuakesCommand().run("import", "-")
 
@@ -247,7 +245,7 @@ struct ImportCommandTests {
         #expect(!outcome.errors.contains("hunter2"))
     }
 
-    @Test("For an invalid database URL, the exit code is 64 and the URL is not shown")
+    @Test("For an invalid database URL, the exit code is 64 and the password is not shown")
     func unreadableURL() async throws {
         let outcome = try await QuakesCommand().run(
             "import", "-", "--database", "postgresql://u:hunter2@h/d?nonsense=1")
@@ -335,9 +333,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test(
-        "A service without events for a query gives a successful run; a feed without content is a failure"
-    )
+    @Test("No content is a success as the answer to a query of an event service, and a failure as a feed")
     func noContent() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

@@ -6,7 +6,7 @@ import Testing
 struct ListCommandTests {
     let server = TestServer.shared
 
-    @Test("Prints a table of the newest events, which is as wide as its contents in a pipe")
+    @Test("In a pipe, the table of the newest events is as wide as its contents")
     func table() async throws {
         try await withQuakes { quakes in
             let outcome = try await quakes.run("list", "--limit", "1")
@@ -45,7 +45,8 @@ struct ListCommandTests {
                 row["agencies"] as? [String] == ["emsc", "gfz", "usgs"] && row["magnitude"] as? Double == 5.3)
             #expect(row["events"] as? [String] == ["emsc:b", "gfz:a", "us1"])
             #expect(
-                try await quakes.run("list", "--agency", "gfz").output.contains("One Region"), "its own row")
+                try await quakes.run("list", "--agency", "gfz").output.contains("One Region"),
+                "the agency's own row is listed")
 
             try await database.group(["us1"])
             #expect(try await quakes.run("list", "--merge").output.split(separator: "\n").count == 6)
@@ -55,7 +56,7 @@ struct ListCommandTests {
     }
 
     @Test(
-        "A view and QuakeML cannot be merged, and the error says so",
+        "--merge is refused with a view and with QuakeML, and the error gives the reason",
         arguments: [["--view", "x.sqlite"], ["--format", "quakeml"]])
     func notMerged(options: [String]) async throws {
         let outcome = try await QuakesCommand().run(["list", "--merge"] + options)

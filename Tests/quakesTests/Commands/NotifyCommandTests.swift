@@ -51,7 +51,7 @@ struct NotifyCommandTests {
     // MARK: Without messages
 
     @Test(
-        "Wrong rules end with 65, and each problem has its line and the nearest spelling, even without a database"
+        "Invalid rules end with 65 even without a database, and each problem has its line and a suggested spelling"
     )
     func wrongRules() async throws {
         try await withFolder { folder in
@@ -80,7 +80,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("--check shows the messages that each rule would have sent, by the history, and any missing secret")
+    @Test("--check shows which messages each rule would have sent in the past, and reports a missing secret")
     func check() async throws {
         try await withDatabase { database, quakes, folder in
             for (code, magnitude) in [("a", 5.0), ("b", 3.0), ("c", 4.5)] {
@@ -141,7 +141,7 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("Contradictory options are refused")
+    @Test("Incomplete or contradictory options are refused")
     func usage() async throws {
         for arguments in [
             [], ["rules.yaml", "--check", "--once"], ["rules.yaml", "--log"], ["--check"], ["--test"],
@@ -153,7 +153,7 @@ struct NotifyCommandTests {
     // MARK: Messages
 
     @Test(
-        "A webhook, ntfy, a mail server and a command each get a message, once, and no secret is shown",
+        "A webhook, ntfy, a mail server and a command each get a message once, and no secret is shown",
         .needsClients)
     func everyone() async throws {
         try await PythonReceiver.run("webhook.py", ["200"], environment: ["SECRET": Self.secret]) { desk in
@@ -229,7 +229,9 @@ struct NotifyCommandTests {
         }
     }
 
-    @Test("A failed delivery is logged, ends --once with 69, and status shows the reason and since when")
+    @Test(
+        "A failed delivery is logged and ends --once with 69; status shows the reason and how long it has failed"
+    )
     func failing() async throws {
         try await PythonReceiver.run("webhook.py", ["503 Retry-After: 120", "200"]) { desk in
             try await withDatabase { database, quakes, folder in

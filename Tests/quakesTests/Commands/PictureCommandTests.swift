@@ -5,7 +5,7 @@ import Testing
 
 @Suite("quakes map and quakes plot")
 struct PictureCommandTests {
-    @Test("Draw the selected events as SVG")
+    @Test("Maps and plots show the selected events as SVG")
     func svg() async throws {
         try await withSample { quakes in
             let listed = try await quakes.run("list", "--min-magnitude", "4", "--format", "ndjson")
@@ -28,7 +28,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("A picture of some networks or agencies says whose events it shows")
+    @Test("A picture of selected networks or agencies names them")
     func sources() async throws {
         try await withSample { quakes in
             let listed = try await quakes.run("list", "--net", "q1,q2", "--format", "ndjson")
@@ -95,7 +95,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("With --mechanisms, a map draws each known mechanism as a beachball, and says how many there are")
+    @Test("With --mechanisms, a map draws each known mechanism as a beachball, and gives their number")
     func mechanisms() async throws {
         try await TestServer.shared.withDatabase { database in
             // The last two mechanisms cannot be drawn.
@@ -119,7 +119,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("The plot has the same aftershocks as the report, and an unknown mainshock ends with 66")
+    @Test("The plot has as many aftershocks as the report, and an unknown mainshock ends with 66")
     func aftershocks() async throws {
         try await TestServer.shared.withDatabase { database in
             // Some rows are too far away, some have another type, and some have no magnitude.
@@ -185,7 +185,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("An SVG file replaces an existing one, and a missing folder is an error")
+    @Test("An SVG replaces an existing file, and a missing folder is an error")
     func file() async throws {
         try await withSample { quakes in
             try await withFolder { folder in
@@ -204,7 +204,7 @@ struct PictureCommandTests {
     }
 
     @Test(
-        "Contradictory options are wrong usage",
+        "Unknown, missing or contradictory options are wrong usage",
         arguments: [
             ["map", "--output", "map.pdf"], ["plot", "aftershocks"], ["plot", "time", "--mainshock", "a"],
             ["plot", "aftershocks", "--mainshock", "a", "--since", "1d"], ["plot", "nosuch"], ["plot"],

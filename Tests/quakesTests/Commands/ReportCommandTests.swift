@@ -42,7 +42,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("At a terminal of 80 columns, column titles wrap, and every report of events shows the place")
+    @Test("At a terminal of 80 columns, column titles wrap, and reports of events show the place")
     func placesAtTerminal() async throws {
         try await server.withDatabase { database in
             try await database.importSample(300)
@@ -156,8 +156,8 @@ struct ReportCommandTests {
             let merged = try await lines("largest_event", "--merge")
             #expect(merged.count == 2 && merged[0].hasPrefix("1,us1,") && merged[0].contains(",5.3,Mw,"))
             #expect(
-                try await lines("largest_event", "merge=true", "rank=2").count == 1, "a column limits it, too"
-            )
+                try await lines("largest_event", "merge=true", "rank=2").count == 1,
+                "a column's value also limits the merged report")
             #expect(try await lines("largest_event", "--merge", "--agency", "EMSC") == [merged[0]])
             #expect(try await lines("largest_event", "agency=emsc").count == 1)
             #expect(try await lines("magnitude_frequency", "--agency", "usgs").count == 2)
@@ -334,7 +334,7 @@ struct ReportCommandTests {
 
     // MARK: Roles
 
-    @Test("quakes migrate --roles creates roles with a prefix, once, and says so")
+    @Test("A second quakes migrate --roles creates no role, and says that the roles have their privileges")
     func migrateRoles() async throws {
         try await server.withRoles { made in
             let prefix = made.roles.prefix

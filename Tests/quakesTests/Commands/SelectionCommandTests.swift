@@ -58,7 +58,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("Networks and agencies narrow the list, and usgs stands for all networks of its catalogue")
+    @Test("Networks and agencies narrow the list, and the agency usgs includes all networks of its catalogue")
     func agencies() async throws {
         try await withQuakes { quakes in
             try await quakes.expect("a", from: ["--net", "US"])
@@ -118,7 +118,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("If the history begins after --as-of, the error says when it begins")
+    @Test("If --as-of is before the history, the error says when the history begins")
     func young() async throws {
         try await withQuakes { quakes in
             let outcome = try await quakes.run("list", "--as-of", "2000-01")

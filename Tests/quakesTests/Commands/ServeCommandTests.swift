@@ -5,14 +5,14 @@ import Testing
 
 @Suite("quakes serve")
 struct ServeCommandTests {
-    @Test("Uses the socket that systemd has opened")
+    @Test("The server uses a socket that is passed to it as systemd does")
     func activation() async throws {
         try await TestServer.shared.withDatabase { database in
             try await serve(database, [], launcher: Self.activating)
         }
     }
 
-    @Test("With --log-format json, every line of its log is JSON")
+    @Test("With --log-format json, every line of the log is JSON")
     func jsonLog() async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in
@@ -41,7 +41,7 @@ struct ServeCommandTests {
         }
     }
 
-    @Test("A server started while the database is away answers 503 until the database is available")
+    @Test("A server that is started without its database answers 503 until the database is available")
     func startedTooEarly() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -68,7 +68,7 @@ struct ServeCommandTests {
 
     /// test       sends SIGTERM      sees the server drain      sends another signal
     /// server                drains, for up to an hour                             ends
-    @Test("A second signal ends it immediately", arguments: [SIGINT, SIGTERM])
+    @Test("A second signal ends the server immediately", arguments: [SIGINT, SIGTERM])
     func secondSignal(signal: Int32) async throws {
         try await TestServer.shared.withDatabase { database in
             try await withFolder { folder in
@@ -123,8 +123,8 @@ struct ServeCommandTests {
     /// disk                            blocks all writes                                  continues
     /// another                                         asks for the health, gets it
     @Test(
-        "While the disk of its temporary files is blocked, the server continues to do everything else",
-        .enabled(if: SlowDisk.canBeBuilt, "clang is not there"),
+        "While the disk of its temporary files is blocked, the server still answers requests for its health",
+        .enabled(if: SlowDisk.canBeBuilt, "clang is not installed"),
         arguments: [
             (events: 12_000, path: "/fdsnws/event/1/query?format=geojson", size: 5_000_000),
             (events: 500, path: "/changes?maxdepth=1000", size: 400_000),
@@ -166,7 +166,7 @@ struct ServeCommandTests {
         }
     }
 
-    @Test("Refuses an address in use, and an invalid one")
+    @Test("An address in use and an invalid address are refused")
     func refusals() async throws {
         let taken = try LoopbackSocket.bound()
         defer { taken.close() }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("quakes show")
 struct ShowCommandTests {
-    @Test("Shows an event's properties, its mechanism and its history")
+    @Test("An event is shown with its properties, its mechanism and its history")
     func event() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([
@@ -44,7 +44,7 @@ struct ShowCommandTests {
         }
     }
 
-    @Test("For a renamed event, prints its present code, and says that its past was pruned")
+    @Test("For a renamed event, the output has the present code, and says where the pruned history begins")
     func gone() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])

@@ -31,8 +31,7 @@ struct StandbyCommandTests {
     }
 
     @Test(
-        "Reading commands give the same output as on the primary, and writing ones name the standby as the reason"
-    )
+        "Reading commands give the same output as on the primary; writing commands fail and name the standby")
     func standby() async throws {
         let primary = try await TemporaryServer.start()
         #expect(try await QuakesCommand().run("migrate", "--database", primary.url).status == 0)

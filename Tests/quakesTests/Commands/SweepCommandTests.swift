@@ -89,7 +89,7 @@ struct SweepCommandTests {
     }
 
     @Test(
-        "A service without a readable format ends with 65, and the error names the formats"
+        "A sweep of a service without a readable format ends with 65, and the error names the formats it needs"
     )
     func badData() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.count, .updatedAfter])

@@ -4,9 +4,7 @@ import Testing
 
 @Suite("quakes verify")
 struct VerifyCommandTests {
-    @Test(
-        "Lists the differences in every format and ends with 65; --repair removes them and ends with 0"
-    )
+    @Test("Differences are listed in every format and end with 65; --repair removes them and ends with 0")
     func repair() async throws {
         let day = 86_400_000
         let now = Int(Date().timeIntervalSince1970) * 1000
@@ -73,7 +71,7 @@ struct VerifyCommandTests {
     }
 
     @Test(
-        "Impossible requests are wrong usage",
+        "Invalid periods and services are wrong usage",
         arguments: [
             (["--from", "2020-01-02", "--to", "2020-01-01"], "--until must be later"),
             (["--from", "1d", "--service", "all_day"], "--service takes a name such as usgs"),
