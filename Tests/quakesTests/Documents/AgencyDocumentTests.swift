@@ -11,7 +11,7 @@ struct AgencyDocumentTests {
         gfz2026texh|2026-10-01T01:29:17.05|36.047|68.87|10.0|GFZ|mb|5.28|Hindu Kush
         """
 
-    @Test("Text can come from a file, as gzip, from standard input, and with any file name")
+    @Test("FDSN text is imported from a file of any name, from a gzip file and from standard input")
     func sources() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

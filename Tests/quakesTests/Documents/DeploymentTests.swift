@@ -30,7 +30,7 @@ struct DeploymentTests {
         }
     }
 
-    @Test("The package's units start the package's executable as the package's user", arguments: units)
+    @Test("A packaged unit starts the package's executable as the unit's own user", arguments: units)
     func packagedUnit(_ path: String) async throws {
         let result = try await Subprocess.run(
             .path(.init(Self.path("debian/unit"))), arguments: [Self.path(path)],
@@ -53,7 +53,7 @@ struct DeploymentTests {
     }
 
     @Test(
-        "systemd-analyze finds that no unit has more rights than it needs", .enabled(if: Self.canAnalyze),
+        "systemd-analyze gives each unit an exposure level below 3", .enabled(if: Self.canAnalyze),
         arguments: units)
     func exposure(_ path: String) async throws {
         let result = try await Subprocess.run(
@@ -85,7 +85,7 @@ struct DeploymentTests {
     func health() async throws {
         let compose = try Self.text("docker-compose.yml").matches(of: /test: \["CMD", "quakes", (.*)\]/)
             .map { try Self.words($0.output.1) }
-        // The probe of a reader names that reader, so that another reader, late or removed, does not make the probe fail.
+        // The probe of a reader names that reader, so it does not fail because another reader is late or was removed.
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
         let sources = ["all_hour", "all_day", "usgs"]
         let age = ["--max-age", "15m"]
@@ -154,7 +154,7 @@ struct DeploymentTests {
         }
     }
 
-    @Test("Compose has no default password, and its header names every variable")
+    @Test("docker-compose.yml has no default password, and its header names every other variable")
     func composeVariables() throws {
         let compose = try Self.text("docker-compose.yml")
         let written = try #require(compose.firstMatch(of: /for name in ([A-Z ]+); do/)).output.1
@@ -168,7 +168,7 @@ struct DeploymentTests {
         for variable in others { #expect(header.contains(variable), "\(variable)") }
     }
 
-    @Test("Compose builds a single image, and publishes ports only on this machine")
+    @Test("docker-compose.yml builds a single image, and publishes ports only on this machine")
     func composeImage() throws {
         let compose = try Self.text("docker-compose.yml")
         #expect(compose.matches(of: /(?m)^ +build:/).count == 1)
@@ -200,7 +200,7 @@ struct DeploymentTests {
     }
 
     @Test(
-        "The proxies listen on IPv6 too, do not limit requests for the page's files, and haproxy drops root's rights"
+        "The proxies also listen on IPv6, haproxy drops root's rights, and Ingress does not limit the page's files"
     )
     func proxies() throws {
         let (nginx, haproxy) = (
@@ -232,7 +232,7 @@ struct DeploymentTests {
         }
     }
 
-    @Test("deploy/logins.sql gives each login its role and its own password, and can be repeated")
+    @Test("deploy/logins.sql gives each login its roles and a password, and can be run again")
     func logins() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)

@@ -11,7 +11,8 @@ struct DrillTests {
     /// late reader:              has 1, 2 ────────────────────── starts over: 1, 3
     /// running one:   has 1 ──── has 1, 2 ─── loses its session, starts over: 1, 3
     /// database:      1 ── dump ─ 2 ───────── drop, restore ──── 3
-    @Test("After dump, drop and restore, readers say that they start over, and all end up equal")
+    @Test(
+        "After a dump, a drop and a restore, readers say that they start over, and end with the table's rows")
     func restore() async throws {
         let server = try await TemporaryServer.start()
         let database = TestDatabase(url: server.url)
@@ -65,7 +66,9 @@ struct DrillTests {
     /// late reader:                       has 1, 2 ─────────────────────── continues: 1, 2, 4
     /// latest one:                                        has 1, 2, 3 ──── starts over: 1, 2, 4
     /// database:       1 ── base backup ─ 2 ──── moment ─ 3    recovered ─ 4
-    @Test("After a recovery to a moment, readers continue, or say that they start over, and all end up equal")
+    @Test(
+        "After a point-in-time recovery, readers continue or say that they start over, and end with the table's rows"
+    )
     func recovery() async throws {
         let server = try await TemporaryServer.start(settings: BaseBackup.archiving)
         let database = TestDatabase(url: server.url)
@@ -103,7 +106,7 @@ struct DrillTests {
 
     @Test(
         "The private cluster and its readers work with another version of PostgreSQL",
-        .enabled(if: OtherPostgres.current != nil, "it takes two versions of PostgreSQL"))
+        .enabled(if: OtherPostgres.current != nil, "needs two versions of PostgreSQL"))
     func upgrade() async throws {
         let other = try #require(OtherPostgres.current)
         try await withHome { home in

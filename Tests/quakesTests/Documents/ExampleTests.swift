@@ -131,7 +131,7 @@ struct ExampleTests {
     }
 
     @Test(
-        "Examples/follow.py reports in one line that the server does not run",
+        "Examples/follow.py reports an unreachable server without a traceback, and exits with 1",
         .enabled(if: interpreter != nil, "needs psycopg"))
     func pythonWithoutServer() async throws {
         let result = try await Subprocess.run(
@@ -149,7 +149,9 @@ struct ExampleTests {
         try await followsOverHTTP(.name("node"), [Self.path("follow.mjs")])
     }
 
-    @Test("Examples/follow.go follows a server in the same way", .enabled(if: isThere("go"), "needs Go"))
+    @Test(
+        "Examples/follow.go follows a server over HTTP, reconnects after its restart, and ends cleanly on SIGTERM",
+        .enabled(if: isThere("go"), "needs Go"))
     func go() async throws {
         try await withFolder { folder in
             let program = folder.appending(path: "follow").path

@@ -7,7 +7,9 @@ import Testing
 struct NewcomerTests {
     let server = TestServer.shared
 
-    @Test("An empty database says what to do next; an empty answer says that nothing matches")
+    @Test(
+        "For an empty database, list says what to do next; otherwise, an empty list says that nothing matches"
+    )
     func empty() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -26,7 +28,7 @@ struct NewcomerTests {
         }
     }
 
-    @Test("A synthetic feed has events of the last days")
+    @Test("A synthetic feed has events of the last day, and none from the future")
     func recent() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -38,7 +40,7 @@ struct NewcomerTests {
 
             let revised = try await quakes.run("sample", "--count", "1000", "--revise", "5%")
             let again = try await quakes.run("import", "-", input: revised.output)
-            #expect(again.errors == "", "nor is a revision")
+            #expect(again.errors == "", "no revision is from the future")
         }
     }
 
@@ -51,7 +53,7 @@ struct NewcomerTests {
         #expect(one.output.contains("\"generated\":\(1_767_225_600_000 + 4_200_000),"))
     }
 
-    @Test("The four commands that make run suggests work")
+    @Test("The four commands that `make run` suggests work")
     func suggestions() async throws {
         let script = try String(
             contentsOf: projectFile("scripts/run"), encoding: .utf8)

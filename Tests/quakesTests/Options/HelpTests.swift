@@ -4,7 +4,7 @@ import Testing
 @Suite("Help")
 struct HelpTests {
     @Test(
-        "Every command prints its help on standard output, even without a database",
+        "A command prints its help on standard output, even without a database",
         arguments: [
             [], ["import"], ["list"], ["map"], ["plot"], ["changes"], ["associate"], ["delete"], ["report"],
             ["migrate"],

@@ -13,7 +13,7 @@ struct HostileTextTests {
         ",\u{301}", "plain", "\u{600},\"\"\u{301}\"",
     ]
 
-    @Test("CSV has the same number of columns in every row, and the same texts")
+    @Test("CSV has the same number of columns in every row, and each text in its column")
     func csv() async throws {
         try await withPlaces { quakes in
             for (command, options) in [
@@ -43,7 +43,7 @@ struct HostileTextTests {
         }
     }
 
-    @Test("JSON, NDJSON, GeoJSON and QuakeML have the same texts")
+    @Test("JSON, NDJSON and GeoJSON have the same texts, and QuakeML is well formed")
     func json() async throws {
         try await withPlaces { quakes in
             let expected = Set(Self.places.map { Array($0.utf8) })

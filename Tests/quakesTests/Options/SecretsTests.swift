@@ -123,7 +123,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("A service URL with a query is wrong usage, and the error does not repeat it")
+    @Test("A service URL with a query is wrong usage, and the error does not show the query's key")
     func serviceWithQuery() async throws {
         let outcome = try await QuakesCommand().run(
             "backfill", "--from", "1d", "--service", "https://host/fdsnws/event/1?apikey=APIKEY")

@@ -9,7 +9,7 @@ struct TimeArgumentTests {
     private let now = Instant("2024-03-31T15:30:20.250Z")!
 
     @Test(
-        "A moment is the same as a beginning and as an end",
+        "A moment has the same beginning and end",
         arguments: [
             ("2014-04-15T12:00Z", "2014-04-15T12:00:00Z"),
             ("2014-04-15 12:00:01.5", "2014-04-15T12:00:01.500Z"),
@@ -42,7 +42,7 @@ struct TimeArgumentTests {
     }
 
     @Test(
-        "Anything else is refused",
+        "Any other text is refused",
         arguments: [
             "", "h", "3", "-3h", "3 x", "2014-13", "2014-02-30", "2014-4", "14", "tomorrow", "ago",
             "3h ago ago",

@@ -166,7 +166,7 @@ struct WrongUsageTests {
                 #expect(outcome.errors.contains(message), "\(outcome.errors)")
             }
             let sources = try await database.query("select distinct source from import.run")
-            #expect(sources.count == 1, "a name that is spelt wrongly has become a source")
+            #expect(sources.count == 1, "a misspelt name does not become a source")
             // A deleted event still has a history, and an event without aftershocks is not an error.
             for arguments in [
                 ["changes", "--code", "q0a"], ["changes", "--code", "q0b"],

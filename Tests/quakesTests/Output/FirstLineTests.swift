@@ -15,7 +15,7 @@ struct FirstLineTests {
     ]
 
     /// A server that may not write temporary files cannot sort more than its memory holds, so it must send rows as it reads them.
-    @Test("The server never sorts the whole result")
+    @Test("The database never sorts the whole result of a listing")
     func sortsNothing() async throws {
         try await server.withDatabase { database in
             try await database.importSample(5000)
@@ -55,9 +55,7 @@ struct FirstLineTests {
         }
     }
 
-    @Test(
-        "At a terminal, the newest 20 rows are shown, with a note that there are more; in a pipe, or with --limit 0, all rows are"
-    )
+    @Test("A terminal shows 20 rows and a note about --limit, and a pipe and --limit 0 show all rows")
     func limits() async throws {
         try await server.withDatabase { database in
             try await database.importSample(30)

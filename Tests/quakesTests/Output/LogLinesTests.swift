@@ -56,7 +56,8 @@ struct LogLinesTests {
         return rest
     }
 
-    @Test("An import continues when neither its output nor its log can be written, and ends with 74")
+    @Test(
+        "An import continues if its output and its log cannot be written, and then ends with an error's code")
     func imports() async throws {
         try await TestServer.shared.withDatabase { database in
             try await SmallFeed.withFile(SmallFeed.document([SmallFeed.feature("a")])) { one in

@@ -18,7 +18,7 @@ struct ProgressTests {
             progress.text(after: .seconds(100)) == "all_month: 25%, 5000 events, 3.6 MB, 50/s, 5 min left")
         #expect(progress.text(after: .milliseconds(500)) == "all_month: 25%, 5000 events, 3.6 MB, 10000/s")
         progress.fraction = 1
-        #expect(progress.text(after: .seconds(100)).hasPrefix("all_month: 99%, "), "it is not imported yet")
+        #expect(progress.text(after: .seconds(100)).hasPrefix("all_month: 99%, "), "the import is not complete")
         progress.fraction = nil
         #expect(progress.text(after: .seconds(100)) == "all_month: 5000 events, 3.6 MB, 50/s")
     }
@@ -46,7 +46,9 @@ struct ProgressTests {
         #expect(Duration.seconds(seconds).rough == text)
     }
 
-    @Test("At a terminal, one line is rewritten, never wider than the terminal, and removed at the end")
+    @Test(
+        "At a terminal, the progress is one line that fits the terminal, is rewritten, and is removed at the end"
+    )
     func terminal() async throws {
         try await TestServer.shared.withDatabase { database in
             let sample = try await QuakesCommand().run("sample", "--count", "5000").output

@@ -9,7 +9,7 @@ import Testing
 @Suite("The table of quakes list")
 struct QuakeTableTests {
     @Test(
-        "At 60, 80, 120 and 200 columns, the table has the most important columns, and more if there is room",
+        "The table has the most important columns at a narrow terminal, and more columns at a wider one",
         arguments: [60, 80, 120, 200])
     func golden(width: Int) throws {
         #expect(text(try Self.quakes(), at: Terminal(width: width)) == Self.golden[width])
@@ -25,8 +25,7 @@ struct QuakeTableTests {
     }
 
     @Test(
-        "Magnitudes and alerts are coloured, codes are links to the events' pages; everything else is the same"
-    )
+        "Magnitudes and alerts are coloured, and codes are links to the events' pages, without other changes")
     func colour() throws {
         let plain = text(try Self.quakes(), at: Terminal(width: 120))
         let styled = text(try Self.quakes(), at: Terminal(width: 120, hasStyles: true, hasLinks: true))

@@ -3,8 +3,8 @@ import Testing
 
 @Suite("Standard output")
 struct StandardOutputTests {
-    /// ssh and Node.js make a pipe non-blocking that they share with other programs.
-    @Test("The output is complete even if the pipe is non-blocking, and is full most of the time")
+    /// ssh and Node.js can make a pipe non-blocking for all programs that use the pipe.
+    @Test("A long output is complete even if the pipe is non-blocking")
     func nonBlocking() async throws {
         let sample = ["sample", "--count", "20000", "--until", "2026-01-01"]
         var quakes = QuakesCommand()

@@ -3,7 +3,7 @@ import Testing
 @testable import quakes
 
 @Suite struct TableTests {
-    @Test func at80ColumnsWhatMattersIsShownAndALongPlaceIsShortened() {
+    @Test func at80ColumnsImportantColumnsAreShownAndALongPlaceIsShortened() {
         let expected = """
             TIME               MAG  TYPE  DEPTH  PLACE                            CODE
             2025-12-31 23:59   1.4  md     -0.7  12 km N of Saltmere, Aldra       q112
@@ -82,7 +82,7 @@ import Testing
         #expect(later(Terminal(width: 80), ["1234567", "somewhere"]) == "1234567  somewhere\n")
     }
 
-    @Test func withoutRowsThereIsTheHeader() {
+    @Test func withoutRowsOnlyTheHeaderIsShown() {
         #expect(
             Rows(columns: quakes.columns).render(width: 80)
                 == "TIME  MAG  TYPE  DEPTH  PLACE                           STATUS  FELT  CODE\n")
@@ -140,7 +140,7 @@ import Testing
                 """)
     }
 
-    @Test func theWidestFlexibleColumnGivesFirst() {
+    @Test func theWidestFlexibleColumnIsShortenedFirst() {
         var table = Rows(columns: [
             TableColumn(title: "a", flexible: true), TableColumn(title: "b", flexible: true),
         ])
@@ -201,7 +201,7 @@ import Testing
             ("\u{301}", 0), ("\u{AD}", 1), ("\u{200F}", 0), ("ก็", 1), ("כּ", 1), ("\u{7}", 0), ("\r\n", 0),
             ("\u{FFFD}", 1),
         ] as [(Character, Int)])
-    func aCharacterTakesAsManyCells(character: Character, cells: Int) {
+    func aCharacterHasItsWidthInCells(character: Character, cells: Int) {
         #expect(terminalWidth(of: character) == cells, "\(character.unicodeScalars.map(\.value))")
     }
 

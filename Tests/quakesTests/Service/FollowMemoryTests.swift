@@ -8,7 +8,7 @@ struct FollowMemoryTests {
     private static let changes = rounds(100, of: 1000).count * 1000
 
     @Test(
-        "A follower needs at most 64 MB for a transaction of any size", .measuresMemory,
+        "A follower needs at most 64 MB for a transaction with very many changes", .measuresMemory,
         arguments: [["--view", "view"], ["--format", "ndjson"]])
     func largeTransaction(_ output: [String]) async throws {
         try await withFolder { folder in

@@ -21,7 +21,7 @@ struct NotifyReplayTests {
     }
 
     @Test(
-        "After kills and losses, the reports are those of an oracle, and each message keeps its id",
+        "After kills and an invalid position, the reports are those of an oracle, and each message keeps its id",
         arguments: Course.allCases)
     func replay(_ course: Course) async throws {
         var random = seededRandom()

@@ -29,7 +29,7 @@ struct OpenSchemaTests {
         create aggregate public.count(text) (sfunc = public.nextof, stype = bigint);
         """
 
-    @Test("migrate neither calls nor stores such a function, and says how to close the schema")
+    @Test("migrate uses no function in public that hides a built-in one, and says how to close the schema")
     func migrating() async throws {
         try await server.withEmptyDatabase { database in
             try await database.execute(Self.strangers)
@@ -60,7 +60,7 @@ struct OpenSchemaTests {
         }
     }
 
-    @Test("No command calls such a function")
+    @Test("Commands call no function in public that hides a built-in one")
     func working() async throws {
         try await server.withDatabase { database in
             try await database.execute(Self.strangers)

@@ -63,9 +63,7 @@ struct OperationsTests {
         }
     }
 
-    @Test(
-        "A feed that responds but no longer changes is found by its document's age; --quiet prints only that feed"
-    )
+    @Test("A feed whose newest document is too old is reported, and --quiet prints nothing else")
     func documentAge() async throws {
         try await server.withDatabase { database in
             let minute = Int(Date.now.timeIntervalSince1970 - 17 * 60) * 1000
@@ -90,7 +88,7 @@ struct OperationsTests {
         }
     }
 
-    @Test("With --log-format json a run is one line with all its counts")
+    @Test("With --log-format json, a run is one line with all its counts")
     func logLine() async throws {
         try await server.withDatabase { database in
             let feed = SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("a")])
@@ -148,7 +146,8 @@ struct OperationsTests {
         }
     }
 
-    @Test("Typos, files and standard input do not make monitoring fail, unless they are named")
+    @Test(
+        "Failed or old imports of misspelt sources and standard input count in status only if they are named")
     func monitoring() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([SmallFeed.feature("a")])

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("The log while the database is away")
+@Suite("The log while the database is unavailable")
 struct OutageLogTests {
     @Test(
         "Repeated attempts to connect do not log the same line twice",
@@ -25,7 +25,7 @@ struct OutageLogTests {
         #expect(Set(lines).count == lines.count && lines.count <= 5, "\(outcome.errors)")
     }
 
-    @Test("A server whose login lacks the role prints what to grant, and ends")
+    @Test("A server whose login lacks the reader role prints what to grant, and ends")
     func rights() async throws {
         try await TestServer.shared.withRoles { roles in
             let quakes = QuakesCommand(["DATABASE_URL": roles.login(.report).url])

@@ -52,8 +52,7 @@ struct PoolerTests {
     ///
     /// connection: asks for its process: 1             listens: 1          waits, and has no session
     /// second:                              asks: 2                notifies: 2
-    @Test(
-        "In transaction mode, a pool is recognized even if successive queries happen to use the same session")
+    @Test("In transaction mode, a pool is recognized even if a connection's first queries share a session")
     func roundRobin() async throws {
         try await withPooler(.transaction, ["server_round_robin = 1"]) { _, pooled in
             // Two concurrent transactions need two sessions.
@@ -117,7 +116,7 @@ struct PoolerTests {
     }
 
     @Test(
-        "In transaction mode, all other commands give the same output as without a pooler",
+        "In transaction mode, other commands give the same output as without a pooler",
         arguments: [
             ["list"], ["list", "--format", "json"], ["list", "--as-of", "1"], ["changes"],
             ["changes", "--format", "ndjson"], ["report"], ["report", "event"], ["report", "import_run"],

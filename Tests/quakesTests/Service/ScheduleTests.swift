@@ -12,7 +12,7 @@ struct ScheduleTests {
     private var random = SplitMix64(seed: 1)
 
     @Test(
-        "Runs begin at the interval, regardless of their length; after a run longer than it, the next begins immediately"
+        "Runs begin at the interval; after a run that takes longer than the interval, the next begins immediately"
     )
     mutating func steady() {
         var schedule = Schedule(every: .seconds(60))
@@ -22,9 +22,7 @@ struct ScheduleTests {
         #expect(long == start + .seconds(90))
     }
 
-    @Test(
-        "A random delay is added to the interval of a service, so that not all installations ask at the same time"
-    )
+    @Test("A random delay is added to the interval, so that installations do not all ask at the same time")
     mutating func jitter() {
         var schedule = Schedule(every: .seconds(300), jitter: .seconds(30))
         let waits = (0..<20).map { _ in
@@ -34,7 +32,7 @@ struct ScheduleTests {
         #expect(Set(waits).count == 20)
     }
 
-    @Test("A feed is not requested while its server says that it will not change")
+    @Test("A feed is not requested while its server says that the feed is fresh")
     mutating func fresh() {
         var schedule = Schedule(every: .seconds(60))
         let now = start + .seconds(5)
@@ -91,8 +89,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "While the database is away, attempts are at most 3 s apart, because a standby may take over at any moment"
-    )
+        "While the database is unavailable, attempts are at most 3 s apart, because a standby may take over")
     mutating func unreached() {
         var schedule = Schedule(every: .seconds(3600))
         let away = Schedule.Ending(
@@ -126,7 +123,7 @@ struct ScheduleTests {
         #expect(!repeated.isFailing && said("the database is away", after: 305))
     }
 
-    @Test("A source that another worker holds is tried less and less often, at any interval")
+    @Test("A source that another worker holds is tried less and less often, even with a short interval")
     mutating func busy() {
         var schedule = Schedule(every: .seconds(1))
         let busy = Schedule.Ending.busy
