@@ -29,7 +29,7 @@ struct HomeTests {
         #expect(cluster.url(database: "a b").hasPrefix("postgresql:///a%20b?"))
     }
 
-    @Test("The socket path fits 107 bytes for any home, and never changes")
+    @Test("For long and unusual homes, the socket path has at most 107 bytes, and is always the same")
     func socketPath() {
         for home in ["/q", "/" + String(repeating: "long/", count: 40), "/a,b", "/sp ace", "/q\"uote"] {
             let socket = ServerSocket(home: home)

@@ -19,7 +19,7 @@ struct PostmasterTests {
     }
 
     @Test(
-        "An incomplete file is not a server",
+        "An incomplete file is ignored",
         arguments: ["", "4711", "4711\n/q/data", "x\ny\nz\n", "-1\n/q\n1\n"])
     func cutShort(_ file: String) {
         #expect(Postmaster(file: file) == nil)

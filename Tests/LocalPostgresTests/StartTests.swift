@@ -61,7 +61,7 @@ struct StartTests {
         }
     }
 
-    @Test("Every mode stops the server", arguments: [SIGTERM, SIGINT, SIGQUIT])
+    @Test("Every shutdown mode stops the server", arguments: [SIGTERM, SIGINT, SIGQUIT])
     func stopModes(_ signal: Int32) async throws {
         try await withRunningCluster { cluster in
             let stopped = try await cluster.stop(signal: signal)
@@ -74,7 +74,7 @@ struct StartTests {
     func configuration() async throws {
         let settings = ["max_connections": "33", "listen_addresses": "*", "port": "5433"]
         try await withRunningCluster(settings: settings) { cluster in
-            // The creation of the cluster has set both; the second setting of a name takes effect.
+            // The cluster was created with fsync off and 200 connections. A later setting of the same name takes effect.
             let fsync = try await cluster.query("SHOW fsync")
             #expect(fsync == "off")
             #expect(try await cluster.query("SHOW max_connections") == "33")

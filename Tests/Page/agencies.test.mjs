@@ -36,7 +36,7 @@ test("An agency's label is the one from the server, or else the name in capitals
   assert.deepEqual(["geonet", "gfz", "other networks"].map(label), ["GeoNet", "GFZ", "other networks"]);
 });
 
-test("The terms of an agency's data have an address, also if they have a DOI", () => {
+test("The terms of an agency's data have a link if they have a URL or a DOI", () => {
   assert.equal(termsAddress({ terms: "doi:10.14470/TR560404" }), "https://doi.org/10.14470/TR560404");
   assert.equal(termsAddress({ terms: "https://example.org/terms" }), "https://example.org/terms");
   assert.equal(termsAddress({ terms: null }), null);

@@ -1,4 +1,4 @@
-// Which events cause alerts, by a table of cases that the tests of `quakes notify` use, too.
+// Which events cause alerts, by a table of cases that the tests of `quakes notify` also use.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -15,7 +15,7 @@ const insert = (after) => ({ key: after.code, operation: "insert", before: null,
 const update = (after, before) => ({ key: after.code, operation: "update", before, row: after });
 const codes = (changes, told = new Map(), more = {}) => alerts.crossing(changes, { ...wish, ...more }, told, now).map(({ code }) => code);
 
-test("A new event at the threshold causes an alert, a smaller one does not", () => {
+test("A new event at the threshold causes an alert, and a smaller event does not", () => {
   assert.deepEqual(codes([insert(row(5))]), ["us1"]);
   assert.deepEqual(codes([insert(row(4.9))]), []);
   assert.deepEqual(codes([insert(row(null))]), []);
@@ -49,7 +49,7 @@ test("An import of old events causes no alerts", () => {
   assert.deepEqual(codes([update(row(6, { time: iso(now - 3 * 86_400_000) }), { magnitude: 4 })]), []);
 });
 
-test("Near a place, events within the radius cause alerts: across the date line, too, and after a move into the radius", () => {
+test("Only events within the radius of a place cause alerts, also across the date line and after a move into the radius", () => {
   const near = { near: true, latitude: 10, longitude: 179.9, radius: 100 };
   assert.deepEqual(codes([insert(row(6, { longitude: -179.9 }))], new Map(), near), ["us1"]);
   assert.deepEqual(codes([insert(row(6, { longitude: 170 }))], new Map(), near), []);
@@ -66,7 +66,7 @@ test("After a snapshot, events that were updated since the last pass cause alert
   assert.equal(alerts.since([quake], now, wish, new Map(), now).length, 0);
 });
 
-test("A wish that another version of the page stored can be read", () => {
+test("Alert settings that another version of the page stored can be read, and the usual ones replace invalid ones", () => {
   assert.deepEqual(alerts.readWish(null), alerts.usual);
   for (const text of ["", "null", "[]", "17", "{", '{"on":"yes","magnitude":null,"gone":{"a":1}}']) assert.deepEqual(alerts.readWish(text), alerts.usual, text);
   assert.deepEqual(alerts.readWish('{"on":true,"magnitude":6,"gone":1}'), { ...alerts.usual, on: true, magnitude: 6 });
@@ -83,7 +83,7 @@ test("The page only requests events that may cause an alert", () => {
   assert.equal(String(query), "minmagnitude=5&starttime=2026-11-23T06%3A00%3A00.000&latitude=1&longitude=2&maxradiuskm=300");
 });
 
-test("A radius in other units is at most the largest one that the service accepts", () => {
+test("The radius in a request is at most the largest one that the service accepts", () => {
   const radius = (far) => alerts.selection({ ...wish, near: true, radius: far }, now).get("maxradiuskm");
   assert.equal(radius(500), "500");
   assert.equal(radius(20_921), "20016");

@@ -46,7 +46,7 @@ test("Both planes of a mechanism have its moment, and so have the planes that ar
   }
 });
 
-test("The plunges of the axes determine the kind of faulting, and a mere change of volume is not faulting", () => {
+test("The plunges of the axes determine the kind of faulting, and a change of volume is an explosion or an implosion", () => {
   for (const [plane, kind] of [
     [[120, 45, 90], "reverse"], [[120, 10, 90], "reverse"], [[10, 60, -90], "normal"], [[200, 90, 0], "strike-slip"],
     [[200, 85, 175], "strike-slip"], [[30, 60, -45], "oblique"], [[0, 90, 90], "oblique"],

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { beachball, momentOf } from "../../Sources/QuakeServer/Page/Files/beachball.js";
 
-/** Planes for special cases, then `count` random planes, `count` tensors with an isotropic part, and `count` without it. */
+/** Planes for special cases, `count` random planes, `count` tensors with an isotropic part, and `count` tensors without. */
 export function mechanisms(count) {
   let state = 1;
   // Park and Miller's random number generator.

@@ -21,7 +21,7 @@ test("There is no sentence while the periods are unknown", () => {
   assert.equal(sentenceFor([], [-24, null]), "");
 });
 
-test("A period is complete if several imports cover it, and while only the next document is missing", () => {
+test("A period is complete if several imports cover it together, or if only the next document is missing", () => {
   assert.equal(sentenceFor([period(-48, -12), period(-20, -0.2)], [-24, null]), "Complete as published.");
   assert.equal(sentenceFor([period(-48, -12)], [null, -20]), "Complete as published since 2026-11-22 06:00 UTC.");
 });
@@ -81,7 +81,7 @@ test("Neighbouring periods that are complete from the same magnitude on are one 
     [[-24, -20, Infinity], [-20, -10, 3], [-10, 0, Infinity]]);
 });
 
-test("After a health check, the page requests the complete periods, at most once a minute; for a past, it says how to cite it", () => {
+test("After a health check, the page requests the complete periods, at most once a minute; for a past state, it says how to cite it", () => {
   let [state, actions] = begin(read("?minmag=2.5"), now);
   const send = (is, more, at = now) => ([state, actions] = step(Object.freeze(state), { is, now: at, ...more }));
   const healthy = { answer: { status: "ok", token: 7, services: [] } };

@@ -29,7 +29,7 @@ test("An unchanged earthquake stays the same object, so that its row is not upda
   assert.equal(shown(catalogueOf(us, { ...gfz, magnitude: 5.4 }), new Map()).quakes.get("us1").magnitude, 5.4);
 });
 
-test("The magnitude of the earthquake decides whether it is selected, not those of its other events", () => {
+test("An earthquake is selected by its own magnitude, and not by the magnitudes of its other events", () => {
   assert.deepEqual(codes(catalogueOf(emsc, us)), [], "the event with the magnitude is not selected");
   assert.deepEqual(codes(catalogueOf(emsc, gfz)), ["gfz:a"], "the preferred event is not selected, so another one replaces it");
   assert.equal(shownCode(emsc, catalogueOf(emsc, us, gfz)), "us1");
@@ -40,7 +40,7 @@ test("If the preferred event is deleted before the group is updated, another eve
   assert.deepEqual(codes(catalogueOf({ ...emsc, earthquake: rest }, { ...gfz, earthquake: rest })), ["emsc:b"]);
 });
 
-test("A new group merges its rows, and its end separates them, although no row has changed", () => {
+test("A new group merges its rows, and its end separates them, even if no row has changed", () => {
   const catalogue = new Catalogue();
   const plain = [us, gfz].map((quake) => ({ ...quake, earthquake: null }));
   catalogue.replace(plain);

@@ -54,7 +54,7 @@ class TestPage {
   get lamp() { return status(this.state).lamp; }
 }
 
-test("A server that is shutting down still has its database; a server whose database does not answer has none", () => {
+test("A page is live while its server shuts down, and is not live if the server's database does not answer", () => {
   const page = new TestPage().live();
   assert.deepEqual([page.healthy({ status: "the server is shutting down" }).lamp, warnings(page.state)], ["live", []]);
   assert.equal(page.healthy({ status: "the database does not answer" }).lamp, "lost");
@@ -88,7 +88,7 @@ test("A tab in the background checks the server's health less often", () => {
   assert.equal(page.action("wait", { name: "check" }).time, 20_000);
 });
 
-test("For a past that was pruned or never recorded, the page says so and shows no events", () => {
+test("For a past state that was pruned or never recorded, the page says so and shows no events", () => {
   for (const [code, lamp, words] of [
     [410, "Past no longer kept", "The catalogue as of 2026-10-01 00:00 UTC is no longer kept. The history begins at 2026-11-01 00:00 UTC."],
     [400, "Past not available", "There is no record of the catalogue as of 2026-10-01 00:00 UTC. The history begins at 2026-11-01 00:00 UTC."],
@@ -203,7 +203,7 @@ test("The page is not live if its stream is cut or the server's database is lost
   assert.equal(new TestPage().live().healthy({ status: "the database does not answer" }).lamp, "lost");
 });
 
-test("While the user moves the slider, the list of one moment is never shown as that of another moment", () => {
+test("While the user moves the slider, the list of one moment is never shown under another moment", () => {
   const [first, second] = [start - 7_200_000, start - 3_600_000];
   const page = new TestPage().live().choose({ asof: first }, { delay: 150 });
   assert.equal(status(page.state).text, "Loading", "the list of another moment has the new moment's name");
@@ -231,7 +231,7 @@ test("A frame that arrives after the user has moved the slider is ignored", () =
   assert.equal(page.action("take"), undefined);
 });
 
-test("The feed is late after 15 minutes, or after two and a half intervals of its worker", () => {
+test("A feed is late after 15 minutes or two and a half intervals of its worker, whichever is longer", () => {
   const service = (minutes, interval) => ({ services: [{ service: "s", generated: new Date(start - minutes * 60_000).toISOString(), interval }] });
   const lamp = (minutes, interval) => new TestPage().live().healthy(service(minutes, interval)).lamp;
   assert.equal(lamp(14), "live");
@@ -263,7 +263,7 @@ test("The answer to an outdated request is ignored", () => {
   assert.ok(page.state.load);
 });
 
-test("A past that the server does not have is requested only once, and the page offers to go back to now", () => {
+test("A past state that the server does not have is requested only once, and the page offers to go back to now", () => {
   const page = new TestPage("?asof=2001-01-01T00:00:00Z").failed(400, "history begins later");
   assert.equal(page.lamp, "off");
   assert.match(warnings(page.state)[0], /history begins later/);

@@ -31,7 +31,7 @@ test("A file that does not exist is requested only once", async () => {
   mock.reset();
 });
 
-test("At a moment, an event was present, was absent, or its state is no longer known", () => {
+test("By its history, an event is present, absent or unknown at a given moment", () => {
   const step = (committed_at, operation, before, after, reason = null) => ({ change: { committed_at, operation, reason }, before, after });
   const [old, revised] = [{ magnitude: 4 }, { magnitude: 5 }];
   const at = (text) => Date.parse(text);
@@ -54,7 +54,7 @@ test("At a moment, an event was present, was absent, or its state is no longer k
   assert.deepEqual(stateOf({ steps: [], now: old }, "2026-11-02T00:00:00Z"), { is: "present", quake: old });
 });
 
-test("If no events are selected, the page asks whether the catalogue has any events", async () => {
+test("If no events match, the page asks whether the catalogue has any events", async () => {
   const requests = [];
   const answerEventsWith = (features, count) => mock.method(globalThis, "fetch", async (path) => {
     requests.push(path);

@@ -13,7 +13,7 @@ import { decimal, read, written } from "../../Sources/QuakeServer/Page/Files/set
 
 const now = Date.parse("2026-11-24T06:38:00Z");
 
-test("Depths have a label, also above sea level", () => {
+test("Depths have a label, also those above sea level", () => {
   assert.equal(format.depth(12, "km"), "12 km deep");
   assert.equal(format.depth(-1.14, "km"), "1.1 km above sea level");
   assert.equal(format.depth(null, "km"), "depth unknown");
@@ -67,7 +67,7 @@ test("Explosions and quarry blasts are not counted as earthquakes", () => {
   assert.equal(typeLabel({ type: "quarry blast" }), "Quarry blast");
 });
 
-test("Only pages of the agency that exist are linked", () => {
+test("Only those pages of the USGS that exist for an event are linked", () => {
   const url = "https://earthquake.usgs.gov/earthquakes/eventpage/us1";
   assert.deepEqual(pages({ url, types: ["origin", "dyfi"] }).map(([, address]) => address), [`${url}/dyfi/intensity`]);
   assert.deepEqual(pages({ url: "https://example.org/us1", types: ["dyfi"] }), []);
@@ -81,7 +81,7 @@ test("A search finds places with and without accents", () => {
   assert.ok(!finds("chile", "Höfn, Iceland"));
 });
 
-test("A state is found by its name and its abbreviation, in places with its name and in places with its abbreviation", () => {
+test("A search for a state's name or abbreviation finds places with either of them", () => {
   const finds = (search, place) => placeFilter(search)({ place, code: "us7000abcd" });
   for (const place of ["6km NW of The Geysers, CA", "Northern California"]) {
     for (const search of ["california", "CA", "ca", "calif"]) assert.ok(finds(search, place), `${search}: ${place}`);
@@ -93,7 +93,7 @@ test("A state is found by its name and its abbreviation, in places with its name
   assert.ok(!finds("delaware", "off the coast of Chile"));
 });
 
-test("A town is found by its name, the largest one of several, and the events near it are offered", () => {
+test("A search for a town's name finds the first such town in the list, and offers the events near it", () => {
   const town = (name, country, latitude = 0) => ({ zoom: 1, latitude, longitude: 0, name, country });
   const all = [town("Lima", "Peru", -12.05), town("São Paulo", "Brazil"), town("Lima", "United States of America")];
   assert.equal(placeNamed(all, " lima ")?.country, "Peru");
@@ -103,7 +103,7 @@ test("A town is found by its name, the largest one of several, and the events ne
   assert.deepEqual(near(all[0]), ["Near Lima, Peru", { search: null, inview: true, map: [-12.05, 0, 7] }]);
 });
 
-test("Settings are the same after writing them into a URL and reading it, and invalid values are ignored", () => {
+test("Settings that are written into a URL and read again are the same, and invalid values are ignored", () => {
   for (const query of ["", "?minmag=all", "?minmag=all&maxmag=2", "?maxmag=4", "?period=week&minmag=2.5&search=Höfn+Iceland&sort=largest", "?period=range&from=2026-11-01T00:00:00.000Z&zone=local&map=1,2,3"]) {
     assert.deepEqual(read(written(read(query))), read(query));
   }

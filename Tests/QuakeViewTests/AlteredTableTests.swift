@@ -74,7 +74,7 @@ struct AlteredTableTests {
             try await waitUntil { try await FileState.position(path) == database.positionText() }
             for (number, command) in Self.movements.enumerated() {
                 try await database.execute(command)
-                // Each round sets another value, because a row that stays the same is no change.
+                // Each round sets another value, because setting the same value is not a change.
                 try await database.query("update quake set felt = \(7000 + number) where code like 'q1%'")
                 try await waitUntil { try await FileState.position(path) == database.positionText() }
                 try await database.expectSame(path, "\(command)")

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Fresh snapshots of a view")
 struct FreshSnapshotTests {
-    @Test("During a snapshot, SQLite's log stays as small as one step, and the file is sound at the end")
+    @Test("After a snapshot, SQLite's log has less than half of the file's size, and the file is sound")
     func log() async throws {
         try await withView { database, path in
             try await database.insert(3 * FreshTable.step, width: 600)
@@ -81,7 +81,9 @@ struct FreshSnapshotTests {
         }
     }
 
-    @Test("A killed process's remains are removed at the next start, even if that start needs no snapshot")
+    @Test(
+        "An unfinished snapshot is removed from the file at the next start, even if that start needs no snapshot"
+    )
     func leftover() async throws {
         try await withView { database, path in
             try await database.insert(10)

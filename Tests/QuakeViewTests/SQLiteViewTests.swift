@@ -71,7 +71,7 @@ struct SQLiteViewTests {
 
     @Test(
         "Changes are read through the indexes, even if the planner would prefer another plan",
-        .enabled("this server comes without auto_explain") {
+        .enabled("auto_explain is not installed") {
             try await TestServer.shared.hasLibrary("auto_explain")
         })
     func plan() async throws {
@@ -201,7 +201,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("Rows and position always belong together")
+    @Test("A reader never sees rows with the position of other rows")
     func together() async throws {
         try await withView { database, path in
             // The transaction with token n sets every significance to n.
@@ -239,7 +239,7 @@ struct SQLiteViewTests {
     }
 
     @Test(
-        "A fresh snapshot brings a change of the table's columns into the file while readers keep it open",
+        "A fresh snapshot brings a change of the table's columns into the file while readers keep the file open",
         arguments: [
             "alter table quake add column revision integer default 7",
             "alter table quake add column \"odd \"\"name\" text default 'x'",
@@ -429,7 +429,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("Infinity in a user-defined timestamp column is not a date")
+    @Test("Infinity in a user-defined timestamp column arrives as infinity")
     func infinity() async throws {
         try await withView { database, path in
             try await database.importFeatures(["a", "b", "c", "d"].map { SmallFeed.feature($0) })
@@ -477,7 +477,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("A revision that keeps the time writes no page of the time index")
+    @Test("A revision that keeps the time writes less to the file than one that changes the time")
     func unchangedTime() async throws {
         try await withView { database, path in
             try await database.importSample(3000)

@@ -24,7 +24,7 @@ struct SelectionAgreementTests {
         }
     }
 
-    @Test("Random selections give the same events in the same order from both")
+    @Test("Random selections give the same events in the same order from a server and from a view")
     func random() async throws {
         var random = seededRandom()
         try await withFolder { folder in

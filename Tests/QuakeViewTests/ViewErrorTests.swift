@@ -9,7 +9,7 @@ import Testing
 @Suite("Files that cannot be views")
 struct ViewErrorTests {
     @Test(
-        "A second follower of a file is refused, and the error names the first; after its end, another may follow"
+        "A second follower of a file is refused while the first one runs, and the error names the first one's process"
     )
     func followedAlready() async throws {
         try await withFolder { folder in

@@ -98,7 +98,7 @@ struct ViewFileTests {
         }
     }
 
-    @Test("The position belongs to the rows")
+    @Test("Reading the file gives the position of its last pass")
     func position() async throws {
         try await withView { database, path in
             try await database.importSample(10)

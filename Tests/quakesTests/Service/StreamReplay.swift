@@ -9,7 +9,7 @@ struct StreamReplay {
     /// The number of lines that killed processes left unfinished.
     private(set) var tornLines = 0
     private(set) var lineCount = 0
-    /// The first line that is out of order: within a life of the follower, its change comes before that of an earlier line.
+    /// The first line that is out of order: in the same life of the follower, an earlier line has a later change.
     private(set) var disorder: String?
 
     /// - Parameter lives: The length of the stream at the beginning of each life of the follower.

@@ -156,7 +156,8 @@ struct WorkerTests {
     }
 
     @Test(
-        "A second daemon waits until the first one ends, and says so once", arguments: ["/changes", "/feed"])
+        "While a daemon imports a source, a second daemon waits, and says so once",
+        arguments: ["/changes", "/feed"])
     func twoDaemons(path: String) async throws {
         let cluster = try await TemporaryServer.start()
         let database = TestDatabase(url: cluster.url)
@@ -188,7 +189,9 @@ struct WorkerTests {
     /// second:      begins run 2 ───────────────────────────── is stopped: cancelled
     /// third:                   begins run 3         run 4                            run 5
     ///                          both live: stay      one of them lives: stay          none lives: closes run 1
-    @Test("A dead run from standard input is closed once every other such run has ended; a live run never is")
+    @Test(
+        "A dead run from standard input is closed once every other such run has ended; a live run is never closed"
+    )
     func killedFromStandardInput() async throws {
         try await TestServer.shared.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -259,7 +262,7 @@ struct WorkerTests {
     /// Each worker is killed or stopped while it waits for the feed, or for another session that has inserted one of its events.
     /// That event is in a random batch.
     @Test(
-        "A worker that is killed or stopped at random loses no record, and leaves no lock and no unfinished run"
+        "After workers were killed or stopped at random, no event is lost, and no lock and no unfinished run remain"
     )
     func killed() async throws {
         var random = seededRandom()
@@ -297,7 +300,7 @@ struct WorkerTests {
                         #expect(status == 128 + signal)
                         try await holder.execute(script: "rollback", to: "let go")
                     }
-                    // The backend of a killed worker ends when it notices that its client is gone.
+                    // The backend of a killed worker ends when it notices that its client has disconnected.
                     try await waitUntil { try await database.advisoryLocks() == 0 }
                     // This worker has closed the run that a killed worker left.
                     outcomes = outcomes.map { $0 == "running" ? "failed" : $0 }
