@@ -77,7 +77,7 @@ struct ErrorTextTests {
         }
     }
 
-    @Test("The installed version is found, with and without its number")
+    @Test("The installed version is found, whether or not its number is given")
     func binaries() async throws {
         let binaries = try await PostgresBinaries.find()
         #expect(try await PostgresBinaries.find(majorVersion: binaries.majorVersion) == binaries)

@@ -21,7 +21,7 @@ struct HomeTests {
         #expect(home(["HOME": ""], 1).hasSuffix("/.local/share/quakes"))
     }
 
-    @Test("The URL has the socket directory, percent-encoded, and the role")
+    @Test("The URL has the percent-encoded socket directory and the role")
     func url() {
         let cluster = LocalCluster(home: "/nowhere/a")
         #expect(
@@ -40,7 +40,7 @@ struct HomeTests {
         #expect(ServerSocket(home: "/a,b").directory != ServerSocket(home: "/a,c").directory)
     }
 
-    @Test("A home reached through a symbolic link is the same cluster")
+    @Test("A symbolic link to a home leads to the same cluster")
     func symbolicLink() async throws {
         try await withFolder { folder in
             let (home, link) = ("\(folder.path)/home", "\(folder.path)/link")

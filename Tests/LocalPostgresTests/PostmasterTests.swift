@@ -5,7 +5,7 @@ import Testing
 @Suite("The contents of postmaster.pid")
 struct PostmasterTests {
     @Test(
-        "The eighth line says whether the server is ready; without that line, it is starting",
+        "The eighth line says whether the server is ready; without that line, the server is not ready",
         arguments: [
             ("ready   \n", true), ("standby \n", true), ("stopping\n", false),
             ("starting\n", false),

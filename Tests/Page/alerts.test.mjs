@@ -26,7 +26,7 @@ test("A revision that raises an event to the threshold causes an alert", () => {
   assert.deepEqual(codes([update(row(5.3), { magnitude: null })]), ["us1"]);
 });
 
-test("A revision of an event that was above the threshold before causes no alert", () => {
+test("A revision of an event that was already above the threshold causes no alert", () => {
   assert.deepEqual(codes([update(row(6), { nst: 12 })]), []);
   assert.deepEqual(codes([update(row(6), { magnitude: 5.1 })]), []);
 });
@@ -56,7 +56,7 @@ test("Only events within the radius of a place cause alerts, also across the dat
   assert.deepEqual(codes([update(row(6, { longitude: -179.9 }), { longitude: 170 })], new Map(), near), ["us1"]);
 });
 
-test("The largest event is first", () => {
+test("Alerts list the largest event first", () => {
   assert.deepEqual(codes([insert(row(5.1)), insert(row(7, { code: "b", ids: [] }))]), ["b", "us1"]);
 });
 
@@ -66,7 +66,7 @@ test("After a snapshot, events that were updated since the last pass cause alert
   assert.equal(alerts.since([quake], now, wish, new Map(), now).length, 0);
 });
 
-test("Alert settings that another version of the page stored can be read, and the usual ones replace invalid ones", () => {
+test("Alert settings that another version of the page stored can be read, and the defaults replace invalid ones", () => {
   assert.deepEqual(alerts.readWish(null), alerts.usual);
   for (const text of ["", "null", "[]", "17", "{", '{"on":"yes","magnitude":null,"gone":{"a":1}}']) assert.deepEqual(alerts.readWish(text), alerts.usual, text);
   assert.deepEqual(alerts.readWish('{"on":true,"magnitude":6,"gone":1}'), { ...alerts.usual, on: true, magnitude: 6 });

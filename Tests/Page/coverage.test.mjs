@@ -40,7 +40,7 @@ test("The sentence names gaps at the beginning, in the middle, at the end, and b
   assert.match(sentenceFor(many, [-24, -2]), /^May be incomplete: .*; .*; and 3 more periods\.$/);
 });
 
-test("An import of a box counts if only events in the box are listed", () => {
+test("An import of a box counts only if the list is limited to that box", () => {
   const box = [period(-24, 0, null, [30, 170, 40, -170])];
   const region = (west, east) => ({ north: 39, south: 31, west, east });
   const nothing = "No part of this period was imported completely: earthquakes may be missing.";
@@ -75,7 +75,7 @@ test("If there are several agencies, the sentence names the complete and the inc
   assert.deepEqual([nameOf("g.org"), nameOf("x.org"), listed, areOthers], ["GFZ", "x.org", ["USGS"], true]);
 });
 
-test("Neighbouring periods that are complete from the same magnitude on are one gap", () => {
+test("Neighbouring periods that are complete from the same magnitude on are merged into one gap", () => {
   const found = gaps([period(-20, -10, 3), period(-15, -10, 4)], now - 24 * hour, now, null);
   assert.deepEqual(found.map(({ from, until, magnitude }) => [(from - now) / hour, (until - now) / hour, magnitude]),
     [[-24, -20, Infinity], [-20, -10, 3], [-10, 0, Infinity]]);

@@ -103,7 +103,7 @@ test("For a past state that was pruned or never recorded, the page says so and s
   }
 });
 
-test("An empty catalogue has another text than a selection without events", () => {
+test("An empty catalogue and a selection without events have different texts", () => {
   assert.deepEqual(emptiness(new TestPage("?asof=2026-11-02T00:00:00Z").loaded(0, { isBare: true }).state, 0),
     { text: "Nothing had been imported at that time.", offers: [["Back to now", { asof: null }]] });
   const page = new TestPage().loaded(0, { isBare: true });

@@ -45,7 +45,7 @@ test("Intensities have the numerals and the words of the scale", () => {
   assert.equal(format.change({ name: "cdi", old: 4, new: 9 }, "utc"), "Felt intensity IV, light → IX, violent");
 });
 
-test("The time of a moment on another day has the date; in another year, it also has the year", () => {
+test("A time on another day is shown with its date, and a time in another year also with its year", () => {
   assert.equal(format.clock(now - 60_000, now, "utc"), "06:37 UTC");
   assert.equal(format.clock(now - 86_400_000, now, "utc"), "23 Nov 06:38 UTC");
   assert.equal(format.clock(now - 400 * 86_400_000, now, "utc"), "2025-10-20 06:38 UTC");

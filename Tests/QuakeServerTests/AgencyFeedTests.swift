@@ -105,8 +105,8 @@ struct AgencyFeedTests {
         }
     }
 
-    /// The second catalogue also has an event whose URL is on the first server. A feed that does not list the event must not
-    /// delete it.
+    /// The second catalogue also has an event whose URL is on the first server. An import of a feed that does not list this event
+    /// must not delete the event.
     @Test(
         "A catalogue that imports a feed of another Quakes server gets the listed events, and loses none",
         arguments: ["", "gfz/", "all/"])

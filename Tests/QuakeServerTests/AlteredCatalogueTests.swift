@@ -39,8 +39,8 @@ struct AlteredCatalogueTests {
                 let after = try await site.get(path)
                 #expect(after.text.contains("\"tz\":60"))
                 #expect(after.headers["etag"] != tag)
-                // The server decides on a 304 by the state that it was notified of, and it is notified of the new state a moment
-                // later.
+                // The server sends a 304 for the newest state of which it was notified. The notification may arrive a moment
+                // after the change.
                 try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 200 }
             }
         }

@@ -3,11 +3,11 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Tests a server behind a proxy that serves it below a path, and either removes that path from the requests or keeps it.
+/// Tests a server behind a proxy that serves below a path. The proxy removes that path from the requests, or keeps it.
 @Suite("Below a base path")
 struct BasePathTests {
     @Test(
-        "Requests are answered with and without the base path, and links always have it",
+        "Requests are answered with and without the base path, and links always have the base path",
         arguments: ["", "/quakes"])
     func paths(prefix: String) async throws {
         try await TestServer.shared.withDatabase { database in

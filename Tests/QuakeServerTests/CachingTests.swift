@@ -94,7 +94,7 @@ struct CachingTests {
     }
 
     /// A shared cache keys answers by their paths alone, so it would give URLs with one client's host to all clients.
-    @Test("An answer with URLs of the host that the client named is private to that client")
+    @Test("An answer whose URLs have the host that the client named is private to that client")
     func host() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -194,7 +194,7 @@ struct CachingTests {
         }
     }
 
-    @Test("If-None-Match never turns an error into a 304, and gets 410 when the requested past was pruned")
+    @Test("If-None-Match never turns an error into a 304, such as the 410 for a pruned past")
     func pruned() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)

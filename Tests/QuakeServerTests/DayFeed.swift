@@ -45,8 +45,8 @@ struct DayFeed {
 }
 
 extension TestDatabase {
-    /// Imports `usc0` and `usc1`, and inserts `count` more events of the day feed, whose places have 8 kB each. An answer has
-    /// 8.7 kB for each event, so a long answer needs few rows.
+    /// Imports `usc0` and `usc1`, and inserts `count` more events of the day feed, each with a place of 8 kB. An answer has 8.7
+    /// kB for each event, so a long answer needs few rows.
     func importLongEvents(_ count: Int) async throws {
         // After an import, the time in the feed's answers is the document's time, so two answers are the same.
         try await importDocument(DayFeed.of(2).document)

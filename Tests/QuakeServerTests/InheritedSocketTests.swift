@@ -3,7 +3,7 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// A socket that another process opened, such as systemd.
+/// A socket that another process, such as systemd, has opened.
 @Suite("An inherited socket")
 struct InheritedSocketTests {
     @Test("The server lengthens the socket's queue to 1,024 waiting clients, and knows the socket's address")

@@ -171,7 +171,7 @@ struct MirrorTests {
         }
     }
 
-    /// Lines that replace one or more lines of a valid answer, and the reason that the failure gives.
+    /// The lines of malformed answers, each answer with the reason that the failure gives.
     private static let malformedAnswers: [(lines: [String], reason: String)] = [
         (["5", position], "line 1 is not an object"),
         (["[]", position], "line 1 is not an object"),

@@ -215,7 +215,7 @@ struct MonitoringTests {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
             try await TestSite.run(of: database) { site in
-                /// The bytes that were counted before this answer with the metrics, and the sum of those and this answer's bytes.
+                /// The number of bytes before this request for the metrics, and after the request's own answer.
                 func counted() async throws -> (before: Int, after: Int) {
                     let answer = try await site.get("/metrics")
                     let line = answer.text.split(separator: "\n")

@@ -110,7 +110,7 @@ struct ProxyTests {
             for path in ["/metrics", "/metrics?x=1"] {
                 #expect(try await curl("-o", "/dev/null", "-w", "%{http_code}", service + path) == "404")
             }
-            // The command ends with the first change. A proxy that buffered the stream would make it wait for ever.
+            // The command ends with the first change. If the proxy buffered the stream, the command would never end.
             let stream = Task {
                 try await Subprocess.run(
                     .name("sh"),
@@ -160,7 +160,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "The proxy also refuses the metrics below a base path and in other spellings of their path",
+        "A proxy refuses the metrics, also below a base path and in other spellings of their path",
         arguments: Program.allCases)
     func metrics(_ program: Program) async throws {
         try await withProxy(program) { _, site, proxied in

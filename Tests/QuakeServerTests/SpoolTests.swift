@@ -77,7 +77,7 @@ struct SpoolTests {
         #expect(quota.bytes == 0)
     }
 
-    @Test("A long shared answer keeps only its unread bytes, and accepts no further readers")
+    @Test("A long shared answer frees bytes that its reader has read, and accepts no further readers")
     func long() async throws {
         let quota = SpoolQuota(40 << 20, metrics)
         let spool = Spool(in: quota, keptForOthers: 2 << 20)

@@ -121,7 +121,7 @@ struct AlteredTableTests {
         }
     }
 
-    @Test("Rows of an inheriting table do not belong to the table, in the first snapshot and later")
+    @Test("Rows of an inheriting table are not in the view, in the first snapshot or later")
     func inherited() async throws {
         try await withView { database, path in
             try await database.importSample(3)

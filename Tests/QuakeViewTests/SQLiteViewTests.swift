@@ -201,7 +201,7 @@ struct SQLiteViewTests {
         }
     }
 
-    @Test("A reader never sees rows with the position of other rows")
+    @Test("A reader never sees rows together with the position of other rows")
     func together() async throws {
         try await withView { database, path in
             // The transaction with token n sets every significance to n.

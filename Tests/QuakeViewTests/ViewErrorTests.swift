@@ -285,7 +285,7 @@ struct ViewErrorTests {
         }
     }
 
-    @Test("The error names a missing folder, which is not created")
+    @Test("A missing folder gives an error that names the file, and is not created")
     func missingFolder() async throws {
         try await withFolder { folder in
             let path = folder.appending(path: "missing/view.sqlite").path

@@ -13,7 +13,8 @@ struct ChangesFilterTests {
 
     /// The oracle is a query with the same parameters, as of the position's token.
     @Test(
-        "A live client has the query's rows at each position, and a late client gets the same rows' changes")
+        "At each position, a live client has the rows that a query finds, and a late client gets all their changes"
+    )
     func oracle() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()

@@ -129,7 +129,7 @@ struct FairnessTests {
         return try new.unwrapped
     }
 
-    @Test("A query that takes the database too long is cancelled, and frees its session")
+    @Test("A query that exceeds its time limit is cancelled, and frees its session")
     func limit() async throws {
         try await server.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
@@ -185,7 +185,7 @@ struct FairnessTests {
     }
 
     @Test(
-        "A query that exceeds the limit of short queries is repeated as a costly one, and its address's limit applies"
+        "A query that exceeds the time of short queries is repeated as a costly one, with the limit of its address"
     )
     func notShort() async throws {
         try await server.withDatabase { database in

@@ -148,7 +148,7 @@ struct EventAnswerTests {
             ) { try await database.answer("eventid=q0a") }
             let answer = try await database.answer("eventid=q0a&includedeleted=true&format=csv")
             #expect(answer.contains(",deleted,,\n"))
-            // The past still has the event.
+            // As of token 1, the event still exists.
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("q0a|"))
         }
     }
@@ -164,7 +164,7 @@ struct EventAnswerTests {
             let feature = try await database.answer("eventid=q0a&format=geojson")
             #expect(feature.hasPrefix("{\"type\":\"Feature\","))
             #expect(try await database.answer("eventid=q0b&format=csv").contains("q0c"))
-            // The past has the event by its first id, and later by its second one.
+            // As of token 1, the event has its first id, and as of token 2, its second one.
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("\nq0a|"))
             #expect(try await database.answer("eventid=q0a&asof=2&format=text").contains("\nq0b|"))
             // The event with the new code does not match, or the code does not exist.
@@ -189,8 +189,7 @@ struct EventAnswerTests {
             let between = try await database.answer("eventid=q0a&format=text")
             #expect(between.contains("\nq0b|"))
             try await database.importFeatures(both)
-            // q0a exists, but its magnitude is too small. The answer must not have q0b instead, although q0a was once renamed to
-            // it.
+            // q0a exists, but its magnitude is too small. The answer must not have q0b, although q0a was once renamed to q0b.
             try await database.query("update quake set magnitude = 6 where code = 'q0b'")
             let other = try await database.answer("eventid=q0a&minmagnitude=5&format=text")
             #expect(!other.contains("q0b"))

@@ -38,7 +38,7 @@ struct EventSelectionTests {
     }
 
     @Test(
-        "A deleted event has its last values, the status deleted, and the time of its deletion as its update")
+        "A deleted event has its last values, the status deleted, and its deletion as the time of its update")
     func tombstone() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])

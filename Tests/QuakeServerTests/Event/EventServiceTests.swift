@@ -132,7 +132,7 @@ struct EventServiceTests {
         var settings = ServerSettings.patient
         (settings.shortTime, settings.statementTime) = (.milliseconds(300), .milliseconds(300))
         try await TestSite.run(of: database, settings) { site in
-            // A cached answer would not need the database, so the test asks for another one.
+            // A cached answer does not need the database, so this request differs from those below.
             try await waitUntil { try await site.get("\(path)/count?minmag=9").status == 200 }
             try await database.withConnection { connection in
                 try await connection.transaction(to: "lock the table") {

@@ -195,7 +195,7 @@ struct AssociateCommandTests {
                 to: feed, atomically: true, encoding: .utf8)
             let status = try await quakes.run(["import", feed.path, "--every", "0.1s"]) { process in
                 try await waitUntil { try await database.query("select from quake").count == 1 }
-                // The daemon notices rows that another program wrote when it imports the next new event itself.
+                // The daemon notices another program's rows when the daemon itself imports the next new event.
                 try await database.execute(Self.rows)
                 try SmallFeed.document(["a", "b"].map { SmallFeed.feature($0) })
                     .write(to: feed, atomically: true, encoding: .utf8)

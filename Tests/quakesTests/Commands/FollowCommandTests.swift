@@ -116,7 +116,7 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("A second follower of a file ends with 75 and names the first one")
+    @Test("A second follower of a file ends with 75, and the error names the first one's process")
     func busy() async throws {
         try await withDatabase { database, folder in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

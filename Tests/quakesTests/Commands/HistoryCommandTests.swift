@@ -108,7 +108,7 @@ struct HistoryCommandTests {
     }
 
     @Test(
-        "prune prints what it removed and which reader older history was kept for; status shows who needs a snapshot"
+        "prune prints what it removed, and for which reader it kept more; status shows which reader needs a snapshot"
     )
     func prune() async throws {
         try await server.withDatabase { database in

@@ -313,7 +313,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("If there is no room for temporary files, the exit code is 74 and the error names their folder")
+    @Test("If a temporary file cannot be written, the exit code is 74 and the error names its folder")
     func noRoom() async throws {
         try await server.withDatabase { database in
             var quakes = QuakesCommand(["DATABASE_URL": database.url, "TMPDIR": "/tmp"])
@@ -333,7 +333,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("No content is a success as the answer to a query of an event service, and a failure as a feed")
+    @Test("An event service may answer a query with 204, but a feed may not")
     func noContent() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])

@@ -145,7 +145,7 @@ struct PictureCommandTests {
         }
     }
 
-    @Test("Without events the picture is empty, and standard error says so")
+    @Test("Without events, the picture is empty, and standard error says so")
     func empty() async throws {
         try await withSample { quakes in
             for command in [["map"], ["plot", "time"]] {

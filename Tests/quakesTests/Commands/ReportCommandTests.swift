@@ -241,7 +241,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("Among equal magnitudes, the latest earthquake comes first, whatever the limit")
+    @Test("Among equal magnitudes, the latest earthquake comes first, for any limit")
     func ranks() async throws {
         try await server.withDatabase { database in
             try await database.query(

@@ -71,7 +71,7 @@ struct SelectionCommandTests {
         }
     }
 
-    @Test("The largest or the nearest events come first, and equal ones are in order of their codes")
+    @Test("--sort puts the largest or the nearest events first, and equal ones in the order of their codes")
     func sort() async throws {
         try await withQuakes { quakes in
             try await quakes.expect("edcba", inOrder: ["--sort", "time"])

@@ -3,8 +3,8 @@ import FoundationXML
 import TestSupport
 import Testing
 
-/// A punctuation mark and a combining mark after it form one Character, which differs from the punctuation mark alone. To String,
-/// é as one code point and e with a combining accent are equal.
+/// A punctuation mark and a combining mark after it form one Character, which differs from the punctuation mark alone. As
+/// Strings, é as one code point and e with a combining accent are equal.
 @Suite("Texts with combining marks after punctuation")
 struct HostileTextTests {
     private static let places = [

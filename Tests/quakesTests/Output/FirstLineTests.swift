@@ -55,7 +55,7 @@ struct FirstLineTests {
         }
     }
 
-    @Test("A terminal shows 20 rows and a note about --limit, and a pipe and --limit 0 show all rows")
+    @Test("A terminal shows 20 rows and a note about --limit; a pipe or --limit 0 shows all rows")
     func limits() async throws {
         try await server.withDatabase { database in
             try await database.importSample(30)

@@ -12,7 +12,7 @@ struct FollowKillTests {
     private let kills =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_KILLS"].flatMap { Int($0) } ?? 20
 
-    @Test("A view whose follower is killed at any moment equals the table after a last start of the follower")
+    @Test("A view whose follower is killed again and again equals the table at the end")
     func view() async throws {
         let seed = printedSeed()
         try await withFolder { folder in
@@ -35,7 +35,9 @@ struct FollowKillTests {
         }
     }
 
-    @Test("A stream killed at any moment has each change at least once, in order; its replay gives the table")
+    @Test(
+        "A stream of a killed follower has each change at least once and in order, and its replay gives the table"
+    )
     func stream() async throws {
         let seed = printedSeed()
         try await withFolder { folder in

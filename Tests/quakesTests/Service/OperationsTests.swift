@@ -146,8 +146,7 @@ struct OperationsTests {
         }
     }
 
-    @Test(
-        "Failed or old imports of misspelt sources and standard input count in status only if they are named")
+    @Test("status --max-age ignores misspelt sources and standard input unless they are named")
     func monitoring() async throws {
         try await server.withDatabase { database in
             let document = SmallFeed.document([SmallFeed.feature("a")])

@@ -33,7 +33,7 @@ struct WorkerTests {
                 feed.grow()
                 try await server.cluster.start()
                 try await waitUntil { try await database.quakes() == 3 }
-                // One source may have brought all events, so wait until both have a run.
+                // One source may have had all the events, so wait until both sources have a run.
                 try await waitUntil {
                     try await database.query("select distinct source from import.run").count == 2
                 }
