@@ -87,8 +87,8 @@ extension FeedSource {
 }
 
 extension FetchOptions {
-    /// Options for which waits between attempts are recorded, end immediately, and are not shortened at random. The environment's
-    /// proxies are ignored.
+    /// Options that record the waits between attempts, end each wait immediately and do not shorten it at random. They ignore the
+    /// environment's proxies.
     static func withoutWaiting(noting waits: Waits = Waits()) -> FetchOptions {
         var options = FetchOptions()
         options.proxies = ProxySettings(environment: [:])

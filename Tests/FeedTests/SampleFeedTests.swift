@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: [0.01, 0.25, 1])
-    func aRevisedFeedDiffersInThatFractionOnly(fraction: Double) throws {
+    func aRevisedFeedDiffersInTheRequestedFractionOfItsEvents(fraction: Double) throws {
         let count = 2000
         let before = SampleFeed(count: count, seed: 3)
         let after = SampleFeed(count: count, seed: 3, revised: fraction)

@@ -23,7 +23,7 @@ import Testing
 
     private static let byteOrderMark = "\u{FEFF}"
 
-    /// Each document is broken in a different way. The scanner finds the faults of the first documents.
+    /// Each document is broken in a different way.
     static let brokenDocuments: [[UInt8]] =
         [
             #"{"type":"FeatureCollection","features":[{"a":[1}],"x":1}"#,
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func aFeatureOverTheLimitGivesTheSameResultWithMeasuring() {
+    @Test func measuringDoesNotChangeTheResultForAFeatureOverTheLimit() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(
             #"{"type":"FeatureCollection","features":[\#(feature(properties: #""place":"\#(long)","#)),\#(feature())]}"#

@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aListMayBeLonger() throws {
+    @Test func aListMayBeLongerThan8KiB() throws {
         let ids = (0..<2000).map { "us7000\($0)" }
         let quake = try decode(feature(properties: "\"ids\":\",\(ids.joined(separator: ",")),\","))
         #expect(quake[.ids] == .list(ids))
@@ -99,7 +99,7 @@ import Testing
     ]
 
     @Test(arguments: ["tz", "felt", "sig", "nst"], integers)
-    func anIntegerColumnAccepts32BitNumbers(property: String, number: (text: String, value: Int32?)) throws {
+    func anIntegerColumnAccepts32BitIntegers(property: String, number: (text: String, value: Int32?)) throws {
         let feature = feature(properties: #""\#(property)":\#(number.text),"#)
         guard let value = number.value else {
             let refused = try #require(rejection(of: feature))
@@ -145,7 +145,7 @@ import Testing
         ("3e9", false),
         ("1e308", false), ("-1e308", false),
     ])
-    func aMagnitudeIsAtMostTwelve(text: String, isTaken: Bool) throws {
+    func aMagnitudeIsBetweenMinus12And12(text: String, isTaken: Bool) throws {
         let feature = feature().replacing(#""mag":1.5"#, with: #""mag":\#(text)"#)
         #expect(feature.contains(text))
         #expect(rejection(of: feature) == (isTaken ? nil : Rejection(.range, "mag is beyond ±12")))
@@ -231,7 +231,7 @@ import Testing
 
     // MARK: Unknown properties
 
-    @Test func theGroupOfAnotherServerIsNoProperty() throws {
+    @Test func theEarthquakeGroupInAnotherServersGeoJSONIsNotKept() throws {
         let group = #""earthquake":{"code":"us1","members":["us1","gfz:a"]},"#
         #expect(try decode(feature(properties: group))[.extra].json == nil)
         #expect(try decode(feature(properties: group + #""a":1,"#))[.extra].json == #"{"a":1}"#)
@@ -257,7 +257,9 @@ import Testing
         #expect(
             rejection(of: feature(properties: #""x":{"a":[\#(number)]},"#))?.reason
                 == (isTaken ? nil : .range))
-        #expect(rejection(of: feature(members: #""x":\#(number),"#)) == nil, "what is not kept may be large")
+        #expect(
+            rejection(of: feature(members: #""x":\#(number),"#)) == nil,
+            "a number that is not stored may be large")
     }
 
     @Test func aDecoderReadsMembersInAnyOrder() throws {

@@ -46,7 +46,7 @@ import Testing
         #expect(ScanOutcome(document).error == nil)
     }
 
-    @Test func featuresCountOnlyAtTheTopLevel() throws {
+    @Test func onlyFeaturesAtTheTopLevelAreRead() throws {
         let decoy = #""other":{"type":"FeatureCollection","features":[\#(feature(id: #""us9""#))]},"#
         let outcome = ScanOutcome(document([feature()], members: decoy))
         #expect(try outcome.features.map { try $0.result?.get().code } == ["us7000abcd"])
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func aFeatureOfExactlyOneMebibyteIsTaken(more: Int) {
+    func aFeatureOfExactlyOneMebibyteIsAcceptedAndALongerOneIsNot(more: Int) {
         let frame = feature(properties: #""long":"","#).utf8.count
         let text = String(repeating: "x", count: FeatureScanner.sizeLimit - frame + more)
         let document = document([feature(properties: #""long":"\#(text)","#)])
@@ -88,8 +88,8 @@ import Testing
         }
     }
 
-    /// The feature has 100 MB, of which a mebibyte or two are kept. The test runs in a separate process, so that the memory of
-    /// other tests is not measured.
+    /// Of a feature of 100 MiB, only the first 64 KiB are kept. The test runs in a separate process, so that the memory of other
+    /// tests is not measured.
     @Test(.measuresMemory) func aHugeFeatureIsNotKept() async {
         await #expect(processExitsWith: .success) {
             var scanner = FeatureScanner()
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// The names must be kept to find duplicates.
-    @Test func endlessMembersBreakTheDocument() {
+    @Test func tooManyMembersBreakTheDocument() {
         let members = (0..<100_000).map { #""m\#($0)":1,"# }.joined()
         let error = ScanOutcome(document([], members: members)).error
         #expect(error.map { "\($0)".contains("too many members") } == true)

@@ -83,12 +83,12 @@ private enum OracleValue: Decodable {
         }
     }
 
-    /// The value as this kind of property; nil if it cannot be one.
+    /// The value for a property of this kind; nil if the types do not agree.
     func value(of kind: Property.Kind) -> Quake.Value? {
         switch (self, kind) {
         case (.null, _): .null
         case (.text(let text), .text): .text(text)
-        // The list begins and ends with commas, sometimes two, so its ends are empty.
+        // The list begins and ends with one or two commas. `split` leaves out the empty parts.
         case (.text(let text), .list): .list(text.split(separator: ",").map(String.init))
         case (.number(let number), .number): .number(number)
         case (.number(let number), .integer): Int32(exactly: number).map { .integer($0) }

@@ -116,7 +116,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
         seed: document.reduce(14_695_981) { $0 &* 1_099_511_628_211 ^ UInt64($1) }, stream: 0)
     let largest = 1 + random.below(64)
     if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }) != outcome {
-        return "chunks of up to \(largest) bytes give another result than one"
+        return "chunks of up to \(largest) bytes give another result than a single chunk"
     }
     if ScanOutcome(document, inChunksOf: { 1 + random.below(largest) }, pausing: true) != outcome {
         return "a scan that pauses after each feature gives another result"
@@ -144,7 +144,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
             guard feature.offset >= end, feature.offset + feature.size <= document.count,
                 source.count <= feature.size,
                 source.elementsEqual(document[feature.offset..<feature.offset + source.count])
-            else { return "\(name) is not what stands at its offset" }
+            else { return "\(name) differs from the document's bytes at its offset" }
         }
         end = feature.offset + feature.size
 
@@ -152,7 +152,7 @@ func brokenPromise(for document: [UInt8]) -> String? {
         if case .failure = result, feature.source != nil { continue }
         var fresh = FeatureDecoder()
         guard ScanOutcome.Feature.decode(feature.bytes, with: &fresh) == result else {
-            return "\(name) is decoded otherwise by a decoder that has not learned"
+            return "\(name) gets another result from a new decoder"
         }
         if case .success(let quake) = result, let promise = brokenPromise(for: quake) {
             return "\(name): \(promise)"
@@ -163,15 +163,17 @@ func brokenPromise(for document: [UInt8]) -> String? {
 
 private func brokenPromise(for quake: Quake) -> String? {
     guard (1...64).contains(quake.code.utf8.count) else { return "the code has a wrong length" }
-    guard abs(quake.latitude) <= 90, abs(quake.longitude) <= 360 else { return "it lies nowhere" }
+    guard abs(quake.latitude) <= 90, abs(quake.longitude) <= 360 else {
+        return "the coordinates are out of range"
+    }
     for property in Property.allCases {
         switch quake[property] {
         case .number(let number) where !number.isFinite: return "\(property) is not finite"
         // U+FFFD is not checked: it may stand for invalid UTF-8, but the document may also contain that character.
         case .text(let text), .json(let text):
-            if text.utf8.contains(0) { return "\(property) holds NUL" }
+            if text.utf8.contains(0) { return "\(property) contains NUL" }
         case .list(let list):
-            if list.contains(where: { $0.utf8.contains(0) }) { return "\(property) holds NUL" }
+            if list.contains(where: { $0.utf8.contains(0) }) { return "\(property) contains NUL" }
         case .null where property.isRequired: return "\(property) is missing"
         case .null, .number, .integer, .flag, .time: continue
         }

@@ -5,7 +5,7 @@ import Testing
 /// JSON texts in the categories of Nicolas Seriot's JSONTestSuite (https://github.com/nst/JSONTestSuite). Each is tested in every
 /// place of a feed that can contain JSON.
 @Suite struct StrictnessTests {
-    @Test(arguments: JSONCase.all) func asAnUnknownProperty(json: JSONCase) throws {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedInAnUnknownProperty(json: JSONCase) throws {
         let feature = json.inside(feature(properties: #""extra":@,"#))
         #expect(rejection(of: feature)?.reason == json.reasonInExtra)
         guard json.reasonInExtra == nil else { return }
@@ -13,16 +13,16 @@ import Testing
         #expect(Array(extra.utf8) == Array(#"{"extra":"#.utf8) + json.trimmed + Array("}".utf8))
     }
 
-    @Test(arguments: JSONCase.all) func deepInAnUnknownProperty(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedDeepInAnUnknownProperty(json: JSONCase) {
         let feature = json.inside(feature(properties: #""extra":[{"a":[ @ ]}],"#))
         #expect(rejection(of: feature)?.reason == json.reasonInExtra)
     }
 
-    @Test(arguments: JSONCase.all) func asASkippedMemberOfAFeature(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedInASkippedMemberOfAFeature(json: JSONCase) {
         #expect(rejection(of: json.inside(feature(members: #""other": @ ,"#)))?.reason == json.reason)
     }
 
-    @Test(arguments: JSONCase.all) func asASkippedMemberOfTheGeometry(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedInASkippedMemberOfTheGeometry(json: JSONCase) {
         let geometry = #""geometry":{"other":@,"coordinates":[1,2]},"#
         let feature = json.inside(feature(coordinates: nil, members: geometry))
         #expect(rejection(of: feature)?.reason == json.reason)
@@ -30,7 +30,7 @@ import Testing
 
     /// JSON of the wrong type is refused for its type; text that is not JSON is refused for its syntax.
     @Test(arguments: JSONCase.all, ["place", "mag", "felt", "tsunami", "ids"])
-    func asAKnownProperty(json: JSONCase, property: String) {
+    func jsonIsCheckedInAKnownProperty(json: JSONCase, property: String) {
         let text = feature(properties: #""\#(property)":@,"#).replacingFirst(#""mag":1.5"#, with: #""v":1"#)
         let reason = rejection(of: json.inside(text))?.reason
         if json.reason == nil {
@@ -42,15 +42,15 @@ import Testing
         }
     }
 
-    @Test(arguments: JSONCase.all) func asAMemberOfTheDocument(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedInAMemberOfTheDocument(json: JSONCase) {
         expectVerdict(on: json, inDocument: #""other":@"#)
     }
 
-    @Test(arguments: JSONCase.all) func asMetadata(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedInPlaceOfTheMetadata(json: JSONCase) {
         expectVerdict(on: json, inDocument: #""metadata":@"#)
     }
 
-    @Test(arguments: JSONCase.all) func insideMetadata(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedInsideTheMetadata(json: JSONCase) {
         for name in ["url", "generated", "count", "title", "other"] {
             expectVerdict(on: json, inDocument: #""metadata":{"\#(name)":@}"#)
         }
@@ -58,7 +58,7 @@ import Testing
 
     /// Only the broken feature is rejected: the features before and after it are accepted.
     @Test(arguments: JSONCase.all.filter { !$0.breaksStructure })
-    func aFeatureWithTheTextIsRejectedAloneOrNotAtAll(json: JSONCase) {
+    func invalidJSONRejectsOnlyItsFeature(json: JSONCase) {
         let broken = feature(properties: #""extra":@,"#)
         let document = json.inside(document([feature(), broken, feature()]))
 

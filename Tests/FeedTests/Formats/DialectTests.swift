@@ -13,7 +13,7 @@ import Testing
         """
     }
 
-    @Test("EMSC's times are texts, and only the depth in its geometry is negative")
+    @Test("EMSC writes times as text, and the depth in its geometry as a negative number")
     func emsc() throws {
         for feature in [Self.emsc(), Self.emsc(#","depth":11.7"#, coordinates: "[-0.3771,38.9561]")] {
             let quake = try one(feature)
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("GeoNet's revisions are versions of one event, and a revision without a time is rejected")
+    @Test("A GeoNet event was updated at its modification time, and one without an origin time is rejected")
     func geonet() throws {
         let feature = { (members: String) in
             """
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "An event that GeoNet has deleted is deleted at the time of its last revision",
+        "An event that GeoNet lists as deleted is deleted just after its last revision, if that time is given",
         arguments: [
             (#""modificationTime":"2026-09-11T12:27:40.423Z","#, Instant("2026-09-11T12:27:40.424Z")),
             ("", nil),
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "A withdrawn event with an id that no event can have is rejected",
+        "A withdrawn event is rejected if its id is invalid",
         arguments: [(#"a\u0000b"#, Rejection.Reason.encoding), (String(repeating: "x", count: 65), .range)])
     func impossibleID(id: String, reason: Rejection.Reason) {
         let feature = #"{"type":"Feature","properties":{"publicID":"\#(id)","quality":"deleted"}}"#
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(
-        "Errors use the agency's own names",
+        "For a broken EMSC feature, the error names the wrong value",
         arguments: [
             (#""time":"2026-10-03T05:09:14.95Z""#, #""time":"now""#, "time: not a time"),
             (#""time":"2026-10-03T05:09:14.95Z","#, "", "time is missing"),

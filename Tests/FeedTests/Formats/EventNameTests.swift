@@ -14,7 +14,7 @@ import Testing
     static let header = TextTests.header.replacing("|EventType", with: "")
 
     @Test(
-        "A contributor does not own an id: a numeric id in text has an unknown owner, and its code contains the day",
+        "A numeric id in text has an unknown owner, even if a contributor is named, and its code contains the day",
         arguments: [
             row(), row(contributor: "NEIC"),
             row(catalog: "ISC", contributor: "ISC", contributorID: "2844986"),
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "The agencyID and the author of an event in QuakeML do not own its id",
+        "The agencyID and the author in QuakeML do not determine the owner of an event's id",
         arguments: ["GCMT", "ISC", "us", "GFZ", "EMSC", "NC", "INGV", "NEIC PDE-W"])
     func agencyIDs(agency: String) throws {
         for (id, code, url) in [
@@ -72,7 +72,7 @@ import Testing
             ("smi:ch.ethz.sed/sc25a/Event/2026tjhylr", "sed:2026tjhylr", "eida.ethz.ch"),
             ("smi:ISC/evid=645898639", "isc:645898639", "www.isc.ac.uk"),
             ("smi:geonet.org.nz/event/3471662", "geonet:3471662", "service.geonet.org.nz"),
-            // Another Quakes writes these ids.
+            // Another Quakes server writes these ids.
             ("gfz:gfz2026texh", "gfz:gfz2026texh", "geofon.gfz.de"),
             ("local:ndk/M010176A", "local:ndk/M010176A", nil),
             ("unknown:7@2026-01-01", "unknown:7@2026-01-01", nil),
@@ -98,7 +98,7 @@ import Testing
             ("smi:example.o/fdsnws/event/1/query?eventid=7", "example.o:7", nil),
             ("smi:localhost/fdsnws/event/1/query?eventid=7", "localhost:7", nil),
             ("smi:.org/fdsnws/event/1/query?eventid=7", ".org:7", nil),
-            // Only an id that begins with a name in lower case is one of another Quakes.
+            // Only an id that begins with a name in lower case comes from another Quakes server.
             ("a-1.b:c:d", "a-1.b:c:d", nil), ("GFZ:1", "unknown:GFZ:1@2019-01-24", nil),
             (":1", "unknown::1@2019-01-24", nil), ("gfz:", "unknown:gfz:@2019-01-24", nil),
         ])
@@ -108,7 +108,7 @@ import Testing
         #expect(FeedIdentity.host(of: quake[.url].text) == host)
     }
 
-    @Test("Two identifiers never give the same code")
+    @Test("Different identifiers give different codes")
     func distinct() throws {
         let ids = [
             "smi:local/a/event/1", "smi:local/b/event/1", "smi:local/event/1", "smi:x.org/event/1",
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(
-        "The ids in a service's response belong to that service, in text and in QuakeML",
+        "An id in a service's text or QuakeML belongs to the service, unless the id itself names an agency",
         arguments: [
             ("www.isc.ac.uk", "645898639", "isc:645898639"),
             ("webservices.ingv.it", "46744251", "ingv:46744251"),
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "Only the URL of an event service's query determines the owner of ids",
+        "A URL determines the owner of ids only if it is an event service's query",
         arguments: [
             ("https://www.isc.ac.uk/fdsnws/event/1/query?format=text", "www.isc.ac.uk"),
             ("https://www.isc.ac.uk/fdsnws/event/1/query", "www.isc.ac.uk"),
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(
-        "In QuakeML of Quakes, an event that another program has added belongs to the owner that its id names"
+        "If a program adds an event to QuakeML that Quakes wrote, the event belongs to the owner that its id names"
     )
     func added() throws {
         let ids = [
@@ -187,7 +187,7 @@ import Testing
             ])
     }
 
-    @Test("GeoJSON with a publicID in another form is not taken for GeoNet's")
+    @Test("In GeoJSON, a publicID that does not have GeoNet's form does not belong to GeoNet")
     func geoJSON() throws {
         let feature = { (id: String) in
             """

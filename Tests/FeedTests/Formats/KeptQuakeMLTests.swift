@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "QuakeML 1.0 has kilometres for depths, uncertainties and distances; the table has degrees for distances"
+        "QuakeML 1.0 gives depths, uncertainties and distances in kilometres; distances are converted to degrees"
     )
     func kilometres() throws {
         let parts = QuakeMLReadingTests.origin(
@@ -38,7 +38,9 @@ import Testing
         #expect(metres[.dmin] == .number(22.04))
     }
 
-    @Test("EMSC's version 1.0 has metres, and version 1.2 of IRIS's first service has kilometres")
+    @Test(
+        "Depths are in metres in EMSC's QuakeML 1.0, and in kilometres in QuakeML 1.2 from IRIS's first service"
+    )
     func otherUnits() throws {
         let emsc = QuakeMLReadingTests.event(
             QuakeMLReadingTests.origin(
@@ -65,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "The place is a region, rather than the event's name, and never a list of cities",
+        "The place is a region if one is named, or else the event's name, but never a list of cities",
         arguments: [
             (
                 [("Flinn-Engdahl region", "KERMADEC ISLANDS"), ("earthquake name", "M010176A")],
@@ -96,7 +98,7 @@ import Testing
                 == place)
     }
 
-    @Test("A document without events is accepted from any program")
+    @Test("Any QuakeML document without events is accepted")
     func noEvents() {
         for text in [
             QuakeMLReadingTests.document(),
@@ -108,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("Text between the events is taken for a program's message, so the document is incomplete")
+    @Test("Text between the events makes the document incomplete")
     func strayText() {
         let warning = "<br />\n<b>Warning</b>:  mysql_query(): gone away in <b>q.php</b><br />\n"
         let event = QuakeMLReadingTests.event(QuakeMLReadingTests.origin("o"))
@@ -123,7 +125,7 @@ import Testing
                 .isIncomplete)
     }
 
-    @Test("Users' sample files are read in their units", .needsFieldSamples)
+    @Test("A user's sample file in kilometres is read correctly", .needsFieldSamples)
     func fieldSamples() throws {
         let outcome = ScanOutcome(try FieldSamples.bytes("quakeml-1.0-kilometres.xml"))
         let quake = try #require(try outcome.features.first?.result?.get())

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(
-        "A column that describes a depth or a magnitude does not replace it; a note reports the missing column"
+        "DepthType or MagAuthor is not read as the depth or the magnitude, and notes report the missing columns"
     )
     func missing() throws {
         let columns = "DepthType|DepthError|MagType|MagAuthor|Mag_Uncertainty"
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "A standard name has precedence over another spelling, which is kept in extra; two such spellings are an error"
+        "A column with the standard name is used before one with another spelling; two other spellings are an error"
     )
     func twoNames() throws {
         let document = "\(Self.start)|Mag|Magnitude|Depth_km|Depth/km\n\(Self.row)|9|2.5|7|33.5\n"
@@ -95,7 +95,7 @@ import Testing
     // MARK: Missing values
 
     @Test(
-        "Words for a missing value are null in every column",
+        "A word for a missing value is null in every optional column",
         arguments: ["", "--", "-", "---", "None", "none", "nan", "NaN", "null", "NULL", "N/A"])
     func nothing(word: String) throws {
         let columns = ["Depth/km", "MagType", "Magnitude", "Author", "EventLocationName", "GT", "EventType"]
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(
-        "A word for a missing value remains if it is part of a text or of a number", arguments: ["-1", "-.5"])
+        "A word for a missing value is kept inside a longer text or a number", arguments: ["-1", "-.5"])
     func something(depth: String) throws {
         let document = "\(Self.start)|Depth/km|EventLocationName\n\(Self.row)|\(depth)|Nullagine - None\n"
         let quake = try #require(try ScanOutcome(Array(document.utf8)).features.first?.result?.get())
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("An empty response to a query for text has no events, and deletes none")
+    @Test("An empty response to a query for text is accepted as incomplete, without events")
     func empty() {
         for text in ["", "\n", " \r\n"] {
             let outcome = ScanOutcome(Array(text.utf8), mayBeEmpty: true)

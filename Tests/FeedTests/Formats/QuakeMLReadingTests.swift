@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(
-        "Without a preference, the first origin is used, and the magnitude that refers to it, or else the first magnitude"
+        "Without a preference, the first origin is used, and that origin's magnitude or else the first magnitude"
     )
     func notPreferred() throws {
         let origins = Self.origin("one") + Self.origin("two", depth: "1000")
@@ -113,7 +113,8 @@ import Testing
         #expect(try one(Self.event(origins)).magnitude == nil)
     }
 
-    @Test("Without a preference, a rejected origin is used only if all origins are rejected")
+    @Test(
+        "A rejected origin is skipped; if it is the preferred one, or all are rejected, the event is deleted")
     func rejectedOrigin() throws {
         let rejected = Self.origin("one", more: "<evaluationStatus>rejected</evaluationStatus>")
         let other = Self.origin("two", depth: "1000")
@@ -140,7 +141,7 @@ import Testing
         #expect(quake[.extra].json?.contains("\"public_id\":\"smi:local/event/\(read)\"") == true)
     }
 
-    @Test("All namespaces of QuakeML and documents without one are accepted, and times without a Z are UTC")
+    @Test("The namespaces of every version of QuakeML are accepted, and a time without a Z is in UTC")
     func namespaces() throws {
         for (namespace, bed) in [
             ("1.2", "http://quakeml.org/xmlns/bed/1.2"), ("1.1", "http://quakeml.org/xmlns/bed/1.1"),
@@ -156,7 +157,7 @@ import Testing
     }
 
     @Test(
-        "An event has the same code from QuakeML as from text",
+        "The code of an event in QuakeML comes from its public id or its catalog attributes",
         arguments: [
             ("smi:org.gfz-potsdam.de/geofon/gfz2026texh", "", "gfz:gfz2026texh"),
             ("smi:org.gfz-potsdam.de/geofon/knmi2026thbl", "", "knmi:knmi2026thbl"),
@@ -183,7 +184,7 @@ import Testing
     }
 
     @Test(
-        "A broken event is rejected alone, and kept unchanged",
+        "Only the broken event is rejected, and its text is kept unchanged",
         arguments: [
             (origin("o", time: "yesterday"), "origin/time/value: not a time"),
             (origin("o", depth: "deep"), "origin/depth/value: not a number"),
@@ -210,7 +211,7 @@ import Testing
     }
 
     @Test(
-        "A declared encoding is respected",
+        "A document is read in the encoding that it declares",
         arguments: ["ISO-8859-1", "UTF-16", "UTF-16LE", "windows-1252"])
     func encodings(name: String) throws {
         let place = "<description><text>Plöckenpaß</text></description>"
@@ -233,7 +234,7 @@ import Testing
     }
 
     @Test(
-        "For a document that is not QuakeML, the error names its format",
+        "For a document that is not valid QuakeML, the error says why",
         arguments: [
             (
                 "<EQMessage xmlns=\"http://www.usgs.gov/ansseqmsg\"></EQMessage>",
@@ -293,7 +294,7 @@ import Testing
     }
 
     @Test(
-        "An event that does not exist, or whose origin was rejected, is deleted at the time of its last revision",
+        "An event that does not exist, or whose origin was rejected, is deleted (just after its creation time, if one is given)",
         arguments: [
             ("<type>not existing</type>" + origin("o"), nil as Instant?),
             // The event may have no other elements.
@@ -313,7 +314,7 @@ import Testing
             ])
     }
 
-    @Test("In QuakeML of the NCEDC, zeros also mean that the event was withdrawn")
+    @Test("In the NCEDC's QuakeML, an event whose position and magnitude are zero was withdrawn")
     func zeros() {
         let parts = "<latitude><value>0</value></latitude><longitude><value>0.0</value></longitude>"
         let event = Self.event(
@@ -327,7 +328,7 @@ import Testing
             ])
     }
 
-    @Test("The codes of events that ObsPy has converted from another format contain their names")
+    @Test("The code of an event that ObsPy converted from another format contains the event's name")
     func namedBefore() throws {
         for name in ["M010176A", "C010576A"] {
             let quake = try one(

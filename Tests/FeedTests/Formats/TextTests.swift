@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "Each service spells the headers differently, with the same meaning",
+        "Different spellings of the header line have the same meaning",
         arguments: [
             header, header.replacing("Depth/km", with: "Depth/Km"), String(header.dropFirst()),
             header.replacing("|", with: " | "), "# " + header.dropFirst().replacing("|", with: "\t|  "),
@@ -55,7 +55,7 @@ import Testing
         #expect(quake[.place] == .text("Hindu Kush Region, Afghanistan"))
     }
 
-    @Test("A column named like an unrelated property is left out, and rejects no row")
+    @Test("A column with the name of an unrelated property is ignored")
     func takenNames() throws {
         let header = Self.header + "|Gap|NST|Updated|Contributor_ID|Phases"
         let quake = try #require(Self.quakes(header, Self.gfz + "|120|12|2026-10-02|x|9").first)
@@ -63,7 +63,7 @@ import Testing
         #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh","phases":"9"}"#))
     }
 
-    @Test("Columns without a name are left out", arguments: ["|", "||", "| |\t|"])
+    @Test("Columns without a name are ignored", arguments: ["|", "||", "| |\t|"])
     func namelessColumns(end: String) throws {
         let outcome = ScanOutcome(Array("\(Self.header)\(end)\n\(Self.gfz)\(end)\n".utf8))
         #expect(outcome.error == nil)
@@ -72,7 +72,7 @@ import Testing
         #expect(quake[.extra] == .json(#"{"contributor":"GFZ","contributor_id":"gfz2026texh"}"#))
     }
 
-    @Test("Columns are found by their names, in any order, and eight of them are enough")
+    @Test("Columns are found by their names, in any order, and optional columns may be missing")
     func otherColumns() throws {
         let rows = try Self.quakes(
             "#EventID|Time|Latitude|Longitude|Depth/km|MagType|Magnitude|EventLocationName",
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(
-        "A wrong value rejects only its row, which is kept unchanged, with its line",
+        "A wrong value rejects only its row, and the row's text and line number are kept",
         arguments: [
             ("2026-10-01T01:29:17.05", "yesterday", Rejection.Reason.type, "Time: not a time"),
             ("2026-10-01T01:29:17.05", "2026-02-30T00:00:00", .type, "Time: not a time"),
@@ -135,7 +135,7 @@ import Testing
         #expect(outcome.error == nil)
         #expect(outcome.features.count == 3)
         guard case .failure(let rejection) = outcome.features[1].result else {
-            Issue.record("\(row) was taken")
+            Issue.record("\(row) was accepted")
             return
         }
         #expect(rejection.reason == reason)
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(
-        "If the place is the last column, it takes all further bars, except that of a known type",
+        "If the place is the last column, it contains all further bars, except the one before a known type",
         arguments: [
             ("a|b", "a|b", nil as String?), ("a|b|something new", "a|b|something new", nil),
             ("a|quarry blast", "a", "quarry blast"), ("a|b|Earthquake", "a|b", "earthquake"),
@@ -176,7 +176,7 @@ import Testing
         #expect(try Self.quakes(header, row, Self.gfz.replacing("|earthquake", with: ""))[1][.type] == .null)
     }
 
-    @Test("Comments, empty lines and other line ends are not rows")
+    @Test("Comments and empty lines are not rows, and lines may end with CRLF")
     func comments() throws {
         let document = [Self.header, Self.gfz, "", "# Data of the ISC | cite it", "   ", Self.gfz, "#", ""]
             .joined(separator: "\r\n")
@@ -201,7 +201,7 @@ import Testing
     }
 
     @Test(
-        "For a document that is not FDSN text, the error names its format",
+        "For a document that cannot be read as FDSN text, the error says why",
         arguments: [
             ("DATA_TYPE BULLETIN IMS1.0:short\nISC Bulletin\n", "IMS1.0 text"),
             ("BEGIN IMS1.0\n", "IMS1.0 text"), ("<!DOCTYPE html><html></html>", "an HTML page"),
@@ -284,7 +284,7 @@ import Testing
         "75442121|2026-10-01T01:58:02.0300|0.000|0.000|0.000|NC|NCSS|NC||MU|0.0|NC||earthquake"
 
     @Test(
-        "Zeros are values, unless the NCEDC writes zero for the position, the depth and the magnitude",
+        "A zero is a value, unless the NCEDC writes zeros for the position, the depth and the magnitude together",
         arguments: [
             ncedc.replacing("|0.0|NC", with: "|0.1|NC"),
             ncedc.replacing("0.000|0.000|", with: "0.000|0.001|"),
@@ -297,7 +297,7 @@ import Testing
         #expect(try Self.quakes(Self.header, Self.ncedc).count == 1)
     }
 
-    @Test("Text that ends within a row is cut off; text that ends without a line end counts as incomplete")
+    @Test("Text that ends within a row is an error; text that ends without a line end is incomplete")
     func cutOff() throws {
         let document = Array("\(Self.header)\n\(Self.gfz)\n\(Self.gfz)".utf8)
         for count in (Self.header.utf8.count + Self.gfz.utf8.count + 2)...document.count {
@@ -328,7 +328,7 @@ import Testing
     }
 
     @Test(
-        "An id that is not UTF-8 is rejected, because other ids may look the same when they are repaired",
+        "An id that is not UTF-8 is rejected, because two such ids could look the same after a repair",
         arguments: ["earthquake", "not existing"])
     func encodingOfIDs(type: String) {
         var document = Array("\(Self.header)\n".utf8)
@@ -343,7 +343,7 @@ import Testing
         #expect(outcome.features.map(\.bytes) == [[], []])
     }
 
-    @Test("The agencies' sample answers are read correctly", .needsAgencySamples)
+    @Test("The agencies' sample documents are read correctly", .needsAgencySamples)
     func samples() throws {
         let outcome = ScanOutcome(try AgencySamples.bytes("fdsn-text-16-agencies-2026-10-01.txt"))
         #expect(outcome.error == nil)

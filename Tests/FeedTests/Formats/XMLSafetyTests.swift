@@ -7,7 +7,7 @@ import Testing
     static let start =
         #"<q:quakeml xmlns:q="http://quakeml.org/xmlns/quakeml/1.2" xmlns="http://quakeml.org/xmlns/bed/1.2"><eventParameters>"#
 
-    @Test("Entities are not declared, expanded or fetched")
+    @Test("A document that declares an entity, or uses an undeclared one, is refused")
     func entities() {
         let lol = (1...9).map { #"<!ENTITY l\#($0) "\#(String(repeating: "&l\($0 - 1);", count: 10))">"# }
             .joined()
@@ -21,14 +21,14 @@ import Testing
         #expect(ScanOutcome(Array(document.utf8)).error != nil)
     }
 
-    @Test("Elements that are nested too deep break the document")
+    @Test("Elements that are nested too deeply break the document")
     func depth() {
         let deep = String(repeating: "<a>", count: 100_000)
         let error = ScanOutcome(Array((Self.start + deep).utf8)).error
         #expect("\(String(describing: error))".contains("nested more than 64 deep"))
     }
 
-    @Test("Endless texts, tags and attributes use a bounded amount of memory", .measuresMemory)
+    @Test("Texts, tags and attributes of any length use a bounded amount of memory", .measuresMemory)
     func size() async {
         await #expect(processExitsWith: .success) {
             let event = #"<event publicID="smi:local/e">"#
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "An event with more than 1 MiB to keep is rejected alone; other events may have any number of picks"
+        "An event with more than 1 MiB to keep is rejected alone; picks are not kept, so they do not count"
     )
     func largeEvents() throws {
         let origin =

@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func aValidatorCannotAddAField() async throws {
+    @Test func aValidatorCannotAddAHeaderField() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             let validators = Validators(etag: "\"a\"\r\nX-More: 1", lastModified: "\nX-More: 2")
             try await FeedSource(server.url("/")).read(

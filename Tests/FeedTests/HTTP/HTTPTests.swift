@@ -30,14 +30,14 @@ import Testing
         TestStatus.noContent, .partialContent, .multipleChoices, .notModified, .useProxy, .badRequest,
         .unauthorized, .forbidden, .unprocessableEntity, .notImplemented,
     ])
-    func anotherStatusIsAnErrorThatNamesIt(status: TestStatus) async throws {
+    func anyOtherStatusIsAnErrorThatNamesTheStatus(status: TestStatus) async throws {
         try await TestFeedServer.run(script: [.whole(status, [])]) { server in
             let url = server.url("/feed")
             let error = await failure { _ = try await FeedSource(url).contents() }
             #expect(
                 error as? FeedError
                     == .unavailable(url: url, reason: "HTTP status \(status)", status: status.code))
-            #expect(server.requests.count == 1, "it is final")
+            #expect(server.requests.count == 1, "the request is not repeated")
         }
     }
 
@@ -47,7 +47,7 @@ import Testing
             let url = server.url("/feed")
             let error = await failure { _ = try await FeedSource(url).contents() }
             #expect(error as? FeedError == .noInput(path: url, reason: "HTTP status \(status)"))
-            #expect(server.requests.count == 1, "it is final")
+            #expect(server.requests.count == 1, "the request is not repeated")
         }
     }
 
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func theProjectIdentifiesItself() async throws {
+    @Test func theUserAgentNamesTheProjectAndItsVersion() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             _ = try await FeedSource(server.url("/")).contents(
                 .withoutWaiting().with(\.version, "1.2.3"))
@@ -107,7 +107,7 @@ import Testing
                 return
             }
             #expect(reason == "it inflates to more than \(Self.feed.count - 1) bytes")
-            #expect(server.requests.count == 1, "it is final")
+            #expect(server.requests.count == 1, "the request is not repeated")
             let exact = FetchOptions.withoutWaiting().with(\.inflatedLimit, Self.feed.count)
             let contents = try await FeedSource(server.url("/feed")).contents(exact)
             #expect(contents == Self.feed)
@@ -139,7 +139,7 @@ import Testing
                     _ = await failure { _ = try await FeedSource(server.url("/feed")).contents(options) }
                 }
                 // An abandoned connection may not have been accepted yet. Once a later connection is accepted, all earlier ones
-                // are.
+                // have been accepted too.
                 let last = LoopbackSocket()
                 last.connect(to: server.port)
                 Array("GET /last HTTP/1.1\r\n\r\n".utf8).withUnsafeBytes { _ = last.write($0) }

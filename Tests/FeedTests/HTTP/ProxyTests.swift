@@ -43,8 +43,8 @@ import Testing
     @Test(.enabled(if: TestCertificates.canBeMade))
     func anEncryptedRequestGoesThroughATunnel() async throws {
         try await withTemporaryFolder { folder in
-            // The certificate names only the host: proxy and server have the same address, so a certificate for it proves
-            // nothing.
+            // The certificate names only the host: proxy and server have the same address, so a certificate for the address
+            // would prove nothing.
             let certificates = try TestCertificates(in: folder, names: "DNS:feed.example")
             try await TestFeedServer.run(tls: certificates.server) { _ in
                 .whole(.ok, Self.feed)
@@ -144,7 +144,7 @@ import Testing
         ("[fd12::1]:8080", "http://[fd12::1:8080]/", false), ("10.1.2.3:80", "http://10.1.2.3/", true),
         ("", "http://a/", false),
     ])
-    func someServersAreReachedDirectly(list: String, url: String, isDirect: Bool) throws {
+    func noProxyNamesTheServersThatAreReachedDirectly(list: String, url: String, isDirect: Bool) throws {
         let target = try #require(HTTPTarget(url))
         for name in ["no_proxy", "NO_PROXY"] {
             let settings = ProxySettings(environment: ["http_proxy": "p", name: list])

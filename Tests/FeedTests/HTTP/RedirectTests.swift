@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func fiveRedirectsAreFollowedAndNoMore() async throws {
+    @Test func atMostFiveRedirectsAreFollowed() async throws {
         try await TestFeedServer.run { request in
             let left = Int(request.uri.dropFirst()) ?? 0
             return left == 0 ? .whole(.ok, Self.feed) : Self.redirect(to: "/\(left - 1)")
@@ -41,7 +41,7 @@ import Testing
             let contents = try await FeedSource(server.url("/5")).contents()
             #expect(contents == Self.feed)
             #expect(await reason(server.url("/6")) == "it redirects more than 5 times")
-            #expect(server.requests.count == 6 + 6, "and it is not tried again")
+            #expect(server.requests.count == 6 + 6, "and the fetch is not repeated")
         }
     }
 
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "http://", "unix:///run/x", "//"])
-    func onlyHTTPIsFollowed(location: String) async throws {
+    func aRedirectToAnythingButAnHTTPURLIsRefused(location: String) async throws {
         try await TestFeedServer.run(script: [Self.redirect(to: location)]) { server in
             #expect(
                 await reason(server.url("/")) == "it redirects to something that is not an http or https URL")
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// An origin is a scheme, a host and a port: a different port or host name must not receive the password.
-    @Test func credentialsAreNotSentToAnotherHost() async throws {
+    @Test func credentialsAreNotSentToAnotherOrigin() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { other in
             try await TestFeedServer.run { request in
                 switch request.uri {

@@ -96,7 +96,7 @@ import Testing
         ("Sunday, 06-Nov-94 08:49:37 GMT", 17), ("Sun Nov  6 08:49:37 1994", 17),
         ("Sun, 06 Nov 1994 08:49:00 GMT", 1), ("soon", 1), ("-5", 1),
     ])
-    func theWaitThatTheServerRequestsIsKept(retryAfter: String, seconds: Int) async throws {
+    func retryAfterDeterminesTheWait(retryAfter: String, seconds: Int) async throws {
         let waits = Waits()
         try await TestFeedServer.run(script: [
             .whole(
@@ -202,7 +202,7 @@ import Testing
 
     /// With any server, the bytes handed over are a prefix of the feed, or the whole feed if no error is thrown, and an error has
     /// a description.
-    @Test func anyScriptOfFailuresEndsInTheFeedOrAClearError() async throws {
+    @Test func randomFailuresEndInTheFeedOrAClearError() async throws {
         let half = Array(Self.feed.prefix(Self.feed.count / 2))
         var damaged = Self.compressed
         damaged[damaged.count - 6] ^= 1

@@ -27,7 +27,7 @@ import Testing
                         its TLS certificate is not trusted (self-signed, expired, or of an unknown authority); to \
                         trust your own authority, use --ca-file or SSL_CERT_FILE
                         """)
-                #expect(waits.all == [], "it is final")
+                #expect(waits.all == [], "the fetch is not repeated")
                 #expect(server.requests.isEmpty)
                 let contents = try await FeedSource(server.url("/feed")).contents(
                     .withoutWaiting().with(\.authorities, certificates.authority))
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func theErrorForAServerWithoutTLSSaysSo() async throws {
+    @Test func forAServerWithoutTLSTheErrorNamesTheHandshake() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             let text = await reason("https://127.0.0.1:\(server.port)/feed")
             #expect(text?.hasPrefix("the TLS handshake failed: ") == true, "\(text ?? "nil")")

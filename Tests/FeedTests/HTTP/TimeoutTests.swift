@@ -27,7 +27,7 @@ import Testing
 
     /// A reader may wait for its database for any length of time. Here it takes an hour for each chunk, by a clock that only the
     /// reader moves.
-    @Test func theReadersOwnTimeDoesNotCountAsTheServersSilence() async throws {
+    @Test func theReadersOwnTimeDoesNotCountTowardsTheReadTimeout() async throws {
         let clock = Mutex(ContinuousClock.now)
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             var read = 0
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func aServerThatNeverAnswersIsGivenUp() async throws {
+    @Test func aServerThatNeverAnswersTimesOut() async throws {
         try await TestFeedServer.run(script: [.silent]) { server in
             let error = await failure {
                 _ = try await FeedSource(server.url("/feed")).contents(
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// A listening socket that never accepts drops connections beyond its queue.
-    @Test func aConnectionThatIsNeverMadeIsGivenUp() async throws {
+    @Test func aConnectionThatIsNeverMadeTimesOut() async throws {
         let listener = try LoopbackSocket.bound(queue: 0)
         let queue = (0..<4).map { _ in LoopbackSocket(nonBlocking: true) }
         defer { for socket in queue + [listener] { socket.close() } }
@@ -69,7 +69,7 @@ import Testing
     }
 
     /// A socket that listens and never accepts can be connected to, but does not respond: neither to TLS nor as a proxy.
-    @Test func aHandshakeThatNeverEndsIsGivenUp() async throws {
+    @Test func aHandshakeThatNeverEndsTimesOut() async throws {
         let listener = try LoopbackSocket.bound()
         defer { listener.close() }
         let options = Self.options.with(\.connectTimeout, .milliseconds(300))
@@ -94,7 +94,7 @@ import Testing
             let fetch = Task {
                 try await FeedSource(url).contents(Self.options.with(\.connectTimeout, .seconds(600)))
             }
-            // Cancel the fetch at any moment of the handshake.
+            // Cancel the fetch while it waits for the server.
             try await Task.sleep(for: .milliseconds(100))
             fetch.cancel()
             let error = await failure { _ = try await fetch.value }

@@ -34,7 +34,7 @@ import Testing
     }
 
     /// The number has a million leading zeros, and an exponent that cancels them.
-    @Test func anExponentBehindAMillionDigitsStillCounts() {
+    @Test func anExponentAfterAMillionDigitsStillCounts() {
         let number = read("0." + String(repeating: "0", count: 1_000_010) + "15e1000012")
         #expect(number.double == 15)
         #expect(number.integer == 15)

@@ -1,7 +1,7 @@
 import Feed
 import Testing
 
-@Suite("The feed that a document says it is")
+@Suite("The feed that a document names")
 struct FeedIdentityTests {
     @Test(
         "The service is the host of the feed's URL",

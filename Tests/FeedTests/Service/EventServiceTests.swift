@@ -48,7 +48,7 @@ struct EventServiceTests {
                 == EventService.usgs.queryURL(of: question))
     }
 
-    @Test("Another Quakes can be followed only at /changes")
+    @Test("Another Quakes server can be followed only at /changes, and without a filter")
     func changes() {
         let stream = ChangesSource(FeedSource("http://first:8080/changes"))
         #expect(stream?.host == "first")

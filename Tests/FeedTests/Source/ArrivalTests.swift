@@ -7,7 +7,7 @@ import Testing
 @testable import Feed
 
 /// Tests the reported progress: the number of bytes that were read, and their total.
-@Suite("Arrival")
+@Suite("Progress of a read")
 struct ArrivalTests {
     private static let feed = bytes(of: SampleFeed(count: 2000))
 
