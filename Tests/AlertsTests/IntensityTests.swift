@@ -51,7 +51,7 @@ import Testing
         let tokyo = Point(latitude: 35.69, longitude: 139.75)
         #expect(abs(tokyo.distance(to: Point(latitude: 34.69, longitude: 135.5)) - 400.9) < 3)
         #expect(tokyo.distance(to: tokyo) == 0)
-        // The points lie on both sides of the date line, and use both conventions for longitudes.
+        // The points lie on both sides of the date line.
         #expect(
             abs(
                 Point(latitude: 0, longitude: 179.9).distance(to: Point(latitude: 0, longitude: -179.9))

@@ -26,7 +26,7 @@ struct BadInputTests {
         #expect(association.earthquakes(of: rows).earthquakes.count == 2)
     }
 
-    @Test("Magnitudes of ±12 and times in the years 1 and 9999 are compared like others")
+    @Test("Magnitudes of ±12 and times in the years 1 and 9999 are compared like any others")
     func extremes() {
         for time in [-62_135_596_800_000, 253_402_300_799_000] {
             let seconds = Double(time / 1000)

@@ -61,10 +61,10 @@ struct GroupingTests {
             "a deeper solution is later, not earlier")
         #expect(
             association.groups(shallow, row("gfz:1", seconds: 22.9, depth: 33, magnitude: 6)).count == 2,
-            "neither depth is free")
+            "both depths are fixed, so they explain no time")
     }
 
-    @Test("Two events of one agency 0.1 s apart are never merged")
+    @Test("Two events of one agency are not grouped, even if they are 0.1 s apart")
     func oneAgencyTwice() {
         let rows = [
             row("ci:38459127", magnitude: 3.44), row("ci:38459135", seconds: 0.11, 36.01, magnitude: 3.68),
@@ -129,7 +129,7 @@ struct GroupingTests {
         #expect(association.groups(row("usgs:1", 89.8, 0), row("gfz:1", -89.8, 0)).count == 2)
     }
 
-    @Test("A published uncertainty makes a pair cheaper, but counts as at most half the allowed difference")
+    @Test("A published uncertainty allows a larger difference, up to a limit")
     func published() {
         let near = row("usgs:1", magnitude: 6)
         var far = row("gfz:1", seconds: 1, 37, magnitude: 6)
@@ -143,7 +143,7 @@ struct GroupingTests {
         #expect(association.groups(near, far).count == 2)
     }
 
-    @Test("An explanation names the links in order, also those to other earthquakes, and their outcomes")
+    @Test("An explanation lists the links in order with their outcomes, including links to other earthquakes")
     func explanation() throws {
         let rows = [
             row("usgs:1"), row("usgs:2", seconds: 6, magnitude: 4.2), row("gfz:1", seconds: 1),

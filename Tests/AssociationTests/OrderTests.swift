@@ -135,7 +135,7 @@ struct OrderTests {
         }
     }
 
-    @Test("A change touches only its component")
+    @Test("A change regroups only the rows of its components")
     func touched() {
         var table = FollowedTable()
         for number in 0..<50 {
@@ -218,7 +218,7 @@ struct OrderTests {
         #expect(table.earthquakes == table.rebuilt)
     }
 
-    @Test("Pairs dropped early in a crowd are the same as the pairs dropped at its end")
+    @Test("In a crowd, the kept pairs are each row's cheapest pairs with each other agency")
     func droppedPairs() {
         var random = seededRandom()
         let rows = (0..<600).map { number in

@@ -45,7 +45,7 @@ struct ParameterTests {
     }
 
     @Test(
-        "The scatter depends on the magnitude and on the author, else the network, else the agency, else the default"
+        "The scatter depends on the magnitude and on the author, or else the network, the agency or the default"
     )
     func scatter() {
         var table = ScatterTable()
@@ -108,7 +108,7 @@ struct ParameterTests {
     }
 
     @Test(
-        "An author that is not a name is fitted under its network, and the printed table can be read",
+        "Rows whose author has an unusual name are fitted under their agency, and the printed table can be read",
         arguments: ["", " ", "Jo Doe", "#1", "a#b", "a\nb", "*", "\u{301}a"])
     func unusualAuthor(author: String) throws {
         var random = seededRandom()

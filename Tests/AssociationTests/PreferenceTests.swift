@@ -23,7 +23,9 @@ struct PreferenceTests {
         #expect(preferred([usgs, gfz, ingv], [.preferred("usgs:1")]) == "usgs:1")
     }
 
-    @Test("Between equals, the stations, the gap, the later revision and the code decide")
+    @Test(
+        "Between otherwise equal solutions, the stations decide, then the gap, the later revision and the code"
+    )
     func equals() {
         var a = row("x:1")
         var b = row("y:1")
@@ -48,7 +50,7 @@ struct PreferenceTests {
         #expect(grouping.findings == [.severalPreferred(earthquake: "gfz:1", codes: ["gfz:1", "usgs:1"])])
     }
 
-    @Test("The magnitude is an Mw if there is one, else the preferred solution's, else any")
+    @Test("The magnitude is a solution's Mw, or else the preferred solution's magnitude, or else any other")
     func magnitude() {
         func from(_ rows: [Solution]) -> ExactText? {
             Association().earthquakes(of: rows).earthquakes.first?.magnitudeFrom
@@ -67,7 +69,7 @@ struct PreferenceTests {
         #expect(from([usgs, gfz]) == "gfz:1")
     }
 
-    @Test("Authoritative regions are the ANSS's regions, and boxes elsewhere")
+    @Test("A network is authoritative in its ANSS region, or in a box outside the United States")
     func regions() {
         func isAuthoritative(_ network: String, _ latitude: Double, _ longitude: Double) -> Bool {
             Region.isAuthoritative(network, agency: "", at: row("x:1", latitude, longitude))

@@ -25,7 +25,7 @@ struct RealCasesTests {
     }
 
     @Test(
-        "The solutions of a South Sandwich Islands M 6 are one; EMSC copies first GFZ and then the NEIC"
+        "The solutions of a South Sandwich Islands M 6 are one earthquake; EMSC's row copies GFZ's and later the NEIC's"
     )
     func southSandwich() throws {
         var emsc = row("emsc:170", seconds: 13.03, -60.292, -28.958, depth: 10, magnitude: 5.8)
@@ -65,7 +65,7 @@ struct RealCasesTests {
     }
 
     @Test(
-        "A copy belongs to its original, even if the fitted errors are so small that no pair may differ so much"
+        "A copy joins its original, even if the scatter is too small for the two to be a pair"
     )
     func expensiveCopy() throws {
         let text = "version 1\nscatter * - 0.1 1 0.05 50\nauthor SCSN ci"

@@ -22,7 +22,9 @@ struct RevisionTests {
         return far
     }
 
-    @Test("A row of another agency makes an earthquake of two, named after the row that was seen first")
+    @Test(
+        "When a second agency reports an event, the two rows become an earthquake with the code of the first row"
+    )
     func reported() {
         let revision = revision([usgs], [usgs, gfz])
         #expect(revision.updates.map(\.earthquake.code) == ["usgs:1"])
@@ -85,7 +87,7 @@ struct RevisionTests {
         #expect(three.removals.map(\.reason) == ["superseded by gfz:1"])
     }
 
-    @Test("A withdrawn earthquake has no successor, and equal groups are not written")
+    @Test("A withdrawn earthquake has no successor, and an unchanged group is not written")
     func withdrawn() {
         #expect(revision([usgs, gfz], []).removals.map(\.reason) == ["withdrawn"])
         let nothing = revision([], [])

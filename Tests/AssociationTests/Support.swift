@@ -40,7 +40,7 @@ extension Grouping {
 extension Association {
     func groups(_ rows: Solution...) -> Set<Set<ExactText>> { earthquakes(of: rows).groups }
 
-    /// The row as `comparison` takes it. All rows get the same agency, which `comparison` does not look at.
+    /// The row in the form that `comparison` needs. All rows get the same agency, which `comparison` ignores.
     func located(_ row: Solution) -> Located { Located(row, agency: 0, parameters) }
 }
 

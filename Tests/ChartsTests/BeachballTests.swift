@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Beachballs")
 struct BeachballTests {
-    @Test("ObsPy colours the same points, for any plane and any tensor", .needsClients)
+    @Test("The drawing colours the same points as ObsPy's, for special and random mechanisms", .needsClients)
     func obspy() async throws {
         var random = SplitMix64(seed: 1)
         let drawings = Mechanism.special + (0..<450).map { Mechanism.random($0, using: &random) }
@@ -38,7 +38,7 @@ struct BeachballTests {
         #expect(MomentTensor(strike: .infinity, dip: 0, rake: 0) == nil)
     }
 
-    @Test("A map has beachballs instead of dots, with the largest at the bottom")
+    @Test("On a map, events with a mechanism are beachballs, and smaller balls are drawn over larger ones")
     func map() throws {
         let reverse = try #require(MomentTensor(strike: 10, dip: 45, rake: 90))
         let events = [(6.0, reverse), (5.0, nil), (7.0, reverse), (1.0, reverse)].enumerated().map {
@@ -84,7 +84,7 @@ private struct Mechanism: Encodable {
         return MomentTensor(rr: mrr, tt: mtt, pp: mpp, rt: mrt, rp: mrp, tp: mtp)
     }
 
-    /// Planes from horizontal to vertical, with slip along them, upwards and downwards.
+    /// Planes from horizontal to vertical, with horizontal, oblique, upward and downward slip.
     static let special = [0.0, 33, 180].flatMap { strike in
         [0, 1e-7, 1, 45, 89, 90].flatMap { dip in
             [-180.0, -90, 0, 45, 90, 180].map { Mechanism(strike1: strike, dip1: dip, rake1: $0) }

@@ -14,14 +14,14 @@ struct LandTests {
     }
 
     @Test(
-        "Known places are on land or at sea",
+        "Places known to be on land are inside the rings, and places at sea are outside",
         arguments: [
             (46.9, 7.4, true), (36.2, 138.2, true), (-25, 135, true), (65, 178, true), (66, -172, true),
             (-80, 0, true), (37.3, -119.5, true), (0, -150, false), (35, -40, false), (42.5, 50.5, false),
         ])
     func places(latitude: Double, longitude: Double, isLand: Bool) {
-        // Count the edges to the east of the point. A ring may be a full turn further east or west, so the point is also moved by
-        // a full turn.
+        // Count the edges to the east of the point. A ring may be a full turn further east or west, so each edge is also tried a
+        // full turn to the west and to the east.
         var crossings = 0
         for ring in Land.rings {
             for turn in [-360.0, 0, 360] {

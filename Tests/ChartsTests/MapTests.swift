@@ -134,7 +134,7 @@ struct MapTests {
         #expect(picture.texts.count { $0 == title.replacing("\u{1}", with: "\u{FFFD}") } == 2)
     }
 
-    @Test("A picture of a hundred thousand events is only a few megabytes large")
+    @Test("A picture of 100,000 events is smaller than 4 MB")
     func many() throws {
         var random = SplitMix64(seed: 1)
         let events = (0..<100_000).map { _ in

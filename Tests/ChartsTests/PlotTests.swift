@@ -36,7 +36,7 @@ struct PlotTests {
         #expect(picture.texts.contains("Origin time (UTC), 31 Dec 1969 – 1 Jan 1970"))
     }
 
-    @Test("The line of the cumulative number ends at the number of events, even if they are not in order")
+    @Test("The cumulative line rises to the number of events, even if the events are not in order")
     func cumulative() throws {
         let events = (0..<5000).map {
             ChartEvent(time: Instant(milliseconds: Int64($0 * 7919 % 5000) * 60_000))
@@ -165,7 +165,7 @@ struct PlotTests {
         #expect(coverage.heldUntil(day(45)) == day(50))
     }
 
-    @Test("A cross-section shows the events of its strip by their distance along it and their depth")
+    @Test("A cross-section shows the events of its strip by distance along the section and by depth")
     func section() throws {
         // The section runs along the equator and is 10 degrees long.
         let section = try #require(Section(from: (0, 175), to: (0, -175), width: 100))
@@ -197,7 +197,7 @@ struct PlotTests {
         #expect(Section(from: (10, 20), to: (-10, -160), width: 1) == nil)
     }
 
-    @Test("The histogram of depths has a bar for each depth with events, whose length is their number")
+    @Test("The histogram of depths has a bar for each range with events; the bar's length is their number")
     func depths() throws {
         let events = [1.0, 2, 3, 33, 33, 610, nil].map {
             ChartEvent(time: Instant(milliseconds: 0), depth: $0, magnitude: 5)
@@ -229,7 +229,7 @@ struct PlotTests {
         #expect(labels.contains { $0 >= depths.max()! })
     }
 
-    @Test("A plot of magnitudes says how many events it leaves out, and shows the time of all events")
+    @Test("A plot of magnitudes says how many events it leaves out, and its time axis includes these events")
     func leftOut() throws {
         let events = [nil, nil, 3.0].enumerated().map {
             ChartEvent(time: Instant(milliseconds: Int64($0) * 86_400_000), magnitude: $1)
@@ -245,7 +245,7 @@ struct PlotTests {
         #expect(magnitudes.texts.contains("3 events without a magnitude or of another type are left out."))
     }
 
-    @Test("Earthquakes of one magnitude have no b")
+    @Test("Earthquakes that all have the same magnitude give no b value")
     func oneBin() {
         let events = (0..<60).map { ChartEvent(time: Instant(milliseconds: Int64($0)), magnitude: 4.2) }
         #expect(GutenbergRichter(events).fit == nil)
@@ -273,7 +273,9 @@ struct PlotTests {
         #expect(picture.elements.count { $0.attributes["class"] == "hollow" } == count)
     }
 
-    @Test("Impossible numbers are left out", arguments: [1e300, -.infinity, .infinity, .nan])
+    @Test(
+        "Impossible coordinates, depths and magnitudes are left out",
+        arguments: [1e300, -.infinity, .infinity, .nan])
     func absurd(number: Double) throws {
         let quake = try Quake { property in
             switch property {
@@ -294,7 +296,7 @@ struct PlotTests {
         }
     }
 
-    @Test("The rate in Omori's law at one day after the mainshock may be of any size")
+    @Test("A very large rate in Omori's law does not break the plot")
     func steep() {
         // All aftershocks are within an hour, a hundred days after the mainshock.
         let rate = AftershockRate((0..<50).map { 100 + Double($0 * $0) / 60_000 }, observed: 1000)
@@ -317,7 +319,7 @@ struct PlotTests {
     }
 
     @Test(
-        "Ticks are round numbers, and the axis includes all values",
+        "The label of a tick is its exact value, and the axis includes all values",
         arguments: [0.0...1, -1.2...6.9, 0...100_000, 2.5...2.5, 3.04...3.07])
     func linear(range: ClosedRange<Double>) {
         let axis = Axis.linear("", range)
@@ -331,7 +333,7 @@ struct PlotTests {
     }
 
     @Test(
-        "The axis of a single value has short labels, and the value is near its middle",
+        "The axis of a single value has short labels, and the value is near the middle of the axis",
         arguments: [5.0, 4.3, -0.55, 0])
     func single(value: Double) {
         let axis = Axis.linear("", value...value)
@@ -341,7 +343,7 @@ struct PlotTests {
     }
 
     @Test(
-        "A time axis of any length has some ticks, and no two equal labels",
+        "A time axis of any length has 1 to 13 ticks, all within its range",
         arguments: [60_000.0, 3.6e6, 5e7, 86_400_000, 6e8, 3e9, 9e9, 4e10, 3e11, 3e12, 6e13])
     func times(length: Double) {
         for start in [-6e13, 0, 1.4e12] {

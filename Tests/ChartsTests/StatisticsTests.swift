@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Statistical fits")
 struct StatisticsTests {
-    @Test("The Gutenberg–Richter relation equals the report's, for any catalogue")
+    @Test("The Gutenberg–Richter relation equals the report's, for random catalogues of several sizes")
     func gutenbergRichter() async throws {
         var random = seededRandom()
         try await TestServer.shared.withDatabase { database in
@@ -40,7 +40,7 @@ struct StatisticsTests {
 
                 let completeness: Double? = try row.decodeIfPresent("completeness")
                 #expect(relation.completeness.map { Double($0) / 10 } == completeness)
-                // The report also gives `a` for a single earthquake, which has no meaning.
+                // The report also gives `a` for a single earthquake, but that value has no meaning.
                 if let fit = relation.fit {
                     #expect(fit.count == (try row.decode("earthquakes", as: Int.self)))
                     for (value, column) in [

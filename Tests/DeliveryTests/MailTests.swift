@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func aMailGoesOverTLSFromTheStart() async throws {
+    @Test func aMailToAnSMTPSURLIsEncryptedFromTheStart() async throws {
         try await run("tls", "login") { python in
             try await courier().deliver(message(), to: receiver(server(python, "smtps", isLogin: true)))
             #expect(try await python.next()["is_encrypted"] as? Bool == true)
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func aHangingServerIsGivenUpAfterTheTimeLimit() async throws {
+    @Test func aServerThatHangsTimesOut() async throws {
         #expect(Courier.Options().mailTimeout == .seconds(600))
         try await run("starttls", "hang") { python in
             let courier = try courier { $0.mailTimeout = .seconds(1) }
@@ -175,14 +175,14 @@ import Testing
     @Test(arguments: [
         "", "a", "a b ", " ", "\t", "=", "a=b", "ÅÄÖ", "😀", "line\r\nline\nline\r", "日本\u{2028}語",
     ])
-    func textIsTheSameAfterItsEncoding(text: String) throws {
+    func textIsTheSameAfterEncodingAndDecoding(text: String) throws {
         try expectDecoded(text)
     }
 
-    @Test func randomTextIsTheSameAfterItsEncoding() throws {
+    @Test func randomTextIsTheSameAfterEncodingAndDecoding() throws {
         var seed =
             ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) ?? .random(in: 0...99_999_999)
-        print("randomTextIsTheSameAfterItsEncoding: SEED=\(seed)")
+        print("randomTextIsTheSameAfterEncodingAndDecoding: SEED=\(seed)")
         for _ in 0..<500 {
             var text = ""
             for _ in 0..<300 {

@@ -30,7 +30,7 @@ struct BoundArrayTests {
     }
 
     @Test(
-        "A COPY gets the same elements, bound as literals",
+        "In the query of a COPY, arrays become literals with the same elements",
         arguments: [[], [""], ["é", "", "it's", "{,\"}\\"]])
     func copied(strings: [String]) async throws {
         let integers = [Int64.min, 0, 7]

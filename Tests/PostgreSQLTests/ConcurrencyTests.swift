@@ -34,7 +34,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("Tasks that share a connection take turns")
+    @Test("Tasks that share a connection each get their own result")
     func shared() async throws {
         try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in

@@ -61,7 +61,7 @@ struct ConnectTests {
     }
 
     @Test(
-        "With prefer-standby, a silent host blocks neither a standby nor, without a standby, the primary"
+        "With prefer-standby and a silent host, a standby is found, or the primary if there is no standby"
     )
     func preferStandby() async throws {
         let silent = try SilentListener()
@@ -83,7 +83,7 @@ struct ConnectTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("If every host fails, the error gives each reason, and a refusal determines the error's kind")
+    @Test("If every host fails, the error gives each reason, and the SQLSTATE of a server that refused")
     func noHost() async throws {
         let silent = try SilentListener()
         let options = try ConnectionOptions(
@@ -166,7 +166,7 @@ struct ConnectTests {
         }
     }
 
-    @Test("A wrong password is refused without showing it; the right one works")
+    @Test("The error for a wrong password does not show the password, and the right password works")
     func wrongPassword() async throws {
         try await TestServer.shared.withSharedDatabase { database in
             try await requirePassword(of: "quakes_guarded", "open%sesame", in: database)

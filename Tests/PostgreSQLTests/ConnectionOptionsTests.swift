@@ -85,7 +85,7 @@ struct ConnectionOptionsTests {
     }
 
     @Test(
-        "connect_timeout is in seconds; the default, also for 0, is 10 s, or 3 s with several hosts",
+        "connect_timeout is in seconds; without it, or with 0, the limit is 10 s, or 3 s with several hosts",
         arguments: [
             ("host=db connect_timeout=4", 4), ("host=db", 10), ("host=db connect_timeout=0", 10),
             ("host=a,b", 3), ("host=a,b connect_timeout=4", 4),

@@ -95,7 +95,7 @@ struct CopyTests {
         }
     }
 
-    @Test("Rows can be written in pieces, or not at all")
+    @Test("A COPY may get a row in pieces, or get no rows")
     func pieces() async throws {
         try await withTemporaryTable("t (i int)") { connection in
             #expect(try await connection.copy(into: "t", columns: ["i"], to: "fill") { _ in } == 0)

@@ -9,7 +9,7 @@ import Testing
 /// Each test has its own server, because a fault affects every connection of the server.
 @Suite("Server faults")
 struct FaultTests {
-    @Test("kill -9 of a backend loses all connections of the server, and new ones work after its restart")
+    @Test("kill -9 of a backend breaks all connections of the server; after the restart, new ones work")
     func killedBackend() async throws {
         try await withServer { options, log in
             try await Connection.with(options, logger: log.logger) { other in
@@ -69,7 +69,7 @@ struct FaultTests {
     }
 
     @Test(
-        "If the server is stopped, shieldingFromCancellation ends at its own limit, which the error names"
+        "If the backend is stopped, shieldingFromCancellation ends at its own time limit, and the error names the limit"
     )
     func stoppedBackendDuringCleanup() async throws {
         try await withServer { options, log in

@@ -30,8 +30,8 @@ func residentMemory() -> Int {
 }
 
 extension Connection {
-    /// Proves that the connection works and is not inside a transaction: two statements give their results, and the second one
-    /// finds a temporary table.
+    /// Proves that the connection works and is not inside a transaction: a new transaction can begin, and a statement gives its
+    /// result.
     func expectUsable(_ location: SourceLocation = #_sourceLocation) async throws {
         let outside = try await transaction(to: "prove that no transaction is open") { true }
         let one: Int = try query("select 1 as one", to: "prove that the connection is usable")[0]

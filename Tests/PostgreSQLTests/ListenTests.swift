@@ -7,7 +7,7 @@ import Testing
 struct ListenTests {
     /// During the wait of two seconds, a connection that polls ten times a second would wake up 20 times. The wait is in a
     /// separate process, so that the threads of other tests are not counted.
-    @Test("A connection sleeps until a notification arrives", .countsWakeups)
+    @Test("A connection that waits for a notification sleeps instead of polling", .countsWakeups)
     func sleeping() async throws {
         try await TestServer.shared.withSharedDatabase { (database) async throws in
             _ = await #expect(processExitsWith: .success) { [url = database.url as String] in

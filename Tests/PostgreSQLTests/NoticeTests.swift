@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Notices of the server")
 struct NoticeTests {
-    @Test("Notices are logged at their level, in one line, and without the row that they quote")
+    @Test("Notices are logged at their level, in one line, and without their details")
     func logged() async throws {
         try await TestServer.shared.withSharedDatabase { database in
             let log = RecordedLog()

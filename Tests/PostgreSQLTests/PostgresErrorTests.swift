@@ -47,7 +47,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("Without the value, the message still says what was refused")
+    @Test("A message without its values still says what is wrong")
     func refusedValueMessage() {
         #expect(
             withoutValues(#"value "7\"7" is out of range for type integer"#)
@@ -86,7 +86,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A bound value never appears in an error of any class")
+    @Test("A bound value never appears in an error")
     func boundValue() async throws {
         try await withConnection { connection in
             for query in ["select \("sesame")::int", "select \("sesame") + 1", "select \("sesame")::text[]"]
@@ -98,7 +98,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A value beyond a limit of the server counts as refused")
+    @Test("A value that exceeds a limit of the server counts as a refused value")
     func programLimit() async throws {
         try await withConnection { connection in
             try await connection.execute(

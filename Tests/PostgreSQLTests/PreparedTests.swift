@@ -48,7 +48,7 @@ struct PreparedTests {
     }
 
     @Test(
-        "Only the most recently used texts stay prepared; values of other types need another prepared query"
+        "The 64 most recently used texts stay prepared, and a text in constant use is prepared only once"
     )
     func many() async throws {
         try await TestServer.shared.withSharedDatabase { database in
@@ -73,7 +73,7 @@ struct PreparedTests {
     }
 
     @Test(
-        "A cancelled or interrupted query throws an error, and the connection stays usable after a cancellation"
+        "A cancelled query leaves the connection usable, and a terminated query leaves it closed"
     )
     func cancelled() async throws {
         try await TestServer.shared.withEmptyDatabase { database in

@@ -51,7 +51,7 @@ struct RecordHashTests {
         "9999-12-31": 252_455_529_600_000_000,
     ]
 
-    @Test("A list has the server's hash, with no, one or many elements")
+    @Test("A list has the server's hash, for any number of elements")
     func lists() async throws {
         let lists = [
             [], [""], ["a"], ["a", "b"], ["b", "a"], ["", "", "ü"], (0..<300).map { "element \($0)" },
@@ -72,7 +72,7 @@ struct RecordHashTests {
         try await compare([("'{}'::text[]", { $0.appendTextArray { _ in } })])
     }
 
-    @Test("The hash of a row depends on every value and on their order")
+    @Test("The hash of a row equals the server's, and depends on the order of the values and on the seed")
     func rows() async throws {
         try await compare([
             (

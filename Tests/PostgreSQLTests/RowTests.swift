@@ -37,7 +37,7 @@ struct RowTests {
         }
     }
 
-    @Test("A null is decoded as nil if the column may be null")
+    @Test("decodeIfPresent decodes a null as nil")
     func optional() async throws {
         let row = try await row("select null::text as alert, 'green' as color")
         #expect(try row.decodeIfPresent("alert", as: String.self) == nil)

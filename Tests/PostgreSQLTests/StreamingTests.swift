@@ -49,7 +49,7 @@ struct StreamingTests {
     }
 
     @Test(
-        "When the server fails midway, the body has already received the earlier rows, and the connection stays usable"
+        "If a statement fails midway, the body has received the earlier rows, and the connection stays usable"
     )
     func failingServer() async throws {
         try await TestServer.shared.withSharedDatabase { database in
@@ -67,7 +67,7 @@ struct StreamingTests {
         }
     }
 
-    @Test("The body also receives a result without rows, and one without columns")
+    @Test("A result may have no rows, or rows without columns")
     func emptyResults() async throws {
         try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in

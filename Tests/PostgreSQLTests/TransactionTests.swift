@@ -17,7 +17,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("Settings hold within the transaction, and its body runs on the connection's own thread")
+    @Test("Settings apply only within the transaction, and its body runs on the connection's own thread")
     func settings() async throws {
         try await withConnection { connection in
             try await connection.run { connection in
@@ -66,7 +66,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("A failed statement whose error was ignored is not reported as a commit")
+    @Test("If the body ignores the error of a failed statement, the commit is an error")
     func ignoredFailure() async throws {
         try await withTable { database, connection in
             let error = try await postgresError {
@@ -82,7 +82,7 @@ struct TransactionTests {
     }
 
     @Test(
-        "A transaction that its body has already ended is not reported as a commit",
+        "If the body has already ended the transaction, the commit is an error",
         arguments: ["rollback", "commit"])
     func endedByBody(_ statement: String) async throws {
         try await withConnection { connection in
@@ -150,7 +150,9 @@ struct TransactionTests {
         }
     }
 
-    @Test("If a connection is terminated in a transaction, there is one error, with the server's reason")
+    @Test(
+        "If a connection is terminated in a transaction, the only error is the statement's, without one for the rollback"
+    )
     func terminated() async throws {
         try await withTable { database, connection in
             let pid = try await backend(of: connection)

@@ -54,7 +54,7 @@ struct QuakeMLTests {
         #expect(event.contains("<description><text></text><type>earthquake name</type></description>"))
     }
 
-    @Test("An event names the agency that owns its data, and the terms, unless that is the USGS")
+    @Test("An event names the agency of its data and the terms of use, unless the agency is the USGS")
     func attribution() throws {
         let event = QuakeML.event(try quake([.net: .text("gfz")]))
         #expect(
@@ -65,7 +65,7 @@ struct QuakeMLTests {
         #expect(!QuakeML.event(try quake([.net: .text("nc")])).contains("comment"))
     }
 
-    @Test("The document is well-formed for any feed, and preserves its texts")
+    @Test("The document is well-formed, and preserves texts with special characters")
     func escaping() throws {
         let texts = ["a<b>&\"c\"'", "line\nbreak\r\nand\ttab", "]]>", "<!--", "Ōmori 🌋 \u{202E}", "\u{85}x"]
         let quakes = try texts.map { try quake([.place: .text($0), .magnitudeType: .text($0)]) }
@@ -83,7 +83,7 @@ struct QuakeMLTests {
         #expect(event.contains("<text>a\u{FFFD}\u{FFFD}[31m\u{FFFD}b</text>"))
     }
 
-    @Test("Two codes never give the same identifier, and an identifier never has a forbidden character")
+    @Test("Different codes give different identifiers, and an identifier has only allowed characters")
     func identifiers() throws {
         let codes = [
             "us1", "us 1", "us~201", "us~20 1", "us%201", "us\"1", "uß1", "us/1", "us+1", "us\u{1}1",

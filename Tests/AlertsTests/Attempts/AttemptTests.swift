@@ -20,7 +20,7 @@ import Testing
         #expect(AttemptSchedule.wait(after: DeliveryFailure("x"), attempts: 2, random: 0.5) == .seconds(315))
     }
 
-    @Test func aLongerWaitThatAReceiverRequestsIsKept() {
+    @Test func aLongerWaitThatTheReceiverRequestsIsUsed() {
         func wait(_ seconds: Int, _ attempts: Int = 1) -> Duration? {
             AttemptSchedule.wait(
                 after: DeliveryFailure("x", retryAfter: .seconds(seconds)), attempts: attempts, random: 0)

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [(5, true), (7, false)])
-    func anEarthquakeOfMoreThanSixHoursAgoIsNotReported(hours: Int, isTold: Bool) {
+    func anEarthquakeOlderThanSixHoursIsNotReported(hours: Int, isTold: Bool) {
         var stage = Stage(world)
         #expect(stage.commit(after: .seconds(hours * 3600), quake()).isEmpty != isTold)
     }
@@ -75,7 +75,7 @@ import Testing
         var stage = Stage(world)
         #expect(stage.commit(quake("us1", 8, change)).isEmpty)
         #expect(stage.commit(quake("us2", 8)).kinds == [.new])
-        // An earthquake that turns out to be an exercise is no longer reported.
+        // If an earthquake turns out to be an exercise, a report says that it no longer matches.
         #expect(stage.commit(quake("us2", 8, change)).kinds == [.noLonger])
     }
 

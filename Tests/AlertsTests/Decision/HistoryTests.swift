@@ -101,7 +101,7 @@ import Testing
         for _ in 0..<300 {
             stage.now = stage.now + .seconds(Int.random(in: 1...600, using: &world.random))
             let changes = world.commit(at: stage.now)
-            // Encoding a value as JSON and decoding it does not change it.
+            // Encodes and decodes a value, as a store does.
             func again<Value: Codable>(_ value: Value) throws -> Value {
                 try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
             }
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func thousandsOfRulesAndRowsAreDecidedTogether() {
+    @Test func aThousandRulesDecideOnThousandsOfRowsTogether() {
         let rules = (0..<1000).map { index -> Rule in
             let point = Point(latitude: Double(index % 170 - 85), longitude: Double(index) * 0.36 - 180)
             return rule("rule\(index)", .init(4, within: 100), .init(7)) {

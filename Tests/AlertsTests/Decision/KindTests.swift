@@ -86,7 +86,7 @@ import Testing
         #expect(stage.commit(quake("us1", 3.9)).kinds == [.noLonger])
     }
 
-    @Test func anEarthquakeThatMovesAwayIsReportedOnce() {
+    @Test func aMoveOutOfRangeIsReportedOnce() {
         var stage = Stage(near)
         #expect(stage.commit(quake()).kinds == [.new])
         #expect(stage.commit(quake(north: 10)).kinds == [.noLonger])
@@ -217,7 +217,7 @@ import Testing
         #expect(told.kinds == [.corrected, .risen])
     }
 
-    @Test func anIntensityReplacesALadderOfMagnitudes() {
+    @Test func aRuleMayHaveAnIntensityInsteadOfMagnitudes() {
         var stage = Stage(rule("felt") { $0.intensity = 4 })
         // At a distance of 111 km, an M 5 is hardly felt and an M 6.5 is felt.
         #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])

@@ -66,7 +66,7 @@ public final class TestCatalogue: Sendable {
     public static let service = "http://\(host)/fdsnws/event/1/"
 
     public let limit: Int
-    /// The features that the service supports: the method `count`, `updatedafter`, `includedeleted`, and formats.
+    /// What the service supports: the method `count`, the parameters `updatedafter` and `includedeleted`, and formats.
     public let knows: Set<Skill>
     private let state: Mutex<State>
 

@@ -9,7 +9,7 @@ public struct TestEventService: Sendable {
     public let count: Int
     /// The largest number of events in a response. The service silently leaves out further events.
     public var most = Int.max
-    /// Whether the service supports only what the standard requires: the text format, and no count.
+    /// Whether the service is minimal: it supports only the text format, and has no count method.
     public var isPlain = false
     /// Events that the service counts but never returns.
     public var isHidden: @Sendable (_ number: Int) -> Bool = { _ in false }

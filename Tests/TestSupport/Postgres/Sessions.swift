@@ -12,14 +12,14 @@ extension TestDatabase {
         ).count
     }
 
-    /// The number of advisory locks that sessions hold. The session of a run holds one lock until the session ends, even if the
-    /// worker is killed earlier.
+    /// The number of advisory locks that sessions hold. An import run's session holds one lock until the server ends the session,
+    /// which may be some time after its worker process was killed.
     public func advisoryLocks() async throws -> Int {
         try await locks("locktype = 'advisory'").count
     }
 
-    /// The rows of `pg_locks` for which a condition holds. The view has the locks of all databases, and relations of databases
-    /// that are copies have the same numbers, so only this database's locks are returned.
+    /// The rows of `pg_locks` for which a condition holds. `pg_locks` has the locks of all databases, and databases cloned from
+    /// one template share relation OIDs, so only this database's locks are returned.
     public func locks(_ condition: String) async throws -> [Row] {
         try await query(
             """
@@ -29,8 +29,8 @@ extension TestDatabase {
             """)
     }
 
-    /// Waits until the database has `count` other sessions and their number stays the same, and returns their process numbers.
-    /// The server may end a session a little after its client has closed it, as with the session of the previous query.
+    /// Waits until two queries in a row find the same `count` other sessions, and returns their process ids. The server may end a
+    /// session a little after its client has closed it, so the session of an earlier query may still be listed.
     public func lastingSessions(_ count: Int) async throws -> Set<Int> {
         var sessions: Set<Int> = []
         try await waitUntil {
@@ -41,7 +41,7 @@ extension TestDatabase {
         return sessions
     }
 
-    /// The process numbers of the database's other sessions. With `ending`, those sessions are terminated. The session for
+    /// The process ids of the database's other sessions. With `ending`, those sessions are terminated. The session for
     /// imports is closed first, if it is idle.
     public func otherSessions(ending: Bool = false) async throws -> [Int] {
         await closeIdleImportSession()

@@ -1,6 +1,7 @@
 import LocalPostgres
 
-/// A server for a single test that affects the whole server, such as its WAL, its settings or crashes.
+/// A server for a single test that affects the whole server: for example, a test that depends on its WAL, changes its settings or
+/// crashes it.
 public struct TemporaryServer: Sendable {
     private let temporary: TemporaryCluster
     public var cluster: LocalCluster { temporary.cluster }
