@@ -47,7 +47,7 @@ def catch_up(connection):
         reached = connection.execute("select store, token, committed_at, nonce from history.position()").fetchone()
     if not holds:
         quakes.clear()
-    for code, row in changes:  # only the last change of an event has its row; if it has none, the event was deleted
+    for code, row in changes:  # only an event's last change comes with the row; without one there, the event was deleted
         quakes.pop(code, None)
         quakes.update({code: row} if row else {})
     position, shape = reached, found

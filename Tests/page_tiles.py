@@ -39,7 +39,7 @@ def close_up(page):
 
 
 def no_seams(page):
-    """Where four tiles meet on land, there are no seams, at any zoom and any pixel ratio."""
+    """Where four tiles meet on land, there are no seams, at several zooms and pixel ratios."""
     browser = page.browser
     try:
         for ratio in 1, 1.5, 2:

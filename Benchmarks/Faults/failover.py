@@ -241,7 +241,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--async", action="store_true", dest="is_async", help="without synchronous replication")
-    parser.add_argument("--no-watchdog", action="store_true", help="without the watchdog, a returning old leader leads for a while")
+    parser.add_argument("--no-watchdog", action="store_true",
+                        help="run without the watchdog, so that an old leader leads for a while when it returns")
     parser.add_argument("--clients", type=int, default=200)
     options = parser.parse_args()
     if not os.access(QUAKES, os.X_OK):

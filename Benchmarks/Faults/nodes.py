@@ -256,9 +256,9 @@ class Nodes:
 
     def is_whole(self):
         """Whether there is a leader, the other nodes stream from it, and there is a synchronous standby if commits wait for one.
-        If the cluster has not been whole for 40 s, each standby that does not stream is rebuilt, as an administrator would do. It
-        may have received only the beginning of a record, because the old leader stopped before it sent the rest. The standby then
-        waits for that rest forever, and Patroni 3.0 does not notice."""
+        If the cluster has not been whole for 40 s, each standby that does not stream is rebuilt, as an administrator would do.
+        Such a standby may have received only the beginning of a record, because the old leader stopped before it sent the rest.
+        The standby then waits for that rest forever, and Patroni 3.0 does not notice."""
         leader = self.leader()
         replication = (leader.status("patroni") or {}).get("replication") or [] if leader else []
         streaming = {standby["application_name"]: standby for standby in replication if standby.get("state") == "streaming"}
@@ -319,8 +319,8 @@ class Nodes:
 
 @functools.cache
 def etcd_interface():
-    """The version of etcd's interface that Patroni should use. Before Patroni 3.0.3, version 3 can lose
-    confirmed transactions: when the old leader's network returns, the old leader overwrites the key of the new leader
+    """The version of etcd's interface that Patroni should use. Before Patroni 3.0.3, confirmed transactions can be lost with
+    version 3: when the old leader's network returns, the old leader overwrites the key of the new leader
     (https://github.com/patroni/patroni/pull/2689)."""
     words = subprocess.run(["patroni", "--version"], capture_output=True, text=True, check=True).stdout.split()
     return "ETCD3" if tuple(int(part) for part in words[-1].split(".")[:3]) >= (3, 0, 3) else "ETCD"

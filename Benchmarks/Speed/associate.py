@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures association: the quality of the groups, the time of grouping all rows relative to their first load, and the time from
-a revision to the commit of its groups relative to a follower's latency.
+"""Measures association: the quality of the groups; the time to group all rows, compared with the time of their first load; and
+the time from a revision's commit to the commit of its groups, compared with a follower's latency.
 
 The quality comes from AssociationBenchmark (Benchmarks/Speed/Association): invented agencies report the earthquakes of a real
 month, and the groups are compared with the truth. The groups of two other rules, ComCat's and connected components, are also
@@ -10,8 +10,8 @@ The loaded rows are those of a synthetic feed, reported by three agencies with s
 which changes nothing, is also measured. Each revision moves one event. The commit of its groups is the associator's next
 transaction; both commit times are the server's.
 
-All figures come from one machine and one server; only their ratios are meaningful. The database is a private cluster that exists
-only during the run.
+All times come from one machine and one server, so compare their ratios across machines and not the times. The database is a
+private cluster that exists only during the run.
 
     Benchmarks/Speed/associate.py [--events N] [--revisions N] [--rate R] [--feeds FOLDER] [--json]
 """
@@ -79,7 +79,8 @@ def measure_quality(feeds, prints):
         print(text)
     scores = {}
     for name, *numbers in re.findall(r"^(association.*?) +(\d\.\d+) +(\d\.\d+) +(\d\.\d+)$", text, re.MULTILINE):
-        # Each name occurs several times: for several seeds, and after the fits of two scatters.
+        # Most names occur once for each seed. `association, after the fit` occurs twice for each seed: after a fit from doubled σ
+        # and from halved σ.
         scores.setdefault(name, []).append([float(number) for number in numbers])
     nulls = {month: max(float(number) for number in re.findall(r"(\d+\.\d+) %", " ".join(re.findall(
         rf"null test, {month}: matched(.*)", text)))) for month in ("quiet month", "Ridgecrest")}

@@ -102,7 +102,7 @@ def filters(cluster, options):
     what = f"200 clients with 200 filters, a commit of {rows} rows"
     print(f"{what}: +{many:.0f} MB, /health {slowest:.2f} s; with one filter: +{one:.0f} MB, {health:.2f} s", file=sys.stderr)
     return [goals.at_most(f"{what}: additional MB", many, 256),
-            goals.at_most(f"{what}: longest wait for /health, as a multiple of the one with one filter", slowest / health, 3)]
+            goals.at_most(f"{what}: longest wait for /health, as a multiple of the wait with one filter", slowest / health, 3)]
 
 
 @row
@@ -157,7 +157,7 @@ def pasts(cluster, options):
         time.sleep(40)
         figures = others.end()
         costly.end()
-    what = f"8 clients that ask for the costliest past of {options.events} events"
+    what = f"8 clients that repeat the costliest query for a past state of {options.events} events"
     print(f"{what}: {costly.count} responses, {costly.refused} refused; {figures}", file=sys.stderr)
     return [goals.at_most(f"{what}: others' queries refused, of {others.count}", others.refused, 0),
             goals.at_most(f"{what}: others' slowest answer, s", max(figures.values()), 2)]
@@ -229,7 +229,7 @@ def deletions(cluster, options):
         after = longest()
     what = f"query for an event that never existed, after {options.events // 3} deletions"
     return [goals.at_most(f"{what}: s", after, 2),
-            goals.at_most(f"{what}: longest wait, as a multiple of the one before the deletions", after / before, 10)]
+            goals.at_most(f"{what}: longest wait, as a multiple of the wait before the deletions", after / before, 10)]
 
 
 def soak(cluster, options):
@@ -280,7 +280,7 @@ def soak(cluster, options):
 
 class Hostile:
     """A process that repeats `body` until `end` is called. Each process passes a different address to `body`, from which `body`
-    connects. Only `dripping` does not use it, because `Slow` has its own addresses."""
+    connects. Only `dripping` does not use the address, because `Slow` has its own addresses."""
 
     def __init__(self, service, number, body):
         self.name, self.over, self.count = body.__name__, multiprocessing.Event(), multiprocessing.Value("i", 0)

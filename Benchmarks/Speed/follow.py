@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--http", action="store_true", help="measure followers over HTTP")
     parser.add_argument("--followers", type=int, help="number of followers: 50, or 5000 over HTTP")
     parser.add_argument("--seconds", type=int,
-                        help="length of a round: 20, so that each view's log is moved into its file in a round, or 10 over HTTP")
+                        help="length of a round: 20, so that each round moves each view's log into its file, or 10 over HTTP")
     add_options(parser, rate=10)
     parser.add_argument("--rounds", type=int, help="number of rounds: 6, or 3 over HTTP")
     parser.add_argument("--json", action="store_true")

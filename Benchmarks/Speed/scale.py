@@ -15,9 +15,9 @@ Reports run under EXPLAIN ANALYZE, which computes all of their rows but does not
 for the server process with the most private memory. The shared buffers are not counted. The figure `-wal` is the largest
 size of SQLite's log while the view was written.
 
-The second part updates events, 20,000 in a transaction, and shows how much space each change takes in the tables and indexes of
-the history. Then it prunes the older half, vacuums twice, and makes as many new changes as were pruned. They should use the
-freed space.
+The second part updates events, 20,000 in a transaction, and shows how much space each change takes in history.change and its
+three indexes. Then it prunes the older half, vacuums twice, and makes as many new changes as were pruned. The new changes should
+use the freed space.
 
 Other work on the machine changes the wall times; the CPU times are then more reliable. The database is a private cluster that
 exists only during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off; the table is
@@ -98,7 +98,7 @@ def measure(cluster, size):
     feed = cluster.sample(size, "0.01")
     step.run("1% revised", QUAKES, "import", "--database", cluster.url, feed)
     os.remove(feed)
-    step.run("catch-up with it", *follow, log=f"{view}-wal")
+    step.run("catch-up with the revisions", *follow, log=f"{view}-wal")
     remove_view(cluster)
     cluster.sql("vacuum analyze")
     lines = {listing: first_lines(cluster, listing) for listing in LISTINGS}
@@ -259,7 +259,7 @@ def goals_of(sizes):
         if name not in (COPY, SQLITE, ONE_SCAN):
             yield goals.at_most(f"{name}: growth of the time per event from {smallest} to {largest} events / \\copy's growth",
                                 beside_copy(sizes, name), GOAL)
-    for name in ("first load", "reload", "first snapshot", "catch-up with it"):
+    for name in ("first load", "reload", "first snapshot", "catch-up with the revisions"):
         yield goals.at_most(f"{name}: peak MB of {largest} / {smallest} events",
                             large[name]["memory"] / small[name]["memory"], 1.1)
     for name in ("catch-up with the load", "first snapshot"):
@@ -287,7 +287,7 @@ def print_sizes(sizes):
     print_table(("the view's file", *(f"{size:,}" for size in sizes)),
                 ("file, MB", *(sizes[size]["steps"]["first snapshot"]["file"] for size in sizes)),
                 *((f"-wal of the {name}, MB", *(sizes[size]["steps"][name]["-wal"] for size in sizes))
-                  for name in ("first snapshot", "catch-up with it")))
+                  for name in ("first snapshot", "catch-up with the revisions")))
     print()
     print_table(("first three lines, ms", *(f"{size:,}" for size in sizes), "ratio"),
                 *((listing, *(sizes[size]["first lines"][listing] * 1000 for size in sizes), line_ratio(sizes, listing))

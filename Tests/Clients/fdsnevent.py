@@ -81,7 +81,7 @@ def file_problems(client):
         file.seek(0)
         if not _validate(io.BytesIO(file.read()), verbose=True):
             return ["the QuakeML is not valid"]
-        return [] if len(read_events(file.name)) == len(client.get_events()) else ["the file has another number of events"]
+        return [] if len(read_events(file.name)) == len(client.get_events()) else ["the file has a different number of events"]
 
 
 main()

@@ -50,7 +50,7 @@ END
     header=$(sed -n 's/^#     \((umask .*\)/\1/p' docker-compose.yml)
     must "the command in the header of docker-compose.yml writes the passwords" engine sh -c "$header"
     cp "$work/project/.env" "$work/env"
-    must "a second run of this command refuses to overwrite them" not engine sh -c "$header"
+    must "a second run of this command does not overwrite the passwords" not engine sh -c "$header"
     must "the passwords have not changed" cmp "$work/env" "$work/project/.env"
     must "only the owner of the file can read the passwords" is 600 stat -c %a "$work/project/.env"
     # A password may contain any character.
@@ -102,7 +102,7 @@ END
     must "postgres can be restarted" compose restart postgres
     must "all services are healthy within 120 s" within 120 all_healthy
     show
-    must "the services can be taken down and up again" down_and_up
+    must "docker compose down and up removes the services and starts them again" down_and_up
     must "all services are healthy within 150 s" within 150 all_healthy
     must "no row is lost" test "$(sql 'select count(*) from quake')" -ge "$rows"
     show

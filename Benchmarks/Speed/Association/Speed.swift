@@ -115,8 +115,8 @@ enum Speed {
         }
     }
 
-    /// Measures the Ridgecrest sequence with many invented small earthquakes, as if the catalogue had all magnitudes from 1 on:
-    /// the sizes of components, and the time to group the largest one.
+    /// Adds invented small earthquakes to the Ridgecrest sequence, as if the catalogue had all earthquakes from magnitude 1.
+    /// Measures the sizes of the components, the time to group the largest one, and the quality of the groups.
     static func dense(_ folder: String) throws {
         let events = try earthquakes(ofFeed: "\(folder)/2019-07-19_2.5_month.geojson")
         for copies in [1, 3, 10] {
@@ -153,7 +153,7 @@ enum Speed {
             print(
                 String(
                     format:
-                        "%d times as dense: %d rows; the median component has %d, the largest %d (%.0f ms to group); scores %@; like ComCat %@",
+                        "%d times as dense: %d rows; the median component has %d, the largest %d (%.0f ms to group); precision, recall and exact groups: %@; with ComCat's rule: %@",
                     copies, catalogue.rows.count, sizes[sizes.count / 2], sizes[sizes.count - 1],
                     seconds * 1000,
                     score.text, comcat.text))
