@@ -99,7 +99,7 @@ class Soak:
             if errand.poll() is not None:
                 self.errands.remove(errand)
                 # The exit codes 1 to 3 of psql and 69 of quakes mean that the server did not run or refused the statement. -9 is
-                # that of a prune that was killed on purpose.
+                # the code of a prune that was killed on purpose.
                 if errand.returncode not in (0, 1, 2, 3, 69, -9):
                     fail(f"{errand.args} ended with {errand.returncode}")
 

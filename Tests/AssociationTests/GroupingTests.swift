@@ -46,7 +46,7 @@ struct GroupingTests {
         #expect(association.groups(first, row("gfz:1", magnitude: 5.21)).count == 2)
     }
 
-    @Test("A solution that is 60 km deeper may be 7 s later and still be the same earthquake")
+    @Test("Two solutions can be grouped even if one is 60 km deeper and 7 s later")
     func depthTradesWithTime() {
         // RéNaSS located this earthquake 182.3 km deep and the USGS 121.5 km deep, at times that differ by 7.2 s.
         #expect(

@@ -69,7 +69,7 @@ struct HardLinkTests {
         #expect(grouping.findings == Set((1...4).map { .missing("gone:\($0)") }))
     }
 
-    @Test("An event that ComCat lists among another event's ids is the same event")
+    @Test("If ComCat lists an event among another event's ids, the two are one earthquake")
     func ids() {
         var first = row("usgs:us1")
         first.ids = ["usgs:us1", "usgs:ci1", "usgs:at1"]

@@ -9,7 +9,7 @@ struct PreferenceTests {
         Association(overrides: overrides).earthquakes(of: rows).earthquakes.first?.preferred
     }
 
-    @Test("An override comes first, then the authoritative agency, a reviewed solution and the agency's rank")
+    @Test("An override decides first, then the authoritative agency, then the review, then the agency's rank")
     func order() {
         // All three rows are in Italy.
         var usgs = row("usgs:1", 43, 13)

@@ -8,7 +8,7 @@ struct RealCasesTests {
     let association = Association()
 
     @Test(
-        "The first solutions of the Loyalty M 7 are one earthquake, though one is 114 km deep and 62 km away")
+        "The first solutions of the Loyalty M 7 are grouped, although one is 114 km deep and 62 km away")
     func loyalty() {
         var pacific = row("usgs:pt26268000", seconds: 5, -21.246, 168.453, depth: 17.1, magnitude: 7)
         pacific.network = "pt"
@@ -25,7 +25,7 @@ struct RealCasesTests {
     }
 
     @Test(
-        "The solutions of a South Sandwich Islands M 6 are one earthquake; EMSC's row copies GFZ's and later the NEIC's"
+        "The solutions of a South Sandwich Islands M 6 are grouped; EMSC's row copies GFZ's and later the NEIC's"
     )
     func southSandwich() throws {
         var emsc = row("emsc:170", seconds: 13.03, -60.292, -28.958, depth: 10, magnitude: 5.8)

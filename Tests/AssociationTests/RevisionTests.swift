@@ -65,7 +65,9 @@ struct RevisionTests {
         #expect(parted.departures.map(\.code) == ["gfz:1", "usgs:1"])
     }
 
-    @Test("Two rows that leave an earthquake together form a new one, whose reason names the old one")
+    @Test(
+        "Two rows that leave an earthquake together form a new earthquake, whose reason names the old earthquake"
+    )
     func splitTogether() {
         let fourth = row("ingv:1", seconds: 2, firstSeen: 4)
         let revision = revision(
@@ -73,7 +75,7 @@ struct RevisionTests {
         #expect(revision.updates.map(\.reason) == ["split from usgs:1", "left"])
     }
 
-    @Test("When an earthquake's first row is withdrawn, the next row supersedes it")
+    @Test("When an earthquake's first row is withdrawn, the next row's code supersedes the earthquake's code")
     func firstWithdrawn() {
         let pair = revision([usgs, gfz], [gfz])
         #expect(pair.updates.isEmpty)

@@ -32,7 +32,7 @@ start_engine() {
 check_compose() {
     section "Compose"
     project
-    # Two additional services: one takes the place of the USGS, and the other one receives alerts.
+    # Two additional services: usgs replaces the USGS, and listener receives alerts.
     cat > "$work/override.yml" <<END
 services:
   usgs:

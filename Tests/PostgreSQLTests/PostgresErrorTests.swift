@@ -177,7 +177,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A terminated connection is lost, and every later call reports the reason immediately")
+    @Test("A terminated connection counts as lost, and every later call reports the reason")
     func terminated() async throws {
         try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in
@@ -212,7 +212,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("A connection that the server closes after an idle timeout is also lost")
+    @Test("A connection that the server closes after an idle timeout counts as lost")
     func idleTimeout() async throws {
         try await TestServer.shared.withSharedDatabase { database in
             try await database.withConnection { connection in

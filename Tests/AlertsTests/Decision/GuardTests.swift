@@ -88,7 +88,7 @@ import Testing
         #expect(told.last?.title == "M 4.5 quarry blast 111 km N of home")
     }
 
-    @Test func anAutomaticSolutionNeedsTheStationsOfTheRule() {
+    @Test func anAutomaticSolutionNeedsAsManyStationsAsTheRuleRequires() {
         var stage = Stage(rule("sure", .init(4)) { $0.stations = 8 })
         #expect(stage.commit(quake { $0.status = "automatic" }, quake("us2") { $0.stations = 7 }).isEmpty)
         #expect(stage.commit(quake("us3") { $0.stations = 8 }).kinds == [.new])

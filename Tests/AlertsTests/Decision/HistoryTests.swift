@@ -115,7 +115,7 @@ import Testing
     }
 
     /// It is enough if a follower writes only the rows in `touched`.
-    @Test func onlyTouchedRowsChange() {
+    @Test func onlyRowsListedAsTouchedHaveChanged() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
         var stored: [ExactText: [String: Standing]] = [:]

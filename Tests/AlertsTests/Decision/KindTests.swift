@@ -47,7 +47,7 @@ import Testing
         (5.4, 0.0, 0.0, false), (5.41, 0, 0, true), (4.6, 0, 0, false), (4.59, 0, 0, true),
         (5, 0.5, 0, false), (5, 0.51, 0, true), (5, 0, -0.5, false), (5, 0, -0.51, true),
     ])
-    func aLargeDifferenceFromTheLastReportIsCorrected(
+    func aLargeDifferenceFromTheLastReportLeadsToACorrection(
         magnitude: Double, north: Double, east: Double, isTold: Bool
     ) {
         var stage = Stage(rule("world", .init(4)))

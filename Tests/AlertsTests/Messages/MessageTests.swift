@@ -67,7 +67,7 @@ import Testing
         #expect(!withdrawn.text.contains("shaking"))
     }
 
-    @Test func anEarthquakeThatBecomesAnExerciseIsCalledOff() throws {
+    @Test func aMessageSaysThatAnEarthquakeIsNowMarkedAsAnExercise() throws {
         var stage = stage()
         _ = stage.commit(described())
         let message = try #require(stage.commit(described { $0.type = "scenario" }).first)

@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [hardDocument] + brokenDocuments)
-    func featuresThatAreDecodedBeforeTheirEndIsKnownAreTheSame(document: [UInt8]) {
+    func aFeatureIsTheSameIfItIsDecodedBeforeItsEndIsKnown(document: [UInt8]) {
         let expected = ScanOutcome(document)
         #expect(ScanOutcome(document, measuring: true) == expected)
         for size in [1, 7, 100, 400] {

@@ -35,7 +35,9 @@ import Testing
         (feature(id: #""\u0075s1""#, code: #""1""#), "us1", "us", "1"),
         (feature(id: #""at00pu7alg""#, net: #""at""#, code: nil), "at00pu7alg", "at", "00pu7alg"),
     ])
-    func theIdNetAndCodeAreDerivedFromOneAnother(feature: String, code: String, net: String, netCode: String)
+    func aMissingIdNetOrCodeIsDerivedFromTheOthers(
+        feature: String, code: String, net: String, netCode: String
+    )
         throws
     {
         let quake = try decode(feature)
@@ -44,7 +46,7 @@ import Testing
         #expect(quake[.netCode] == .text(netCode))
     }
 
-    @Test func anIdHasAtMost64BytesHoweverTheyAreWritten() throws {
+    @Test func anIdHasAtMost64BytesWithOrWithoutEscapes() throws {
         let longest = String(repeating: "é", count: 32)
         #expect(try decode(feature(id: "\"\(longest)\"")).code == longest)
         #expect(try decode(feature(id: "\"\(longest.replacing("é", with: "\\u00e9"))\"")).code == longest)
@@ -58,7 +60,7 @@ import Testing
         arguments: Property.allCases.filter {
             $0.kind == .text && $0.feedName.map { !["net", "code"].contains($0) } ?? false
         })
-    func aTextHasAtMost8KiBHoweverItIsWritten(property: Property) throws {
+    func aTextHasAtMost8KiBWithOrWithoutEscapes(property: Property) throws {
         let name = try #require(property.feedName)
         func quake(_ text: String) throws -> Quake {
             try decode(feature(properties: "\"\(name)\":\"\(text)\","))
@@ -175,7 +177,7 @@ import Testing
             ("null", .type), ("[0,0,true]", .type), ("[0,0,null]", nil), ("[,]", .syntax),
             ("[0,0,]", .syntax),
         ] as [(String, Rejection.Reason?)])
-    func coordinatesAreLongitudeLatitudeAndPerhapsDepth(coordinates: String, reason: Rejection.Reason?) {
+    func coordinatesAreLongitudeLatitudeAndOptionallyDepth(coordinates: String, reason: Rejection.Reason?) {
         #expect(rejection(of: feature(coordinates: coordinates))?.reason == reason)
     }
 

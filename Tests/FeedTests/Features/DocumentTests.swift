@@ -38,7 +38,7 @@ import Testing
         #expect("\(error)".hasSuffix("at byte \(offset)"))
     }
 
-    @Test func noProperPrefixOfADocumentIsADocument() {
+    @Test func aDocumentThatIsCutOffAnywhereIsAnError() {
         let document = ChunkTests.hardDocument.trimmingEnd()
         for count in document.indices {
             #expect(ScanOutcome(Array(document[..<count])).error != nil, "the first \(count) bytes")
@@ -90,7 +90,7 @@ import Testing
 
     /// Of a feature of 100 MiB, only the first 64 KiB are kept. The test runs in a separate process, so that the memory of other
     /// tests is not measured.
-    @Test(.measuresMemory) func aHugeFeatureIsNotKept() async {
+    @Test(.measuresMemory) func onlyTheBeginningOfAHugeFeatureIsKept() async {
         await #expect(processExitsWith: .success) {
             var scanner = FeatureScanner()
             var found: [(size: Int, kept: Int)] = []

@@ -46,7 +46,7 @@ import Testing
         expectVerdict(on: json, inDocument: #""other":@"#)
     }
 
-    @Test(arguments: JSONCase.all) func jsonIsCheckedInPlaceOfTheMetadata(json: JSONCase) {
+    @Test(arguments: JSONCase.all) func jsonIsCheckedAsTheMetadata(json: JSONCase) {
         expectVerdict(on: json, inDocument: #""metadata":@"#)
     }
 

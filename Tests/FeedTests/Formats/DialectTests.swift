@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "A withdrawn event is rejected if its id is invalid",
+        "A deletion in GeoNet's GeoJSON is rejected if the event's id is invalid",
         arguments: [(#"a\u0000b"#, Rejection.Reason.encoding), (String(repeating: "x", count: 65), .range)])
     func impossibleID(id: String, reason: Rejection.Reason) {
         let feature = #"{"type":"Feature","properties":{"publicID":"\#(id)","quality":"deleted"}}"#
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(
-        "For a broken EMSC feature, the error names the wrong value",
+        "For a broken EMSC feature, the error says which value is wrong",
         arguments: [
             (#""time":"2026-10-03T05:09:14.95Z""#, #""time":"now""#, "time: not a time"),
             (#""time":"2026-10-03T05:09:14.95Z","#, "", "time is missing"),

@@ -187,7 +187,7 @@ import Testing
             ])
     }
 
-    @Test("In GeoJSON, a publicID that does not have GeoNet's form does not belong to GeoNet")
+    @Test("A GeoJSON feature with a publicID belongs to GeoNet only if the publicID has GeoNet's form")
     func geoJSON() throws {
         let feature = { (id: String) in
             """

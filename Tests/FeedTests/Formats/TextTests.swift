@@ -10,7 +10,7 @@ import Testing
     static let gfz =
         "gfz2026texh|2026-10-01T01:29:17.05|36.047|68.87|10.0|||GFZ|gfz2026texh|mb|5.28||Hindu Kush Region, Afghanistan|earthquake"
 
-    @Test("Every column of the standard becomes its property, and other columns go to extra")
+    @Test("A column becomes the matching property; a column without one goes to extra")
     func columns() throws {
         let row =
             "20260604_0000095|2026-06-04T06:07:17.0Z|-21.4600|-71.8300|10.0|CSN|EMSC-RTS|CSN|2005203|m|3.3|CSN|OFF COAST OF ANTOFAGASTA, CHILE|earthquake"

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Validators are stored for the URL of the request, but they are those of the response after the last redirect.
+    /// Validators are stored for the URL of the request, although they come from the response after the last redirect.
     @Test func validatorsAreSentAgainAfterARedirect() async throws {
         try await TestFeedServer.run {
             $0.uri == "/old" ? .whole(.movedPermanently, [], headers: ["location": "/new"]) : Self.answer($0)

@@ -144,7 +144,9 @@ import Testing
         ("[fd12::1]:8080", "http://[fd12::1:8080]/", false), ("10.1.2.3:80", "http://10.1.2.3/", true),
         ("", "http://a/", false),
     ])
-    func noProxyNamesTheServersThatAreReachedDirectly(list: String, url: String, isDirect: Bool) throws {
+    func theNoProxyVariableListsServersThatAreReachedDirectly(list: String, url: String, isDirect: Bool)
+        throws
+    {
         let target = try #require(HTTPTarget(url))
         for name in ["no_proxy", "NO_PROXY"] {
             let settings = ProxySettings(environment: ["http_proxy": "p", name: list])

@@ -186,7 +186,7 @@ import Testing
             let error = await failure {
                 try await FeedSource(server.url("/feed")).read(options: Self.options()) { read += $0 }
             }
-            // The client may notice a reset before it has read the bytes that were sent before. Another attempt is then harmless.
+            // The client may notice the reset before it has read the bytes that came first. Another attempt is then harmless.
             if case .reset = answer, error == nil {
                 #expect(server.requests.count == 2)
                 return

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func forAServerWithoutTLSTheErrorNamesTheHandshake() async throws {
+    @Test func theErrorForAServerWithoutTLSNamesTheHandshake() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
             let text = await reason("https://127.0.0.1:\(server.port)/feed")
             #expect(text?.hasPrefix("the TLS handshake failed: ") == true, "\(text ?? "nil")")

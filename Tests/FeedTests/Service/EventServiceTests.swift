@@ -27,7 +27,7 @@ struct EventServiceTests {
     }
 
     @Test(
-        "A query has an early start time, because the USGS defaults to 30 days; a query for deletions has no type"
+        "A query has an early start time, because the USGS defaults to 30 days; a query for deletions includes only deletions"
     )
     func urls() {
         var question = EventService.Question(updatedAfter: Instant("2026-11-24T05:30:00.123Z"))

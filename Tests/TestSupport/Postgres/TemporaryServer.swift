@@ -18,7 +18,7 @@ public struct TemporaryServer: Sendable {
         try await unused.value.startCopy(settings: settings)
     }
 
-    /// A stopped cluster whose files every temporary server starts with.
+    /// A stopped cluster. Every temporary server starts with a copy of its files.
     private static let unused = Task {
         let temporary = try await TemporaryCluster.start()
         try await temporary.cluster.stop()
