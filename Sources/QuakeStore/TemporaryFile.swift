@@ -1,4 +1,5 @@
 import Dispatch
+import Feed
 import Glibc
 
 /// A temporary file without a name. It is in the folder that `TMPDIR` names, or else in /var/tmp, because /tmp is in memory on
@@ -11,12 +12,12 @@ public final class TemporaryFile: Sendable {
         return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp"
     }
 
-    /// - Throws: `TemporaryFileError`.
+    /// - Throws: `Failure` of the kind `file`.
     public init() throws {
         var path = Array("\(Self.folder)/quakes-XXXXXX".utf8CString)
         descriptor = mkstemp(&path)  // replaces the six X
         guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else {
-            throw TemporaryFileError(operation: "create", code: errno)
+            throw Failure.temporaryFile("create", code: errno)
         }
         unlink(path)
     }
@@ -26,7 +27,7 @@ public final class TemporaryFile: Sendable {
         if descriptor >= 0 { DispatchQueue.global().async { [descriptor] in close(descriptor) } }
     }
 
-    /// - Throws: `TemporaryFileError`.
+    /// - Throws: `Failure` of the kind `file`.
     public func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws {
         try transfer(bytes.count, to: "write") {
             pwrite(descriptor, bytes.baseAddress! + $0, bytes.count - $0, off_t(offset + $0))
@@ -35,7 +36,7 @@ public final class TemporaryFile: Sendable {
 
     /// Returns the bytes of a range. All bytes of the range must have been written.
     ///
-    /// - Throws: `TemporaryFileError`.
+    /// - Throws: `Failure` of the kind `file`.
     public func read(_ range: Range<Int>) throws -> [UInt8] {
         try [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
             try read(UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)
@@ -45,7 +46,7 @@ public final class TemporaryFile: Sendable {
 
     /// Fills a buffer with the bytes from an offset on. All of these bytes must have been written.
     ///
-    /// - Throws: `TemporaryFileError`.
+    /// - Throws: `Failure` of the kind `file`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
         try transfer(buffer.count, to: "read") {
             pread(descriptor, buffer.baseAddress! + $0, buffer.count - $0, off_t(offset + $0))
@@ -59,7 +60,7 @@ public final class TemporaryFile: Sendable {
         while done < count {
             let result = next(done)
             if result < 0, errno == EINTR { continue }
-            guard result > 0 else { throw TemporaryFileError(operation: operation, code: errno) }
+            guard result > 0 else { throw Failure.temporaryFile(operation, code: errno) }
             done += result
         }
     }
@@ -84,11 +85,13 @@ public final class TemporaryFile: Sendable {
     }
 }
 
-public struct TemporaryFileError: Error, CustomStringConvertible {
-    let operation: String
-    let code: Int32
-
-    public var description: String {
-        "cannot \(operation) a temporary file in \(TemporaryFile.folder): \(String(cString: strerror(code))); set TMPDIR to another folder"
+extension Failure {
+    fileprivate static func temporaryFile(_ operation: String, code: Int32) -> Failure {
+        Failure(
+            .file,
+            """
+            cannot \(operation) a temporary file in \(TemporaryFile.folder): \
+            \(String(cString: strerror(code))); set TMPDIR to another folder
+            """)
     }
 }

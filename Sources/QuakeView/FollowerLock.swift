@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 
 /// The lock that lets only one process on a machine follow into a file at a time. The lock ends with the process, even if the
@@ -11,7 +12,7 @@ public final class FollowerLock: Sendable {
     private let descriptor: Int32
 
     /// - Parameter path: the file to follow into. The lock file is beside it and has `.lock` added to its name.
-    /// - Throws: `FollowedAlready`, or `FileError`.
+    /// - Throws: `Failure` if another process already follows into the file; `FileError`.
     public init(_ path: String) throws {
         self.path = Self.resolved(path)
         let lock = self.path + ".lock"
@@ -21,10 +22,12 @@ public final class FollowerLock: Sendable {
         guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
+            // Empty if the other process has only just taken the lock.
             let holder = Self.text(of: descriptor)
             close(descriptor)
             guard code == EWOULDBLOCK else { throw FileError(operation: "lock", path: lock, code: code) }
-            throw FollowedAlready(path: path, holder: holder)
+            let other = holder.isEmpty ? "another process" : holder
+            throw Failure(.busy, "\(other) already follows into \(path); stop it, or name another file")
         }
         let owner = Array("process \(getpid())".utf8)
         guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, owner, owner.count, 0) == owner.count else {
@@ -64,15 +67,5 @@ public final class FollowerLock: Sendable {
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = pread(descriptor, &buffer, buffer.count, 0)
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-    }
-}
-
-public struct FollowedAlready: Error, Equatable, CustomStringConvertible {
-    public let path: String
-    /// The process that already follows, such as `process 4711`; empty if that process has only just taken the lock.
-    public let holder: String
-
-    public var description: String {
-        "\(holder.isEmpty ? "another process" : holder) already follows into \(path); stop it, or name another file"
     }
 }

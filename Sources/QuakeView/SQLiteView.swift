@@ -33,7 +33,7 @@ public final class SQLiteView: ReaderView {
     }
 
     /// - Parameter patience: how long to wait while another program keeps the file locked.
-    /// - Throws: `FollowedAlready` if another process already follows into the file; `FileError`; `ViewError` if the file is not
+    /// - Throws: `Failure` if another process already follows into the file; `FileError`; `ViewError` if the file is not
     ///   a view, or SQLite cannot use it; `ViewBusy` if another program keeps the file locked.
     public init(_ path: String, patience: Duration = .seconds(10)) throws {
         self.path = path

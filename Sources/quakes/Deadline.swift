@@ -1,3 +1,4 @@
+import Feed
 import Synchronization
 
 /// The time limit that `--timeout` sets for a run.
@@ -8,15 +9,19 @@ final class Deadline: Sendable {
     private init(_ limit: Duration) { self.limit = limit }
 
     /// The error to report once the time limit has passed; nil before.
-    var failure: TimedOut? {
-        hasPassed.load(ordering: .acquiring) ? TimedOut(limit: limit) : nil
+    var failure: Failure? {
+        hasPassed.load(ordering: .acquiring) ? timedOut : nil
+    }
+
+    private var timedOut: Failure {
+        Failure(.unavailable, "the run took longer than --timeout \(limit.formatted)")
     }
 
     /// Runs `body`, and cancels it when the time limit has passed. `body` can then record the deadline's `failure`. The `failure`
     /// is nil if `body` was cancelled for another reason.
     ///
     /// - Parameter limit: the time limit. Without one, `body` gets no deadline.
-    /// - Throws: `TimedOut` when `body` ends because of the limit; any other error of `body`.
+    /// - Throws: `Failure` when `body` ends because of the limit; any other error of `body`.
     static func run<Result: Sendable>(
         within limit: Duration?, _ body: @escaping @Sendable (Deadline?) async throws -> Result
     ) async throws -> Result {
@@ -37,7 +42,7 @@ final class Deadline: Sendable {
                     group.cancelAll()
                 }
             } catch is CancellationError where !Task.isCancelled && deadline.failure != nil {}
-            throw TimedOut(limit: limit)
+            throw deadline.timedOut
         }
     }
 }

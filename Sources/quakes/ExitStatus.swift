@@ -4,7 +4,6 @@ import Feed
 import Glibc
 import LocalPostgres
 import PostgreSQL
-import QuakeServer
 import QuakeStore
 import QuakeView
 
@@ -12,36 +11,28 @@ import QuakeView
 struct ExitStatus {
     let rawValue: Int32
 
-    static let usage: Int32 = 64
-    static let badData: Int32 = 65
-    static let noInput: Int32 = 66
-    static let unavailable: Int32 = 69
+    static let badData = Failure.Kind.badData.rawValue
+    static let noInput = Failure.Kind.noInput.rawValue
+    static let unavailable = Failure.Kind.unavailable.rawValue
     static let internalError: Int32 = 70
-    static let fileFailure: Int32 = 74
-    static let busy: Int32 = 75
+    static let fileFailure = Failure.Kind.file.rawValue
+    static let busy = Failure.Kind.busy.rawValue
     static let interrupted: Int32 = 130
 
     /// The exit code for an error. The argument parser has its own codes for its own errors.
     init(_ error: any Error) {
         switch error {
+        case let failure as Failure: rawValue = failure.kind.rawValue
         case let error as FeedError: rawValue = Self.status(error)
-        case is TooManyRejects, is BrakeHeld, is UnfitService, is ShortAnswer, is BrokenStream, is RulesError:
+        case is BrakeHeld, is UnfitService, is ShortAnswer, is RulesError, is Parameters.InvalidLine:
             rawValue = Self.badData
-        case is PastError, is UnknownCodes, is UnknownAgency, is NotThere, is UnknownSource, is UnknownReader:
-            rawValue = Self.noInput
+        case is PastError: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
-        case is MigrationError, is LocalPostgresError, is NoSession, is TimedOut, is ListeningError,
-            is NoPNG, is NoPostGIS:
-            rawValue = Self.unavailable
-        case is SourceBusy, is FollowedAlready, is ViewBusy, is AssociatorBusy,
-            is NotifierBusy:
-            rawValue = Self.busy
+        case is MigrationError, is LocalPostgresError, is NoSession: rawValue = Self.unavailable
+        case is SourceBusy, is ViewBusy: rawValue = Self.busy
         case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
-        case is UnreadableTokenFile, is Parameters.InvalidLine: rawValue = Self.badData
-        case is TemporaryFileError: rawValue = Self.fileFailure
         case let error as FileError:
             rawValue = error.code == ENOENT && error.operation == "read" ? Self.noInput : Self.fileFailure
-        case is NoDatabase, is BackfillDiffers, is UnmeasuredMainshock, is CitedAlready: rawValue = Self.usage
         default: rawValue = Self.internalError
         }
     }
@@ -62,23 +53,4 @@ struct ExitStatus {
         let classes = ["08", "28", "3D", "40", "53", "55", "57", "58", "42501", "25006"]
         return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
     }
-}
-
-/// The database has no object with the name or the number that the command names.
-struct NotThere: Error, CustomStringConvertible {
-    let description: String
-}
-
-/// Neither an option nor the environment names a database. A private cluster is not used either, because the process has no
-/// terminal that could show the message about it.
-struct NoDatabase: Error, CustomStringConvertible {
-    var description: String {
-        "no database was named: give --database URL or set DATABASE_URL, or use --local for a private cluster"
-    }
-}
-
-struct TimedOut: Error, CustomStringConvertible {
-    let limit: Duration
-
-    var description: String { "the run took longer than --timeout \(limit.formatted)" }
 }

@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import GRDB
 import QuakeStore
@@ -16,8 +17,10 @@ struct ViewErrorTests {
             let path = folder.appending(path: "view.sqlite").path
             var first: SQLiteView? = try SQLiteView(path)
 
-            let refusal = #expect(throws: FollowedAlready.self) { try SQLiteView(path) }
-            #expect(refusal?.holder == "process \(getpid())")
+            let refusal = #expect(throws: Failure.self) { try SQLiteView(path) }
+            #expect(
+                refusal?.description
+                    == "process \(getpid()) already follows into \(path); stop it, or name another file")
 
             _ = first
             first = nil
@@ -35,7 +38,7 @@ struct ViewErrorTests {
 
             for name in [link, folder.path + "/../" + folder.lastPathComponent + "/view.sqlite"] {
                 let first = try SQLiteView(name)
-                #expect(throws: FollowedAlready.self) { try SQLiteView(path) }
+                #expect(throws: Failure.self) { try SQLiteView(path) }
                 withExtendedLifetime(first) {}
             }
 
@@ -51,9 +54,9 @@ struct ViewErrorTests {
             try FileManager.default.createSymbolicLink(
                 atPath: link, withDestinationPath: isRelative ? "view.sqlite" : path)
             let first = try FollowerLock(link)
-            #expect(throws: FollowedAlready.self) { try FollowerLock(path) }
+            #expect(throws: Failure.self) { try FollowerLock(path) }
             #expect(FileManager.default.createFile(atPath: path, contents: nil))
-            #expect(throws: FollowedAlready.self) { try FollowerLock(link) }
+            #expect(throws: Failure.self) { try FollowerLock(link) }
             withExtendedLifetime(first) {}
 
             let loop = folder.appending(path: "loop").path
@@ -90,7 +93,7 @@ struct ViewErrorTests {
                 for _ in 0..<20_000 {
                     do {
                         _ = try FollowerLock(path)
-                    } catch is FollowedAlready {
+                    } catch let failure as Failure where failure.kind == .busy {
                         refusals += 1
                     }
                 }

@@ -1,3 +1,4 @@
+import Feed
 import Glibc
 import NIOCore
 import NIOPosix
@@ -46,17 +47,8 @@ public enum ListeningAddress: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-public struct ListeningError: Error, CustomStringConvertible {
-    let address: ListeningAddress
-    let reason: String
-
-    public var description: String {
-        "cannot listen on \(address): \(reason)"
-    }
-}
-
 extension ServerBootstrap {
-    /// - Throws: `ListeningError`.
+    /// - Throws: `Failure` if the address can't be used.
     @concurrent
     func listen<Output: Sendable>(
         on address: ListeningAddress,
@@ -70,10 +62,11 @@ extension ServerBootstrap {
                 return try await bind(descriptor, childChannelInitializer: initialize)
             }
         } catch let error as IOError {
+            let reason = String(cString: strerror(error.errnoCode))
             let guess = error.errnoCode == EADDRINUSE ? "; is another server running there?" : ""
-            throw ListeningError(address: address, reason: String(cString: strerror(error.errnoCode)) + guess)
+            throw Failure(.unavailable, "cannot listen on \(address): \(reason)\(guess)")
         } catch let error as SocketAddressError {
-            throw ListeningError(address: address, reason: "\(error)")
+            throw Failure(.unavailable, "cannot listen on \(address): \(error)")
         }
     }
 }

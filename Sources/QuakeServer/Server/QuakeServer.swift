@@ -27,7 +27,7 @@ public struct QuakeServer: Sendable {
     /// - Parameters:
     ///   - metricsAddress: the only address that serves `/metrics`; nil to serve it on `address` with the other paths.
     ///   - started: called with the two addresses as soon as the server listens.
-    /// - Throws: `ListeningError`.
+    /// - Throws: `Failure` if the server can't listen on an address.
     public func run(
         on address: ListeningAddress, metricsOn metricsAddress: ListeningAddress? = nil,
         _ started: @Sendable (ListeningAddress, _ metrics: ListeningAddress?) -> Void

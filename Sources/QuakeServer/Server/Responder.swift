@@ -253,7 +253,8 @@ final class Responder: Sendable {
             return isAway
                 ? .unavailable("The database is not available.")
                 : Refusal(500, "The database refused the query.")
-        case is TemporaryFileError:
+        // A temporary file can't be written or read.
+        case let error as Failure where error.kind == .file:
             logger.error("\(error)")
             return .unavailable("The server cannot store the answer at the moment.")
         default:

@@ -29,7 +29,7 @@ public enum AssociationQueries {
 
     /// Explains why an event belongs to its earthquake. The explanation is computed from the current rows.
     ///
-    /// - Throws: `UnknownCodes` if there is no such event; `PostgresError`.
+    /// - Throws: `Failure` if there is no such event; `PostgresError`.
     public static func explain(_ code: String, on connection: Connection) async throws -> Explanation {
         try await connection.holdingCatalogue(to: "explain an earthquake") {
             let state = try await AssociationState.read(on: connection)
@@ -37,7 +37,7 @@ public enum AssociationQueries {
                 state.parameters, overrides: try await Overrides.all(on: connection))
             let exact = ExactText(code)
             guard let row = try await Neighbourhood.Request.codes([exact]).rows(on: connection).first else {
-                throw UnknownCodes(codes: [code], consequence: "there is nothing to explain")
+                throw Failure.unknownCodes([code], consequence: "there is nothing to explain")
             }
             // The neighbourhood of a change from the row to itself is exactly the row's component.
             var neighbourhood = Neighbourhood(association, [SolutionChange(before: row, after: row)])

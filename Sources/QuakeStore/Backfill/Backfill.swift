@@ -57,9 +57,10 @@ public struct Backfill: Sendable {
 
     /// Imports the part of the stretch that has not been imported yet.
     ///
-    /// - Throws: `SourceBusy` when another process is backfilling from the service; `BackfillDiffers`; `UnfitService`;
-    ///   `ShortAnswer` when the service gives fewer events than it counts even for smaller windows; `FeedError`, `PostgresError`
-    ///   or any other error that ends a run. The next call continues where this one stopped.
+    /// - Throws: `SourceBusy` when another process is backfilling from the service; `Failure` when a backfill of another stretch
+    ///   is unfinished; `UnfitService`; `ShortAnswer` when the service gives fewer events than it counts even for smaller
+    ///   windows; `FeedError`, `PostgresError` or any other error that ends a run. The next call continues where this one
+    ///   stopped.
     public func run(progress: (Progress) -> Void = { _ in }) async throws -> Progress {
         let lock = RunLog(connection: connection, source: options.service.source, name: name)
         try await lock.lock()
@@ -153,7 +154,12 @@ public struct Backfill: Sendable {
         if let state = try await unfinished() {
             let end = options.to ?? state.range.upperBound
             guard state.range == options.from..<max(end, options.from) else {
-                throw BackfillDiffers(unfinished: state.range)
+                throw Failure(
+                    .usage,
+                    """
+                    a backfill from \(state.range.lowerBound) to \(state.range.upperBound) is unfinished; \
+                    finish it with these times, or discard it with --start-over
+                    """)
             }
             return state
         }
@@ -193,13 +199,5 @@ public struct Backfill: Sendable {
                 events = \(state.progress.events), requests = \(state.progress.requests)
             where id = \(state.id)
             """, to: "record the backfill's progress")
-    }
-}
-
-public struct BackfillDiffers: Error, Equatable, CustomStringConvertible {
-    public let unfinished: Range<Instant>
-
-    public var description: String {
-        "a backfill from \(unfinished.lowerBound) to \(unfinished.upperBound) is unfinished; finish it with these times, or discard it with --start-over"
     }
 }

@@ -13,7 +13,7 @@ public struct Citation: Sendable, Equatable {
     /// Cites a moment, so that pruning keeps its history.
     ///
     /// - Parameter moment: the moment to cite; nil for now.
-    /// - Throws: `PastError` if the history does not cover the moment; `CitedAlready` if the name is in use; `PostgresError`.
+    /// - Throws: `PastError` if the history does not cover the moment; `Failure` if the name is in use; `PostgresError`.
     public static func keep(
         _ moment: PastMoment?, as name: String, because reason: String, on connection: Connection
     ) async throws -> Citation {
@@ -31,7 +31,10 @@ public struct Citation: Sendable, Equatable {
                 """, to: "cite a moment")
             guard !inserted.isEmpty,
                 let cited = try await all(on: connection).first(where: { $0.name == name })
-            else { throw CitedAlready(name: name) }
+            else {
+                throw Failure(
+                    .usage, "the citation \(name) already exists; choose another name, or release it first")
+            }
             return cited
         }
     }
@@ -62,13 +65,5 @@ public struct Citation: Sendable, Equatable {
                     citedAt: try row.decode("cited_at")))
         }
         return all
-    }
-}
-
-public struct CitedAlready: Error, Equatable, CustomStringConvertible {
-    public let name: String
-
-    public var description: String {
-        "the citation \(name) already exists; choose another name, or release it first"
     }
 }

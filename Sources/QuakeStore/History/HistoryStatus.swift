@@ -28,7 +28,7 @@ public struct HistoryStatus: Sendable, Equatable {
     }
 
     /// - Parameter wanted: the readers to read; empty for all.
-    /// - Throws: `UnknownReader` if one of the readers has never reported its position; `PostgresError`.
+    /// - Throws: `Failure` if one of the readers has never reported its position; `PostgresError`.
     public static func read(of wanted: [String] = [], on connection: Connection) async throws -> HistoryStatus
     {
         try await connection.transaction(.repeatableReadOnly, to: "read the history's state") {
@@ -61,7 +61,10 @@ public struct HistoryStatus: Sendable, Equatable {
                 isBeforeHorizon: try row.decode("needs_snapshot"))
         }
         for name in wanted where !all.contains(where: { $0.name == name }) {
-            throw UnknownReader(name, known: all.map(\.name))
+            let known = all.map(\.name)
+            let meant = closestSpelling(of: name, among: known).map { "did you mean \($0)?" }
+            let remedy = meant ?? "quakes status lists the known readers"
+            throw Failure(.noInput, "no reader has reported under the name \(name); \(remedy)")
         }
         return wanted.isEmpty ? all : all.filter { wanted.contains($0.name) }
     }

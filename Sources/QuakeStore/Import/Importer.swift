@@ -126,7 +126,13 @@ public struct Importer: Sendable {
                 summary.outcome = .notModified
             } else {
                 guard document.counts.pass(options.rejectLimit) else {
-                    throw TooManyRejects(rejected: document.counts.rejected, seen: document.counts.seen)
+                    let (rejected, seen) = (document.counts.rejected, document.counts.seen)
+                    throw Failure(
+                        .badData,
+                        """
+                        \(rejected) of \(seen) features were rejected, more than allowed; \
+                        the others were imported; to see the rejected features, run: quakes rejects
+                        """)
                 }
                 try window?.check(given: document.scanner.count)
                 if let brake = document.counts.brake { throw brake }

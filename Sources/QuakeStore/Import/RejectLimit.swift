@@ -16,13 +16,3 @@ public enum RejectLimit: Sendable, Equatable {
         }
     }
 }
-
-/// A run failed because too many features were rejected. The document could be read, and its other features were imported.
-public struct TooManyRejects: Error, Equatable, CustomStringConvertible {
-    public let rejected: Int
-    public let seen: Int
-
-    public var description: String {
-        "\(rejected) of \(seen) features were rejected, more than allowed; the others were imported; to see the rejected features, run: quakes rejects"
-    }
-}

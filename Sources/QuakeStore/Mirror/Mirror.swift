@@ -96,7 +96,7 @@ struct Mirror {
         } catch let trial as Trial {
             return trial.counts
         } catch let error as PostgresError where error.isRefusedValue || error.isNotNullViolation {
-            throw BrokenStream(host: stream.host, reason: error.message)
+            throw Failure.brokenStream(from: stream.host, error.message)
         }
     }
 
@@ -108,10 +108,10 @@ struct Mirror {
                 \(log.name), \(stream.host), \(options.retraction == .force), \(options.retraction == .never))
             """, to: "import the changes")[0]
         if let fault = try row.decodeIfPresent("fault", as: String.self) {
-            throw BrokenStream(host: stream.host, reason: fault)
+            throw Failure.brokenStream(from: stream.host, fault)
         }
         guard Position(word: try row.decode("word")) != nil else {
-            throw BrokenStream(host: stream.host, reason: "its last line is not a position")
+            throw Failure.brokenStream(from: stream.host, "its last line is not a position")
         }
         var counts = ImportCounts()
         counts.seen = try row.decode("seen")
@@ -136,13 +136,15 @@ private struct Trial: Error {
     let counts: ImportCounts
 }
 
-/// The answer of another server is not a stream of changes.
-public struct BrokenStream: Error, Equatable, CustomStringConvertible {
-    public let host: String
-    public let reason: String
-
-    public var description: String {
-        "\(host) does not send the changes of a Quakes server: \(reason); nothing was imported; check that the URL is that of its /changes"
+extension Failure {
+    /// The answer of another server is not a stream of changes.
+    fileprivate static func brokenStream(from host: String, _ reason: String) -> Failure {
+        Failure(
+            .badData,
+            """
+            \(host) does not send the changes of a Quakes server: \(reason); nothing was imported; \
+            check that the URL is that of its /changes
+            """)
     }
 }
 
@@ -171,8 +173,8 @@ struct StreamLines: @unchecked Sendable {
     mutating func append(_ chunk: [UInt8]) throws {
         byteCount += chunk.count
         guard rest.count + (chunk.firstIndex(of: Self.lineFeed) ?? chunk.count) <= Self.longestLine else {
-            throw BrokenStream(
-                host: host, reason: "line \(count + 1) is longer than \(Self.longestLine >> 20) MiB")
+            throw Failure.brokenStream(
+                from: host, "line \(count + 1) is longer than \(Self.longestLine >> 20) MiB")
         }
         guard let end = chunk.lastIndex(of: Self.lineFeed) else {
             rest += chunk
@@ -187,10 +189,10 @@ struct StreamLines: @unchecked Sendable {
         rest = Array(chunk[(end + 1)...])
     }
 
-    /// - Throws: `BrokenStream` if the answer does not end with a position.
+    /// - Throws: `Failure` if the answer does not end with a position.
     func finish() throws {
         guard rest.isEmpty, lastLine.starts(with: Self.position) else {
-            throw BrokenStream(host: host, reason: "its answer does not end with a position")
+            throw Failure.brokenStream(from: host, "its answer does not end with a position")
         }
     }
 

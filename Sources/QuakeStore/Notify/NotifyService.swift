@@ -31,7 +31,7 @@ public struct NotifyService: Sendable {
     /// Decides which messages are sent about the changes up to now, and attempts the deliveries that are due.
     ///
     /// - Returns: how many attempts have failed.
-    /// - Throws: `PostgresError`; `NotifierBusy`.
+    /// - Throws: `PostgresError`; `Failure` if another notifier is running.
     public func runOnce() async throws -> Int {
         try await locked { connection, news in
             try await follower(news).catchUp()
@@ -41,8 +41,8 @@ public struct NotifyService: Sendable {
 
     /// Runs until the task is cancelled. It continues after an outage of the database.
     ///
-    /// - Throws: `CancellationError`; `NotifierBusy` if another notifier is running at the start; `PostgresError` if a new
-    ///   connection would not fix the error; `NoSession`.
+    /// - Throws: `CancellationError`; `Failure` if another notifier is running at the start; `PostgresError` if a new connection
+    ///   would not fix the error; `NoSession`.
     public func run() async throws {
         var backoff = Backoff.reconnecting
         var hasRun = false
@@ -58,7 +58,9 @@ public struct NotifyService: Sendable {
                         _ = try await group.next()
                     }
                 }
-            } catch let error where error.isWorthWaitingFor || (hasRun && error is NotifierBusy) {
+            } catch let error
+                where error.isWorthWaitingFor || (hasRun && error as? Failure == .notifierBusy)
+            {
                 try Task.checkCancellation()
                 let wait = backoff.next()
                 logger.warning("\(error); trying again in \(Int(wait / .milliseconds(1))) ms")
@@ -97,7 +99,7 @@ public struct NotifyService: Sendable {
             try await connection.query("select pg_advisory_lock(\(Self.lockKey))", to: operation)
             try await connection.execute(script: "reset lock_timeout", to: operation)
         } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
-            throw NotifierBusy()
+            throw Failure.notifierBusy
         }
     }
 }
@@ -111,7 +113,7 @@ extension Error {
     }
 }
 
-/// Another `quakes notify` runs on this database.
-public struct NotifierBusy: Error, CustomStringConvertible {
-    public var description: String { "another quakes notify runs on this database; there can be only one" }
+extension Failure {
+    static let notifierBusy = Failure(
+        .busy, "another quakes notify runs on this database; there can be only one")
 }

@@ -5,7 +5,7 @@ public enum Deletion {
     /// Deletes the earthquakes with these codes in one transaction: either all of them or none.
     ///
     /// - Parameter reason: the reason that the history records; nil for none.
-    /// - Throws: `UnknownCodes` if the table lacks at least one of these earthquakes. Then nothing is deleted.
+    /// - Throws: `Failure` if the table lacks at least one of these earthquakes. Then nothing is deleted.
     public static func delete(
         _ codes: [String], reason: String?, on connection: Connection
     ) async throws {
@@ -21,7 +21,7 @@ public enum Deletion {
                 if count == 0 { unknown.append(code) }
             }
             guard unknown.isEmpty else {
-                throw UnknownCodes(codes: unknown, consequence: "nothing was deleted")
+                throw Failure.unknownCodes(unknown, consequence: "nothing was deleted")
             }
         }
     }

@@ -8,7 +8,7 @@ public enum Forgetting {
     /// Earthquakes, history and rejects stay.
     ///
     /// - Returns: how many runs were dropped.
-    /// - Throws: `SourceBusy` if the source is being imported; `UnknownSource`; `PostgresError`.
+    /// - Throws: `SourceBusy` if the source is being imported; `Failure` if it was never imported; `PostgresError`.
     public static func forget(_ source: FeedSource, on connection: Connection) async throws -> Int {
         let name = try await ImportStatus.read(of: [source], on: connection).sources[0].name
         let log = RunLog(connection: connection, source: source, name: name)
@@ -37,36 +37,12 @@ public enum Forgetting {
     /// Drops the position of a removed reader. A reader that still follows under that name reports its
     /// position again within seconds.
     ///
-    /// - Throws: `UnknownReader`; `PostgresError`.
+    /// - Throws: `Failure` if no reader has reported under this name; `PostgresError`.
     public static func forget(reader name: String, on connection: Connection) async throws {
         try await connection.write(to: "forget a reader") {
             let deleted = try await connection.execute(
                 "delete from history.reader where name = \(name)", to: "forget a reader")
             if deleted == 0 { _ = try await HistoryStatus.readers([name], on: connection) }
         }
-    }
-}
-
-/// Nothing was ever imported from this source.
-public struct UnknownSource: Error, CustomStringConvertible {
-    public let description: String
-
-    public init(_ source: FeedSource, known: [ImportStatus.Source]) {
-        // Suggestions include the short names of feeds, because `quakes status` shows them.
-        let names = known.flatMap { [$0.name, FeedSource($0.name).shortName] }
-        let suggestion = closestSpelling(of: source.shortName ?? "\(source)", among: names)
-        let remedy = suggestion.map { "did you mean \($0)?" } ?? "quakes status lists the imported sources"
-        description = "nothing was ever imported from \(source.shortName ?? "\(source)"); \(remedy)"
-    }
-}
-
-/// No reader has ever reported its position under this name.
-public struct UnknownReader: Error, CustomStringConvertible {
-    public let description: String
-
-    init(_ name: String, known: [String]) {
-        let remedy = closestSpelling(of: name, among: known).map { "did you mean \($0)?" }
-        description =
-            "no reader has reported under the name \(name); \(remedy ?? "quakes status lists the known readers")"
     }
 }

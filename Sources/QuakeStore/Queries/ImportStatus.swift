@@ -74,7 +74,7 @@ public struct ImportStatus: Sendable, Equatable {
     }
 
     /// - Parameter wanted: the sources to read; empty for all.
-    /// - Throws: `UnknownSource` if one of the sources has never been imported, or `PostgresError`.
+    /// - Throws: `Failure` if one of the sources has never been imported, or `PostgresError`.
     public static func read(
         of wanted: [FeedSource] = [], on connection: Connection
     ) async throws -> ImportStatus {
@@ -89,7 +89,14 @@ public struct ImportStatus: Sendable, Equatable {
         let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
         let all = try zip(rows, labels).map { try Source($0, label: $1, sweeps) }
         let unknown = wanted.first { source in !all.contains { $0.isNamed(by: source) } }
-        if let unknown { throw UnknownSource(unknown, known: all) }
+        if let unknown {
+            // Suggestions include the short names of feeds, because `quakes status` shows them.
+            let known = all.flatMap { [$0.name, FeedSource($0.name).shortName] }
+            let name = unknown.shortName ?? "\(unknown)"
+            let meant = closestSpelling(of: name, among: known).map { "did you mean \($0)?" }
+            let remedy = meant ?? "quakes status lists the imported sources"
+            throw Failure(.noInput, "nothing was ever imported from \(name); \(remedy)")
+        }
         let sources =
             wanted.isEmpty ? all : all.filter { source in wanted.contains { source.isNamed(by: $0) } }
         let rejects = try await connection.query(

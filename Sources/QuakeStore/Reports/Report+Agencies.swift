@@ -18,7 +18,7 @@ extension Report {
     /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt. The case of
     /// letters does not matter.
     ///
-    /// - Throws: `UnknownAgency`.
+    /// - Throws: `Failure` if it has none of one of these agencies; `PostgresError`.
     public func checkAgencies(_ arguments: [String: String], on connection: Connection) async throws {
         for parameter in parameters where parameter.isArgument && parameter.isAgency {
             guard let agency = arguments[parameter.name] else { continue }
@@ -27,28 +27,18 @@ extension Report {
                 select exists (select from report.event where report.agency(network) = lower(\(agency) collate "C")) as is_known
                 """, to: "look for an agency")[0].decode("is_known")
             if isKnown { continue }
-            throw UnknownAgency(
-                name: agency,
-                known: try await connection.query(
-                    "select distinct report.agency(network) as agency from report.event order by 1",
-                    to: "list the agencies"
-                ).map { try $0.decode("agency") })
+            let known: [String] = try await connection.query(
+                "select distinct report.agency(network) as agency from report.event order by 1",
+                to: "list the agencies"
+            ).map { try $0.decode("agency") }
+            let others = known.isEmpty ? "nor of any other" : "only of \(known.joined(separator: ", "))"
+            let meant = closestSpelling(of: agency, among: known).map { "; did you mean \($0)?" } ?? ""
+            throw Failure(
+                .noInput, "the catalogue has no events of the agency \(agency), \(others)\(meant)")
         }
     }
 }
 
 extension Report.Parameter {
     fileprivate var isAgency: Bool { name == "agency" || name.hasPrefix("agency_") }
-}
-
-/// The catalogue has no event of this agency.
-public struct UnknownAgency: Error, Equatable, CustomStringConvertible {
-    public let name: String
-    public let known: [String]
-
-    public var description: String {
-        let known = known.isEmpty ? "nor of any other" : "only of \(known.joined(separator: ", "))"
-        let meant = closestSpelling(of: name, among: self.known).map { "; did you mean \($0)?" } ?? ""
-        return "the catalogue has no events of the agency \(name), \(known)\(meant)"
-    }
 }

@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 extension Report {
@@ -6,8 +7,8 @@ extension Report {
     ///
     /// With the argument `merge`, the mainshock is the earthquake that the named event describes, with the earthquake's magnitude.
     ///
-    /// - Throws: `UnknownCodes` if the argument `mainshock` names no earthquake. `UnmeasuredMainshock` if the window depends on
-    ///   the mainshock's magnitude, and the mainshock has none.
+    /// - Throws: `Failure` if the argument `mainshock` names no earthquake, or if the window depends on the mainshock's magnitude
+    ///   and the mainshock has none.
     public func checkMainshock(_ arguments: [String: String], on connection: Connection) async throws {
         guard isFunction, let code = arguments["mainshock"] else { return }
         let rows: [Row]
@@ -22,23 +23,13 @@ extension Report {
             // The value of merge is not a Boolean. The report itself refuses it.
             return
         }
-        guard let mainshock = rows.first else { throw UnknownCodes(codes: [code]) }
+        guard let mainshock = rows.first else { throw Failure.unknownCodes([code]) }
         let missing = parameters.map(\.name).filter {
             ["radius_km", "days"].contains($0) && arguments[$0] == nil
         }
         if try mainshock.decode("is_unmeasured"), !missing.isEmpty {
-            throw UnmeasuredMainshock(code: code, missing: missing)
+            let needed = missing.map { "\($0)=VALUE" }.joined(separator: " and ")
+            throw Failure(.usage, "\(code) has no magnitude: give \(needed)")
         }
-    }
-}
-
-/// The mainshock has no magnitude, so the radius and the duration of the search for aftershocks are unknown.
-public struct UnmeasuredMainshock: Error, Equatable, CustomStringConvertible {
-    public let code: String
-    /// The parameters that have to be given instead.
-    public let missing: [String]
-
-    public var description: String {
-        "\(code) has no magnitude: give \(missing.map { "\($0)=VALUE" }.joined(separator: " and "))"
     }
 }

@@ -1,3 +1,4 @@
+import Feed
 import PostgreSQL
 
 /// A view with a geometry for programs that draw maps from a database with PostGIS, and notifications for QGIS.
@@ -8,8 +9,7 @@ public enum PostGIS {
     /// Creates the view `report.event_geometry`, and a trigger that notifies the channel `qgis` of each commit that changes
     /// earthquakes. Calling it again brings the view up to date.
     ///
-    /// - Throws: `NoPostGIS` when the extension is not installed on the server, or only a superuser may create it.
-    ///   `PostgresError`.
+    /// - Throws: `Failure` if the extension is not installed on the server, or only a superuser may create it; `PostgresError`.
     public static func establish(on connection: Connection) async throws {
         try await connection.write(to: "create the geometry") {
             try await connection.execute(script: Migrator.ownNames, to: "set the search path")
@@ -39,9 +39,16 @@ public enum PostGIS {
                    (select rolsuper from pg_roles where rolname = current_user) as may_create
             """, to: "look for PostGIS")[0]
         guard try row.decode("is_installed") else {
-            throw NoPostGIS.notInstalled(version: try row.decode("version"))
+            throw Failure.noPostGIS(version: try row.decode("version"))
         }
-        guard try row.decode("may_create") else { throw NoPostGIS.notAllowed }
+        guard try row.decode("may_create") else {
+            throw Failure(
+                .unavailable,
+                """
+                only a superuser may create the extension PostGIS; have a superuser run in this database: \
+                create extension postgis
+                """)
+        }
         try await connection.execute(
             script: "create extension postgis schema public", to: "create the extension postgis")
         return try await known() ?? "public"
@@ -93,17 +100,14 @@ public enum PostGIS {
     }
 }
 
-/// PostGIS is not available.
-public enum NoPostGIS: Error, Equatable, CustomStringConvertible {
-    case notInstalled(version: Int)
-    case notAllowed
-
-    public var description: String {
-        switch self {
-        case .notInstalled(let version):
-            "PostGIS is not installed on the database's server; on Debian: apt install postgresql-\(version)-postgis-3"
-        case .notAllowed:
-            "only a superuser may create the extension PostGIS; have a superuser run in this database: create extension postgis"
-        }
+extension Failure {
+    /// - Parameter version: the server's major version.
+    static func noPostGIS(version: Int) -> Failure {
+        Failure(
+            .unavailable,
+            """
+            PostGIS is not installed on the database's server; \
+            on Debian: apt install postgresql-\(version)-postgis-3
+            """)
     }
 }

@@ -1,3 +1,4 @@
+import Feed
 import Logging
 import PostgreSQL
 
@@ -24,11 +25,16 @@ public struct Roles: Sendable {
         case report
     }
 
-    /// - Throws: `InvalidPrefix` when the prefix would need quotes in SQL, is longer than 41 characters, or begins with
-    ///   PostgreSQL's own `pg_`.
+    /// - Throws: `Failure` when the prefix would need quotes in SQL, is longer than 41 characters, or begins with PostgreSQL's
+    ///   own `pg_`.
     public init(prefix: String = standardPrefix) throws {
         guard prefix.wholeMatch(of: /[a-z][a-z0-9_]{0,40}/) != nil, !prefix.hasPrefix("pg_") else {
-            throw InvalidPrefix()
+            throw Failure(
+                .usage,
+                """
+                a role prefix has at most 41 lower-case letters, digits and _; \
+                it begins with a letter, but not with pg_
+                """)
         }
         self.prefix = prefix
     }
@@ -275,11 +281,5 @@ public struct Roles: Sendable {
         }
         let role = owner.dropLast(Purpose.owner.rawValue.count) + purpose.rawValue
         return "\(login) lacks a role: grant \(role) to \(login)"
-    }
-}
-
-public struct InvalidPrefix: Error, Equatable, CustomStringConvertible {
-    public var description: String {
-        "a role prefix has at most 41 lower-case letters, digits and _; it begins with a letter, but not with pg_"
     }
 }

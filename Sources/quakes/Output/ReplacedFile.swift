@@ -1,3 +1,4 @@
+import Feed
 import Glibc
 import QuakeView
 import Subprocess
@@ -31,7 +32,7 @@ struct ReplacedFile {
 
     /// Has `rsvg-convert` draw the picture, at twice its size.
     ///
-    /// - Throws: `NoPNG`, `FileError`.
+    /// - Throws: `Failure` if the picture could not be drawn; `FileError`.
     func writePNG(_ svg: String) async throws {
         // The file is opened first: if it can't be written, this fails early and with the system's own message.
         let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
@@ -43,30 +44,28 @@ struct ReplacedFile {
                 arguments: ["--zoom", "2", "--unlimited", "--format", "png", "--output", new],
                 input: .string(svg), output: .discarded, error: .string(limit: 1 << 16))
             guard result.terminationStatus.isSuccess else {
-                throw NoPNG(reason: result.standardError.split(separator: "\n").first.map(String.init))
+                throw noPNG(because: result.standardError.split(separator: "\n").first.map(String.init))
             }
             guard rename(new, path) == 0 else { throw failure("replace") }
         } catch {
             unlink(new)
             guard let error = error as? SubprocessError else { throw error }
-            throw NoPNG(reason: error.code == .executableNotFound ? nil : error.description)
+            throw noPNG(because: error.code == .executableNotFound ? nil : error.description)
         }
     }
 
     private func failure(_ operation: String) -> FileError {
         FileError(operation: operation, path: path, code: errno)
     }
-}
 
-/// The picture could not be drawn as PNG.
-struct NoPNG: Error, CustomStringConvertible {
-    /// nil when the program is not installed.
-    let reason: String?
-
-    var description: String {
-        if let reason {
-            return "rsvg-convert could not draw the picture: \(strippingControlCharacters(reason))"
+    /// - Parameter reason: nil when the program is not installed.
+    private func noPNG(because reason: String?) -> Failure {
+        guard let reason else {
+            return Failure(
+                .unavailable,
+                "PNG needs rsvg-convert: apt install librsvg2-bin, or give --output a name that ends in .svg")
         }
-        return "PNG needs rsvg-convert: apt install librsvg2-bin, or give --output a name that ends in .svg"
+        let shown = strippingControlCharacters(reason)
+        return Failure(.unavailable, "rsvg-convert could not draw the picture: \(shown)")
     }
 }

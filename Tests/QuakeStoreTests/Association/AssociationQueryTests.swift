@@ -1,4 +1,5 @@
 import Association
+import Feed
 import PostgreSQL
 import TestSupport
 import Testing
@@ -71,7 +72,7 @@ struct AssociationQueryTests {
                     || why.steps.map(\.outcome) == [.joined, .sameAgency("gfz:2", "gfz:1")])
             #expect(why.steps[0].difference.cost < why.steps[1].difference.cost)
             #expect(try await AssociationQueries.explain("emsc:9", on: table.connection).steps.isEmpty)
-            await #expect(throws: UnknownCodes.self) {
+            await #expect(throws: Failure.self) {
                 try await AssociationQueries.explain("us7", on: table.connection)
             }
         }

@@ -39,7 +39,7 @@ struct HistoryCostTests {
             }
             #expect(story < 3000)
             let unknown = try await database.entriesRead { connection in
-                await #expect(throws: UnknownCodes.self) {
+                await #expect(throws: Failure.self) {
                     try await UnknownCodes.check("no", on: connection)
                 }
             }

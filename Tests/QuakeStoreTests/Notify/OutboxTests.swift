@@ -309,8 +309,8 @@ struct NotifyServiceTests {
         try await server.withDatabase { database in
             let receivers = Receivers()
             try await database.notifying(rules, receivers) {
-                await #expect(throws: NotifierBusy.self) { try await database.notify(rules, receivers) }
-                await #expect(throws: NotifierBusy.self) {
+                await #expect(throws: Failure.notifierBusy) { try await database.notify(rules, receivers) }
+                await #expect(throws: Failure.notifierBusy) {
                     try await database.notifyService(rules, receivers).run()
                 }
             }

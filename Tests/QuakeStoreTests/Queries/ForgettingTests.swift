@@ -82,7 +82,7 @@ struct ForgettingTests {
     @Test("Forgetting a source that was never imported is an error")
     func unknown() async throws {
         try await server.withDatabase { database in
-            let error = await #expect(throws: UnknownSource.self) { try await database.forget("all_day") }
+            let error = await #expect(throws: Failure.self) { try await database.forget("all_day") }
             #expect(
                 error?.description
                     == "nothing was ever imported from all_day; quakes status lists the imported sources")

@@ -146,7 +146,7 @@ struct SourceStatusTests {
                     ),
                     ("all_dya", "nothing was ever imported from all_dya; did you mean all_day?"),
                 ] {
-                    let error = await #expect(throws: UnknownSource.self) {
+                    let error = await #expect(throws: Failure.self) {
                         try await ImportStatus.read(of: [FeedSource(name)], on: connection)
                     }
                     #expect(error?.description == message)

@@ -1,9 +1,11 @@
+import Feed
 import Foundation
 import PostgreSQL
-import QuakeStore
 import Subprocess
 import TestSupport
 import Testing
+
+@testable import QuakeStore
 
 /// Covers what map programs find in a database with PostGIS.
 @Suite("PostGIS")
@@ -12,7 +14,7 @@ struct PostGISTests {
 
     @Test("Where PostGIS is not installed, the error names the package")
     func notInstalled() {
-        #expect("\(NoPostGIS.notInstalled(version: 15))".contains("apt install postgresql-15-postgis-3"))
+        #expect("\(Failure.noPostGIS(version: 15))".contains("apt install postgresql-15-postgis-3"))
     }
 
     @Test("The view shows each event's epicentre as a point, and establishing it a second time succeeds")

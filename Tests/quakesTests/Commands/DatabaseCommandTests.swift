@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import PostgreSQL
 import TestSupport
@@ -81,7 +82,7 @@ struct DatabaseCommandTests {
         #expect(try place([], ["QUAKES_LOCAL": "1"]) == nil)
         #expect(try place([], [:], terminal: true) == nil)
         #expect(try place([], ["DATABASE_URL": ""], terminal: true) == nil)
-        #expect(throws: NoDatabase.self) { try place([], ["PGUSER": "c"]) }
+        #expect(throws: Failure.self) { try place([], ["PGUSER": "c"]) }
     }
 }
 

@@ -66,7 +66,7 @@ final class Spool: Sendable {
     /// Appends bytes. Only one thread at a time may call this.
     ///
     /// - Parameter isLast: whether these are the last bytes of the spool.
-    /// - Throws: `TemporaryFileError` when the temporary file cannot be written; `Refusal` when the quota has no room for more
+    /// - Throws: `Failure` when the temporary file cannot be written; `Refusal` when the quota has no room for more
     ///   bytes; `CancellationError` when the spool has no readers left or has ended.
     func append(_ bytes: [UInt8], isLast: Bool = false) throws {
         guard !bytes.isEmpty else { return isLast ? finish() : () }
@@ -160,7 +160,7 @@ final class Spool: Sendable {
 
         /// The next bytes; nil at the end; empty after a call of `poke()`.
         ///
-        /// - Throws: the error with which the writing side ended; `TemporaryFileError` when the temporary file cannot be read;
+        /// - Throws: the error with which the writing side ended; `Failure` when the temporary file cannot be read;
         ///   `CancellationError` when the task is cancelled or the reader has left.
         func next() async throws -> ByteBuffer? {
             while true {

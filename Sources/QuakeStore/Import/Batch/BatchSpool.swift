@@ -18,7 +18,7 @@ final class BatchSpool {
 
     var count: Int { fileCount + tail.count }
 
-    /// - Throws: `TemporaryFileError` when the temporary file can't be written.
+    /// - Throws: `Failure` when the temporary file can't be written.
     func append(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Range<Int> {
         if tail.isEmpty { tail.reserveCapacity(memoryLimit) }
         if tail.count + bytes.count > memoryLimit { try moveToFile() }
@@ -29,7 +29,7 @@ final class BatchSpool {
 
     /// Calls `body` with the bytes in `range`, which must lie within the bytes of one `append`.
     ///
-    /// - Throws: `TemporaryFileError` when the temporary file can't be read.
+    /// - Throws: `Failure` when the temporary file can't be read.
     func withBytes<Result>(
         _ range: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
@@ -46,7 +46,7 @@ final class BatchSpool {
     /// of the file.
     ///
     /// - Parameter room: the buffer for the bytes. It belongs to the spool until `removeAll` returns it.
-    /// - Throws: `TemporaryFileError` when the temporary file can't be read.
+    /// - Throws: `Failure` when the temporary file can't be read.
     func readAhead(atMost limit: Int, into room: inout [UInt8]) throws {
         guard let file, fileCount > 0, fileCount <= limit else { return }
         if room.count < fileCount { room = [UInt8](repeating: 0, count: fileCount) }

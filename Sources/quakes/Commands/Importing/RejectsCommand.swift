@@ -1,4 +1,5 @@
 import ArgumentParser
+import Feed
 import QuakeStore
 
 struct RejectsCommand: AsyncParsableCommand {
@@ -29,7 +30,7 @@ struct RejectsCommand: AsyncParsableCommand {
         try await database.withConnection(for: .reader) { connection in
             if let id {
                 guard let bytes = try await Reject.bytes(of: id, on: connection) else {
-                    throw NotThere(description: "there is no reject \(id); quakes rejects lists them")
+                    throw Failure(.noInput, "there is no reject \(id); quakes rejects lists them")
                 }
                 bytes.withUnsafeBytes { StandardOutput.write($0) }
                 return

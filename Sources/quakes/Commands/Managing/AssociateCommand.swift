@@ -124,8 +124,8 @@ struct AssociateCommand: AsyncParsableCommand {
                 if let text { try await FittedParameters.keep(text, on: connection) }
                 for override in said { try await Overrides.say(override, because: reason, on: connection) }
                 if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
-                    throw NotThere(
-                        description: "there is no decision about \(takeBack.joined(separator: " and "))")
+                    throw Failure(
+                        .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
                 }
                 try await associate(on: connection, in: database)
             }
@@ -156,7 +156,8 @@ struct AssociateCommand: AsyncParsableCommand {
         do {
             outcome = try await associator.associate(rebuilds: rebuild, on: connection)
         } catch let error as PostgresError where error.sqlState == "55P03" {
-            throw AssociatorBusy()
+            // The other session did not finish before this session's wait for it ended.
+            throw Failure(.busy, "another session is associating; try again later")
         }
         if follow { return }
         let counts = try await AssociationQueries.counts(on: connection)
@@ -187,9 +188,4 @@ struct AssociateCommand: AsyncParsableCommand {
         for one in found { listing.append(one) }
         listing.finish("the latest")
     }
-}
-
-/// Another session is associating, and did not finish before this session's wait for it ended.
-struct AssociatorBusy: Error, CustomStringConvertible {
-    var description: String { "another session is associating; try again later" }
 }

@@ -62,7 +62,7 @@ struct CiteCommand: AsyncParsableCommand {
             let wasThere = try await database.withConnection(for: .owner) {
                 try await Citation.release(name, on: $0)
             }
-            guard wasThere else { throw NotThere(description: "there is no citation \(shown)") }
+            guard wasThere else { throw Failure(.noInput, "there is no citation \(shown)") }
             return StandardOutput.print("released \(shown)")
         }
         let cited = try await database.withConnection(for: .owner) {

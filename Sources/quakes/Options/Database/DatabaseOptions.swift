@@ -1,4 +1,5 @@
 import ArgumentParser
+import Feed
 import Glibc
 import LocalPostgres
 import Logging
@@ -51,7 +52,7 @@ struct DatabaseOptions: ParsableArguments {
 
     /// The database that an option or the environment names; nil for the private cluster.
     ///
-    /// - Throws: `NoDatabase` when nothing names a database, and the process has no terminal. A private cluster is then not used,
+    /// - Throws: `Failure` when nothing names a database, and the process has no terminal. A private cluster is then not used,
     ///   so that a scheduled job that has lost its secret does not fill the wrong database.
     func resolve(_ environment: Environment) throws -> ConnectionOptions? {
         if local { return nil }
@@ -65,7 +66,12 @@ struct DatabaseOptions: ParsableArguments {
         let variables = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"]
         if variables.contains(where: { environment[$0] != nil }) { return ConnectionOptions() }
         if environment["QUAKES_LOCAL"] == "1" || environment.isTerminal { return nil }
-        throw NoDatabase()
+        throw Failure(
+            .usage,
+            """
+            no database was named: give --database URL or set DATABASE_URL, \
+            or use --local for a private cluster
+            """)
     }
 
     /// Finds the database. If it is the private cluster, this starts the cluster.

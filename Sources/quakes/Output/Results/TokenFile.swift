@@ -30,7 +30,11 @@ struct TokenFile: Sendable {
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard let stored = try? decoder.decode(Stored.self, from: Data(bytes[..<count])),
             let position = stored.position
-        else { throw UnreadableTokenFile(path: path) }
+        else {
+            throw Failure(
+                .badData,
+                "\(path) does not hold the position of a stream; remove it to start over with a snapshot")
+        }
         return (position, stored.shape)
     }
 
@@ -47,14 +51,5 @@ struct TokenFile: Sendable {
     /// Stores the position, and the shape of the table whose rows were written. Returns once they are on disk.
     func store(_ position: Position, of table: TableShape) throws {
         try ReplacedFile(path: path).write(position.json(of: table) + "\n", isDurable: true)
-    }
-}
-
-/// The file holds something other than a position.
-struct UnreadableTokenFile: Error, CustomStringConvertible {
-    let path: String
-
-    var description: String {
-        "\(path) does not hold the position of a stream; remove it to start over with a snapshot"
     }
 }
