@@ -9,7 +9,7 @@ package struct HomeLock: Sendable {
 
     /// Runs `body` while holding the lock. Waits up to `limit` while another process holds the lock.
     ///
-    /// - Throws: `LocalPostgresError.lockTimedOut`, CancellationError while waiting, or the error of `body`.
+    /// - Throws: `LocalPostgresError` if the lock can't be taken, CancellationError while waiting, or the error of `body`.
     package static func holding<Value>(
         _ path: String, waitingUpTo limit: Duration, _ body: (HomeLock) async throws -> Value
     ) async throws -> Value {
@@ -22,7 +22,13 @@ package struct HomeLock: Sendable {
             try FileSystem.check(errno == EWOULDBLOCK || errno == EINTR, "lock", path)
             return false
         }
-        guard locked else { throw LocalPostgresError.lockTimedOut(path: path, after: limit) }
+        guard locked else {
+            throw LocalPostgresError(
+                """
+                Cannot lock \(path): another process has been starting or stopping this cluster for \
+                \(limit.components.seconds) s. To see which process holds it, run: fuser -v \(path)
+                """)
+        }
         return try await body(HomeLock(descriptor: descriptor))
     }
 }

@@ -62,8 +62,11 @@ extension LocalCluster {
         }
         guard let running else { return false }
         guard try accepts() else {
-            throw LocalPostgresError.unreachable(
-                data: data, pid: running.pid, socketDirectory: socketDirectory)
+            throw LocalPostgresError(
+                """
+                Cannot reach the server of \(data): process \(running.pid) serves it, but not on the \
+                socket in \(socketDirectory). Stop it (kill -INT \(running.pid)), then start again.
+                """)
         }
         return true
     }
@@ -84,8 +87,13 @@ extension LocalCluster {
         }
         guard outcome.succeeded, try accepts() else {
             let lines = (try FileSystem.read(log, from: logged) ?? "").split(separator: "\n")
-            throw LocalPostgresError.startFailed(
-                home: home, output: outcome.output, log: lines.suffix(20).map(String.init))
+            let newest = lines.suffix(20).joined(separator: "\n")
+            throw LocalPostgresError(
+                """
+                Cannot start the PostgreSQL cluster in \(home):\(LocalPostgresError.block(outcome.output))
+                Last lines of \(log):\(LocalPostgresError.block(newest)) \
+                Fix the cause named above, then start again.
+                """)
         }
         try Task.checkCancellation()
     }

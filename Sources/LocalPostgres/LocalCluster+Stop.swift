@@ -9,8 +9,8 @@ extension LocalCluster {
     ///
     /// A cancelled call ends at once, but a server that has received the signal still stops.
     ///
-    /// - Throws: `LocalPostgresError.stopTimedOut` when the server is still running after 60 s; `LocalPostgresError.notHere` if a
-    ///   server listens, but is not the recorded process. That process may be unrelated, so it gets no signal.
+    /// - Throws: `LocalPostgresError` when the server is still running after 60 s, or if a server listens, but is not the
+    ///   recorded process. That process may be unrelated, so it gets no signal.
     @discardableResult
     public func stop(signal: Int32 = SIGINT) async throws -> Bool {
         try checkOwner(ServerAccount.current())
@@ -23,7 +23,13 @@ extension LocalCluster {
                 return running?.runs(in: data) ?? true
             }
             guard let postmaster = running else { return false }
-            guard isHere else { throw LocalPostgresError.notHere(socketDirectory: socketDirectory) }
+            guard isHere else {
+                throw LocalPostgresError(
+                    """
+                    Cannot stop the server that listens in \(socketDirectory): its process is not visible \
+                    here. If it runs in a container, stop it there.
+                    """)
+            }
             try FileSystem.check(
                 kill(postmaster.pid, signal) == 0 || errno == ESRCH,
                 "signal process \(postmaster.pid), the server of", data)
@@ -31,8 +37,12 @@ extension LocalCluster {
                 try Postmaster.running(in: data, socket: socket)?.pid != postmaster.pid
             }
             guard gone else {
-                throw LocalPostgresError.stopTimedOut(
-                    home: home, pid: postmaster.pid, after: Self.serverTimeLimit)
+                throw LocalPostgresError(
+                    """
+                    Cannot stop the PostgreSQL cluster in \(home): process \(postmaster.pid) is still \
+                    running \(Self.serverTimeLimit.components.seconds) s after a fast stop. Stop it at once \
+                    (kill -QUIT \(postmaster.pid)); the next start recovers all committed data.
+                    """)
             }
             return true
         }

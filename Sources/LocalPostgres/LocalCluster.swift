@@ -68,7 +68,13 @@ public struct LocalCluster: Sendable {
     func majorVersion() throws(LocalPostgresError) -> Int? {
         guard try FileSystem.entry(data) != nil else { return nil }
         let text = try FileSystem.read("\(data)/PG_VERSION")?.prefix(while: { $0 != "\n" })
-        guard let version = text.flatMap({ Int($0) }) else { throw .notACluster(data: data) }
+        guard let version = text.flatMap({ Int($0) }) else {
+            throw LocalPostgresError(
+                """
+                Cannot start the cluster in \(data): the directory has no readable PG_VERSION, so it is not \
+                a PostgreSQL cluster. It was not touched. Move it away, or set QUAKES_HOME to another folder.
+                """)
+        }
         return version
     }
 

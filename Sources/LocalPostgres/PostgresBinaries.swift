@@ -22,21 +22,36 @@ public struct PostgresBinaries: Sendable, Equatable {
     static func find(
         majorVersion: Int?, in directories: [String]
     ) async throws(LocalPostgresError) -> PostgresBinaries {
-        var lookedIn: [String] = []
         for directory in directories {
-            lookedIn.append(directory)
             guard let version = await version(in: directory) else { continue }
             if majorVersion.map({ $0 == version }) ?? supported.contains(version) {
                 return PostgresBinaries(directory: directory, majorVersion: version)
             }
         }
-        throw .noBinaries(wanted: majorVersion, lookedIn: lookedIn)
+        let places = directories.isEmpty ? "no directory" : directories.joined(separator: ", ")
+        guard let majorVersion else {
+            throw LocalPostgresError(
+                """
+                Cannot find the programs of PostgreSQL \(supported.lowerBound) to \(supported.upperBound) \
+                (postgres, initdb, pg_ctl). Looked in: \(places). Install them: apt-get install postgresql
+                """)
+        }
+        throw LocalPostgresError(
+            """
+            Cannot find PostgreSQL \(majorVersion), which made the cluster's data. Looked in: \(places). The \
+            data were not touched. Install that version (apt-get install postgresql-\(majorVersion)), move \
+            the data with pg_upgrade, or set QUAKES_HOME to another folder.
+            """)
     }
 
     func path(of program: String) throws(LocalPostgresError) -> String {
         let path = "\(directory)/\(program)"
         guard FileSystem.isExecutable(path) else {
-            throw .noProgram(name: program, directory: directory)
+            throw LocalPostgresError(
+                """
+                Cannot find the program \(program) in \(directory). Install it: \
+                apt-get install postgresql-client
+                """)
         }
         return path
     }

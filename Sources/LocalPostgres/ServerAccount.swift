@@ -17,7 +17,13 @@ package struct ServerAccount: Sendable, Equatable {
         let failure = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
             getpwnam_r(name, &record, buffer.baseAddress!, buffer.count, &found)
         }
-        guard failure == 0, found != nil else { throw .noServerAccount(name: name) }
+        guard failure == 0, found != nil else {
+            throw LocalPostgresError(
+                """
+                Cannot run PostgreSQL: it refuses root, and there is no OS user \(name) to run it as. \
+                Create it (useradd --system \(name)), or run as a normal user.
+                """)
+        }
         return ServerAccount(userID: record.pw_uid, groupID: record.pw_gid)
     }
 

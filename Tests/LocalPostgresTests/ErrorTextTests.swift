@@ -8,35 +8,11 @@ struct ErrorTextTests {
     @Test(
         "Every error names the subject and the remedy",
         arguments: [
-            (
-                .noBinaries(wanted: nil, lookedIn: ["/a/bin", "/b/bin"]),
-                ["15 to 18", "/a/bin, /b/bin", "apt-get install postgresql"]
-            ),
-            (
-                .noBinaries(wanted: 13, lookedIn: ["/a/bin"]),
-                ["/a/bin", "PostgreSQL 13", "not touched", "postgresql-13", "pg_upgrade", "QUAKES_HOME"]
-            ),
-            (.noProgram(name: "psql", directory: "/a/bin"), ["psql", "/a/bin", "apt-get install"]),
-            (.noServerAccount(name: "postgres"), ["refuses root", "useradd --system postgres"]),
             (.foreignOwner(path: "/q/data", owner: 7, expected: 8), ["/q/data", "7", "8", "QUAKES_HOME"]),
-            (.notACluster(data: "/q/data"), ["/q/data", "PG_VERSION", "not touched", "Move it away"]),
             (
                 .creationFailed(home: "/q", program: "initdb", output: "no room\n"),
                 ["/q", "initdb", "no room"]
             ),
-            (
-                .startFailed(home: "/q", output: "", log: ["FATAL:  one", "two"]),
-                ["/q/log", "FATAL:  one\n", "two", "start again"]
-            ),
-            (
-                .unreachable(data: "/q/data", pid: 12, socketDirectory: "/q/run"),
-                ["/q/data", "process 12", "/q/run", "kill -INT 12"]
-            ),
-            (
-                .stopTimedOut(home: "/q", pid: 12, after: .seconds(60)),
-                ["/q", "process 12", "60 s", "fast", "Stop it at once (kill -QUIT 12)"]
-            ),
-            (.lockTimedOut(path: "/q/lock", after: .seconds(120)), ["/q/lock", "120 s", "fuser"]),
             (
                 .launchFailed(program: "/a/bin/initdb", reason: "no such thing."),
                 ["/a/bin/initdb", "no such"]
@@ -50,17 +26,26 @@ struct ErrorTextTests {
         for part in parts { #expect("\(error)".contains(part), "\(error)") }
     }
 
-    @Test("For a version that is not installed, the error names the folders that were searched")
-    func noBinaries() async throws {
+    @Test(
+        "For a version that is not installed, the error names the folders that were searched",
+        arguments: [
+            (nil, ["15 to 18", "apt-get install postgresql"]),
+            (99, ["PostgreSQL 99,", "not touched", "postgresql-99", "pg_upgrade", "QUAKES_HOME"]),
+        ] as [(Int?, [String])])
+    func noBinaries(_ version: Int?, _ parts: [String]) async throws {
         let error = await #expect(throws: LocalPostgresError.self) {
-            try await PostgresBinaries.find(majorVersion: 99, in: PostgresBinaries.candidates(named: nil))
+            try await PostgresBinaries.find(majorVersion: version, in: ["/a/bin", "/b/bin"])
         }
-        guard case .noBinaries(99, let lookedIn) = error else {
-            Issue.record("another error: \(error!)")
-            return
+        for part in parts + ["Looked in: /a/bin, /b/bin."] {
+            #expect("\(error!)".contains(part), "\(error!)")
         }
-        #expect(lookedIn.contains("/usr/lib/postgresql/15/bin"))
-        #expect(Set(lookedIn).count == lookedIn.count)
+    }
+
+    @Test("The folders of Debian's packages are searched, and each folder only once")
+    func candidates() async {
+        let folders = await PostgresBinaries.candidates(named: nil)
+        #expect(folders.contains("/usr/lib/postgresql/15/bin"))
+        #expect(Set(folders).count == folders.count)
     }
 
     @Test("If QUAKES_POSTGRES names a server, only that server is considered")
