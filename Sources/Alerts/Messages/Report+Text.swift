@@ -84,10 +84,9 @@ extension Report {
     }
 
     private func moment(_ zone: Zone) -> String {
-        let type = zone.localType(at: time)
-        let local = zone.localTime(at: time).shortText
-        if type.offset == 0 { return "\(local) UTC" }
-        return "\(local) \(type.abbreviation) (\(time.shortText.suffix("12:22:47".count)) UTC)"
+        let offset = zone.offsetText(at: time)
+        let local = "\(zone.localTime(at: time).shortText) \(offset)"
+        return offset == "UTC" ? local : "\(local) (\(time.shortText.suffix("12:22:47".count)) UTC)"
     }
 
     private func age(_ at: Instant) -> String {

@@ -64,7 +64,7 @@ struct RulesReader {
         let hint = closestSpelling(of: name, among: Zone.names()).map { "; did you mean \(quoted($0))?" }
         yaml.note(
             node.mark,
-            "the system has no time zone \(quoted(name))\(hint ?? "; an example of a name is Europe/Berlin")")
+            "there is no time zone \(quoted(name))\(hint ?? "; an example of a name is Europe/Berlin")")
         return nil
     }
 

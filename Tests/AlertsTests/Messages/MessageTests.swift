@@ -29,7 +29,7 @@ import Testing
         #expect(
             message.text == """
                 Earthquake of magnitude 5.2 (mww), 12 km SSW of Mito, Japan.
-                2026-11-26 21:00:00 JST (12:00:00 UTC), 10 km deep.
+                2026-11-26 21:00:00 UTC+9 (12:00:00 UTC), 10 km deep.
                 111 km N of home. Weak shaking possible there (MMI about 3).
                 It was located automatically. No person has reviewed it yet.
                 Sent because rule home quakes asks for M 4 or more within 200 km of home.

@@ -7,14 +7,18 @@ import Testing
 @testable import Alerts
 
 @Suite("Alerts: time zones") struct ZoneTests {
-    @Test func aZoneHasOffsetsWithNames() throws {
-        let berlin = try #require(Zone(named: "Europe/Berlin"))
-        #expect(berlin.localType(at: at("2026-03-29T00:59:59Z")) == .init(offset: 3600, abbreviation: "CET"))
-        #expect(berlin.localType(at: at("2026-03-29T01:00:00Z")) == .init(offset: 7200, abbreviation: "CEST"))
-        #expect(berlin.localType(at: at("1893-03-31T00:00:00Z")).offset == 3208)
-        // The file's list of changes ends in 2037; after that, its rule applies.
-        #expect(berlin.localType(at: at("2100-07-01T00:00:00Z")).abbreviation == "CEST")
-        #expect(berlin.localType(at: at("2100-12-01T00:00:00Z")).abbreviation == "CET")
+    @Test(arguments: [
+        ("Europe/Berlin", "2026-03-29T00:59:59Z", "UTC+1"),
+        ("Europe/Berlin", "2026-03-29T01:00:00Z", "UTC+2"),
+        ("Europe/Berlin", "2100-07-01T00:00:00Z", "UTC+2"),
+        ("Europe/London", "2026-01-01T00:00:00Z", "UTC"),
+        ("Asia/Kathmandu", "2026-01-01T00:00:00Z", "UTC+5:45"),
+        ("America/St_Johns", "2026-01-01T00:00:00Z", "UTC-3:30"),
+        ("Africa/Monrovia", "1960-01-01T00:00:00Z", "UTC-0:44"),
+        ("UTC", "2026-01-01T00:00:00Z", "UTC"),
+    ])
+    func anOffsetIsWrittenInHoursAndMinutes(name: String, moment: String, text: String) throws {
+        #expect(try #require(Zone(named: name)).offsetText(at: at(moment)) == text)
     }
 
     @Test(arguments: [
@@ -25,23 +29,7 @@ import Testing
         #expect(Zone(named: name) == nil)
     }
 
-    @Test func aDamagedFileGivesNoZone() throws {
-        let bytes = [UInt8](try Data(contentsOf: URL(filePath: "\(Zone.systemFolder)/Europe/Berlin")))
-        for length in stride(from: 0, to: bytes.count - 40, by: 7) {
-            #expect(Zone(name: "cut", Array(bytes.prefix(length))) == nil, "\(length)")
-        }
-        var random = seededRandom()
-        for _ in 0..<2000 {
-            var damaged = bytes
-            for _ in 0..<4 {
-                damaged[.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
-            }
-            // The result does not matter, as long as nothing crashes.
-            _ = Zone(name: "damaged", damaged)?.localType(at: noon)
-        }
-    }
-
-    /// Python's zoneinfo reads the same files.
+    /// Python reads the system's zones, which may be newer than Foundation's. So only years up to 2023 are compared.
     @Test func offsetsAgreeWithPythonInManyZonesAndYears() throws {
         var random = seededRandom()
         let names = [
@@ -52,7 +40,7 @@ import Testing
             "Etc/GMT+12",
         ]
         let queries = names.flatMap { name in
-            (0..<60).map { _ in (name, Int64.random(in: -3_000_000_000...6_000_000_000, using: &random)) }
+            (0..<60).map { _ in (name, Int64.random(in: -3_000_000_000...1_700_000_000, using: &random)) }
         }
         let script = """
             import sys, datetime, zoneinfo
@@ -60,43 +48,24 @@ import Testing
                 name, seconds = line.split()
                 moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(seconds=int(seconds))
                 local = moment.astimezone(zoneinfo.ZoneInfo(name))
-                print(int(local.utcoffset().total_seconds()), local.tzname())
+                print(int(local.utcoffset().total_seconds()))
             """
         let answers = try output(
             of: "/usr/bin/python3", ["-c", script], queries.map { "\($0) \($1)\n" }.joined())
         let expected = answers.split(separator: "\n").map(String.init)
         #expect(expected.count == queries.count)
         for ((name, seconds), expected) in zip(queries, expected) {
-            let type = try #require(Zone(named: name)).localType(at: Instant(milliseconds: seconds * 1000))
-            #expect("\(type.offset) \(type.abbreviation)" == expected, "\(name) at \(seconds)")
+            let moment = Instant(milliseconds: seconds * 1000)
+            let offset = try #require(Zone(named: name)).localTime(at: moment) - moment
+            #expect("\(offset.components.seconds)" == expected, "\(name) at \(seconds)")
         }
-    }
-
-    @Test(arguments: [
-        ("CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01T00:00:00Z", 7200),
-        ("<+0330>-3:30", "2026-07-01T00:00:00Z", 12_600),
-        ("IST-2IDT,M3.4.4/26,M10.5.0", "2026-07-01T00:00:00Z", 10_800),
-        // The southern summer spans the new year.
-        ("AEST-10AEDT,M10.1.0,M4.1.0/3", "2026-01-01T00:00:00Z", 39_600),
-        ("XXX3EDT4,0/0,J365/23", "2026-07-01T00:00:00Z", -14_400),
-        ("AAA-1BBB,J60,J61", "2028-03-01T06:00:00Z", 7200),
-    ])
-    func aRuleOfPOSIXIsFollowed(rule: String, moment: String, offset: Int) throws {
-        let rule = try #require(ZoneRule(rule))
-        #expect(rule.localType(at: at(moment).milliseconds / 1000).offset == offset)
-    }
-
-    @Test(arguments: [
-        "", "CET", "-1", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0", "CET-1x", "<CET-1",
-    ])
-    func aBrokenRuleIsRefused(text: String) {
-        #expect(ZoneRule(text) == nil)
     }
 
     @Test func zoneNamesCanBeSuggested() {
         let names = Zone.names()
         #expect(names.contains("Europe/Berlin"))
         #expect(closestSpelling(of: "Europe/Berln", among: names) == "Europe/Berlin")
+        #expect(closestSpelling(of: "utc", among: names) == "UTC")
     }
 }
 

@@ -199,7 +199,7 @@ struct NotifyCommandTests {
                         #expect(mailed["to"] as? [String] == ["me@example.org"])
                         #expect(
                             (mailed["text"] as? String)?.contains("Sent because rule near asks for") == true)
-                        #expect((mailed["text"] as? String)?.contains("JST") == true)
+                        #expect((mailed["text"] as? String)?.contains(" UTC+9 (") == true)
                         let json = try Data(contentsOf: URL(filePath: told))
                         let message = try #require(
                             try JSONSerialization.jsonObject(with: json) as? [String: Any])
