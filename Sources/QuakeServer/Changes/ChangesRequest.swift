@@ -52,7 +52,7 @@ struct ChangesRequest: Sendable {
         let accepted = headers[.accept]?.lowercased() ?? ""
         form = StreamForm(
             syntax: isStream && accepted.contains("text/event-stream") ? .events : .lines,
-            namesAuthors: settings.namesAuthors, filter: filter, isChunked: isStream && takesChunks)
+            filter: filter, isChunked: isStream && takesChunks)
         self.start = start
     }
 

@@ -4,8 +4,6 @@ import QuakeStore
 /// The content and the form of a stream. Clients with the same form get the same bytes.
 struct StreamForm: Sendable, Hashable {
     let syntax: Syntax
-    /// Whether changes contain their author and their context.
-    let namesAuthors: Bool
     /// The filter for events; nil for all events.
     let filter: ChangeFilter?
     /// Whether `framed(_:)` makes a chunk of the bytes (RFC 9112, 7.1). Streams to HTTP/1.1 clients need this, because live bytes
@@ -81,9 +79,7 @@ struct StreamForm: Sendable, Hashable {
         _ kind: Kind, _ line: some Collection<UInt8>, selected: Bool? = nil, to bytes: inout [UInt8]
     ) {
         if syntax == .events { bytes.append(text: kind.field) }
-        let start = bytes.count
         bytes.append(contentsOf: line)
-        if kind == .change, !namesAuthors { bytes.hideAuthor(from: start) }
         if let selected {
             bytes.removeLast()
             bytes.append(text: selected ? ",\"selected\":true}" : ",\"selected\":false}")

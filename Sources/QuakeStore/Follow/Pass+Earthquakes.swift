@@ -6,9 +6,11 @@ import PostgreSQL
 extension Pass {
     /// The changes of rows, and one more change for each row whose earthquake has changed. All changes have the columns of
     /// `history.changes` and are in token order. For use in a FROM clause.
-    static func changesWithEarthquakes(after token: Int, upTo end: Int? = nil) -> Query {
+    static func changesWithEarthquakes(
+        after token: Int, upTo end: Int? = nil, namesAuthors: Bool
+    ) -> Query {
         """
-        (select *
+        (select token, committed_at, \(HistoryText.author(isNamed: namesAuthors)), ordinal, key, operation, reason, before, "row"
          from (select * from history.changes(\(token), 'quake', \(end))
                union all
                select moved.*, to_jsonb(quake.*)

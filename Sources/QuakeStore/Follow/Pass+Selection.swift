@@ -8,14 +8,16 @@ extension Pass {
     /// To decide whether the selection included an event before the pass, the overwritten values are put back into the event's
     /// row. This is rarely necessary. If the changes overwrote no value that the selection depends on, or changed only the row's
     /// earthquake, the answer is the same as for the row after the pass.
-    func lines(of selection: QuakeSelection, after reached: Int, upTo end: Int) -> Query {
+    func lines(
+        of selection: QuakeSelection, after reached: Int, upTo end: Int, namesAuthors: Bool
+    ) -> Query {
         let properties = Property.allCases.filter(selection.properties.contains)
         let columns = properties.map(\.column).joined(separator: ",")
         return """
             \(Self.line("line", of: "line.\"row\" ->> 'code'"))
             from (
-                select token, committed_at, author, context, ordinal, key, operation, reason, before,
-                       to_jsonb(quake.*) as "row", selected
+                select token, committed_at, \(HistoryText.author(isNamed: namesAuthors)), ordinal, key, operation, reason,
+                       before, to_jsonb(quake.*) as "row", selected
                 from (
                     select change.*, bool_or(at_end) over of_key as selected,
                            bool_or(at_end or at_start) over of_key as ever

@@ -73,11 +73,14 @@ public struct Pass: Sendable {
     /// earthquake, their lines have a member `earthquake`. If only the earthquake of a row changes, the line is an update of the
     /// row without overwritten values.
     ///
-    /// - Parameter selection: only these events; nil for all. `body` gets an event's changes if the selection includes the event
-    ///   when the pass begins or when it ends. Each line then has one more member, `selected`: whether the selection includes the
-    ///   event when the pass ends.
+    /// - Parameters:
+    ///   - selection: only these events; nil for all. `body` gets an event's changes if the selection includes the event when the
+    ///     pass begins or when it ends. Each line then has one more member, `selected`: whether the selection includes the event
+    ///     when the pass ends.
+    ///   - namesAuthors: whether the changes have their author and their context; if not, both are null.
     public func forEachLineWithEarthquake(
-        of selection: QuakeSelection?, _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
+        of selection: QuakeSelection?, namesAuthors: Bool,
+        _ body: @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> Position {
         let source = (selection ?? QuakeSelection()).source("only public.quake")
         let rows: Query = """
@@ -85,10 +88,12 @@ public struct Pass: Sendable {
             from (select to_jsonb(quake.*) as "row" \(source)) as line
             """
         return try await forEachLine(of: rows, isSelected: selection != nil, body) { after, end in
-            if let selection, let end { return lines(of: selection, after: after, upTo: end) }
+            if let selection, let end {
+                return lines(of: selection, after: after, upTo: end, namesAuthors: namesAuthors)
+            }
             return """
                 \(Self.line("change", of: "change.\"row\" ->> 'code'"))
-                from \(Self.changesWithEarthquakes(after: after, upTo: end)) as change
+                from \(Self.changesWithEarthquakes(after: after, upTo: end, namesAuthors: namesAuthors)) as change
                 """
         }
     }
@@ -153,11 +158,13 @@ public struct Pass: Sendable {
 
     /// Calls `body` with each change in token order, with the values that selections depend on. A fresh start is not supported.
     ///
+    /// - Parameter namesAuthors: whether the changes have their author and their context; if not, both are null.
     /// - Returns: the position that the view has reached once it has applied all changes.
-    public func forEachChange(_ body: @Sendable (PassChange) throws -> Void) async throws -> Position {
-        try await read(PassChange.query(after: after), columns: PassChange.width) {
-            try body(PassChange(&$0))
-        }
+    public func forEachChange(
+        namesAuthors: Bool, _ body: @Sendable (PassChange) throws -> Void
+    ) async throws -> Position {
+        let query = PassChange.query(after: after, namesAuthors: namesAuthors)
+        return try await read(query, columns: PassChange.width) { try body(PassChange(&$0)) }
     }
 
     /// Reads only the position, for a view that needs no rows.

@@ -47,13 +47,13 @@ public struct PassChange {
     /// The text after SELECT for the columns that `init` reads. Each row is looked up by its key. The overwritten values of
     /// `properties` become a record, so that `init` need not parse JSON. The overwritten values of other columns stay in JSON,
     /// because the types of these columns may have changed since.
-    static func query(after token: Int) -> Query {
+    static func query(after token: Int, namesAuthors: Bool) -> Query {
         """
         \(Pass.line("change", of: "quake.code")), change.key, change.operation = 'insert', quake.code is not null,
         \(unescaped: properties.list("quake.")),
         case when change.before is not null then array(select jsonb_object_keys(change.before)) end,
         \(unescaped: properties.list("before."))
-        from \(Pass.changesWithEarthquakes(after: token)) as change
+        from \(Pass.changesWithEarthquakes(after: token, namesAuthors: namesAuthors)) as change
         left join lateral (
             select * from only public.quake where change."row" is not null and quake.code = change.key offset 0
         ) as quake on true

@@ -16,6 +16,11 @@ enum HistoryText {
         (shaping.map { "set local \($0.key) = '\($0.value)'" } + ["set local row_security = off"])
         .joined(separator: "; ")
 
+    /// The columns with the author and the context of a change; both are null if they are hidden.
+    static func author(isNamed: Bool) -> Query {
+        isNamed ? "author, context" : "null::text as author, null::text as context"
+    }
+
     /// A query for the values that undo changes. It has one row for each key: the values to put back, and the operation of the
     /// key's first change. If that is an insert, the row did not exist before.
     ///

@@ -12,6 +12,7 @@ final class CatchUp: ReaderView {
     /// The epoch of the live passes when this catch-up began.
     let epoch: Int
     let spool: Spool
+    private let namesAuthors: Bool
     private let ended: @Sendable (CatchUp) -> Void
     private let state = Mutex(State())
 
@@ -24,12 +25,15 @@ final class CatchUp: ReaderView {
 
     private static let pieceSize = 64 << 10
 
-    /// - Parameter ended: called when the catch-up has no readers left.
+    /// - Parameters:
+    ///   - namesAuthors: whether the changes have their author and their context.
+    ///   - ended: called when the catch-up has no readers left.
     init(
-        _ start: ChangesRequest.Start, _ form: StreamForm, epoch: Int, in quota: SpoolQuota,
-        ended: @escaping @Sendable (CatchUp) -> Void
+        _ start: ChangesRequest.Start, _ form: StreamForm, namesAuthors: Bool, epoch: Int,
+        in quota: SpoolQuota, ended: @escaping @Sendable (CatchUp) -> Void
     ) {
         (self.start, self.form, self.epoch, self.ended) = (start, form, epoch, ended)
+        self.namesAuthors = namesAuthors
         spool = Spool(in: quota, keptForOthers: 64 << 20)
     }
 
@@ -107,7 +111,9 @@ final class CatchUp: ReaderView {
                 bytes.withLock { form.append(.snapshot, line.jsonText.utf8, to: &$0) }
             }
             let kind: StreamForm.Kind = pass.freshStart == nil ? .change : .row
-            reached = try await pass.forEachLineWithEarthquake(of: form.filter?.selection) { line in
+            reached = try await pass.forEachLineWithEarthquake(
+                of: form.filter?.selection, namesAuthors: namesAuthors
+            ) { line in
                 let piece: [UInt8] = bytes.withLock { bytes in
                     form.append(kind, line, to: &bytes)
                     guard bytes.count >= Self.pieceSize else { return [] }

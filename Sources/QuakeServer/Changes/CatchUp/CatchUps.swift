@@ -51,7 +51,9 @@ final class CatchUps: Sendable {
             {
                 return (known, reader)
             }
-            let new = CatchUp(start, form, epoch: ring.epoch, in: quota) { [weak self] ended in
+            let new = CatchUp(
+                start, form, namesAuthors: settings.namesAuthors, epoch: ring.epoch, in: quota
+            ) { [weak self] ended in
                 self?.current.withLock { if $0[key] === ended { $0[key] = nil } }
             }
             current[key] = new

@@ -198,8 +198,10 @@ final class LiveChanges: ReaderView, Sendable {
         }
         let end =
             hasFilters
-            ? try await pass.forEachChange { collect($0.line, $0) }
-            : try await pass.forEachLineWithEarthquake(of: nil) { collect($0) }
+            ? try await pass.forEachChange(namesAuthors: settings.namesAuthors) { collect($0.line, $0) }
+            : try await pass.forEachLineWithEarthquake(of: nil, namesAuthors: settings.namesAuthors) {
+                collect($0)
+            }
         if let (lines, taken) = collected.withLock({ $0.take() }) {
             var quakes = taken
             quakes.finish()
