@@ -6,17 +6,22 @@ final class LiveLoop: Sendable {
     private let changes: LiveChanges
     private let settings: ServerSettings
     private let members: NIOLoopBoundBox<Members>
-    private let turns: FairScheduler<ClientAddress?, LiveClient>
 
     private struct Members {
         var clients: [ObjectIdentifier: LiveClient] = [:]
         var beat: RepeatedTask?
+        /// The clients that wait for their turn to send a piece.
+        var turns = FairQueue<ClientAddress?, LiveClient>()
+        var areTakingTurns = false
     }
+
+    /// How long turns may run before the event loop serves its sockets again.
+    private static var turnTime: TimeAmount { .milliseconds(5) }
+    private static var pause: TimeAmount { .milliseconds(1) }
 
     init(_ eventLoop: any EventLoop, _ changes: LiveChanges, _ settings: ServerSettings) {
         (self.eventLoop, self.changes, self.settings) = (eventLoop, changes, settings)
         members = NIOLoopBoundBox.makeBoxSendingValue(Members(), eventLoop: eventLoop)
-        turns = FairScheduler(eventLoop) { $0.takeTurn(changes.ring) }
     }
 
     func insert(_ client: LiveClient) {
@@ -39,7 +44,26 @@ final class LiveLoop: Sendable {
 
     /// Queues a client's turn to send a piece. Addresses take turns, so an address with many streams delays the others no more
     /// than an address with one stream.
-    func giveTurn(to client: LiveClient) { turns.append(client, of: client.rateLimitKey) }
+    func giveTurn(to client: LiveClient) {
+        members.value.turns.append(client, of: client.rateLimitKey)
+        guard !members.value.areTakingTurns else { return }
+        members.value.areTakingTurns = true
+        eventLoop.assumeIsolated().execute { self.takeTurns() }
+    }
+
+    /// Runs the waiting turns for a few milliseconds. An event loop does not serve its sockets while a task is ready, so the
+    /// remaining turns are scheduled for a moment later. In between, the loop serves its sockets.
+    private func takeTurns() {
+        let end = NIODeadline.now() + Self.turnTime
+        while let client = members.value.turns.popFirst() {
+            client.takeTurn(changes.ring)
+            guard NIODeadline.now() < end else {
+                eventLoop.assumeIsolated().scheduleTask(in: Self.pause) { self.takeTurns() }
+                return
+            }
+        }
+        members.value.areTakingTurns = false
+    }
 
     /// Calls `body` for each client, with the current passes. If `filters` is not nil, clients without one of these filters are
     /// left out.
