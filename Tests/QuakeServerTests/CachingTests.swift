@@ -373,6 +373,16 @@ struct CachingTests {
         }
     }
 
+    @Test("A value that is larger than its cache is kept until the next one is added")
+    func larger() {
+        var cache = ByteBoundedCache<Int, String>(limit: 10)
+        cache.add("a", 1, size: 4)
+        cache.add("b", 2, size: 20)
+        #expect(cache[1] == nil && cache[2] == "b")
+        cache.add("c", 3, size: 4)
+        #expect(cache[2] == nil && cache[3] == "c")
+    }
+
     @Test("A query that finds no events is answered at once, and the answer has the catalogue's position")
     func oneQuery() async throws {
         try await TestServer.shared.withDatabase { database in

@@ -22,27 +22,11 @@ final class RecentAnswers: Sendable {
         var state: CatalogueState?
         var since = ContinuousClock.now
         /// Keys are compared byte by byte, because they can contain event codes.
-        var bodies: [ExactText: Body] = [:]
-        /// The keys of `bodies`, the oldest first.
-        var keys: [ExactText] = []
-        var size = 0
+        var bodies = ByteBoundedCache<ExactText, Body>(limit: RecentAnswers.limit)
 
         func isValid(at state: CatalogueState) -> Bool {
             self.state == state
                 && since.duration(to: .now) < .seconds(60)
-        }
-
-        mutating func add(_ body: Body, _ key: ExactText) {
-            guard bodies[key] == nil else { return }
-            bodies[key] = body
-            keys.append(key)
-            size += RecentAnswers.size(body, key)
-            var surplus = 0
-            while size > RecentAnswers.limit, let oldest = bodies.removeValue(forKey: keys[surplus]) {
-                size -= RecentAnswers.size(oldest, keys[surplus])
-                surplus += 1
-            }
-            keys.removeFirst(surplus)
         }
     }
 
@@ -56,14 +40,11 @@ final class RecentAnswers: Sendable {
     }
 
     func keep(_ body: Body, _ key: String, at state: CatalogueState) {
-        guard Self.size(body, ExactText(key)) <= Self.limit / 64 else { return }
+        let size = body.bytes.readableBytes + key.utf8.count
+        guard size <= Self.limit / 64 else { return }
         kept.withLock { kept in
             if !kept.isValid(at: state) { kept = Kept(state: state) }
-            kept.add(body, ExactText(key))
+            kept.bodies.add(body, ExactText(key), size: size)
         }
-    }
-
-    private static func size(_ body: Body, _ key: ExactText) -> Int {
-        body.bytes.readableBytes + key.text.utf8.count
     }
 }

@@ -10,24 +10,7 @@ struct LivePiece: Sendable {
 
 /// A cache of the newest pieces. Most clients are at the same place in the passes, and share the pieces.
 final class LivePieces: Sendable {
-    private static let limit = 16 << 20
-    private let kept = Mutex(Kept())
-
-    private struct Kept {
-        var pieces: [Key: LivePiece] = [:]
-        /// The keys of `pieces`, the oldest first.
-        var keys = CircularBuffer<Key>()
-        var size = 0
-
-        mutating func add(_ piece: LivePiece, _ key: Key) {
-            guard pieces.updateValue(piece, forKey: key) == nil else { return }
-            keys.append(key)
-            size += piece.bytes.readableBytes
-            while size > LivePieces.limit, keys.count > 1, let oldest = keys.popFirst() {
-                size -= pieces.removeValue(forKey: oldest)?.bytes.readableBytes ?? 0
-            }
-        }
-    }
+    private let kept = Mutex(ByteBoundedCache<Key, LivePiece>(limit: 16 << 20))
 
     private struct Key: Hashable {
         let pass: Int
@@ -39,12 +22,12 @@ final class LivePieces: Sendable {
         -> LivePiece
     {
         let key = Key(pass: pass.number, form: form, line: line)
-        if let known = kept.withLock({ $0.pieces[key] }) { return known }
+        if let known = kept.withLock({ $0[key] }) { return known }
         let (bytes, next) = pass.written(form, selected, from: line)
         let piece = LivePiece(bytes: form.framed(bytes), next: next)
-        kept.withLock { $0.add(piece, key) }
+        kept.withLock { $0.add(piece, key, size: piece.bytes.readableBytes) }
         return piece
     }
 
-    func forget() { kept.withLock { $0 = Kept() } }
+    func forget() { kept.withLock { $0.removeAll() } }
 }
