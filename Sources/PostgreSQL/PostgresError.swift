@@ -40,6 +40,13 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
             && (sqlState.map { state in ["08", "53", "57", "58"].contains { state.hasPrefix($0) } } ?? true)
     }
 
+    /// A later attempt may succeed: the connection was lost, or the server is read-only (25006), or has trouble with connections
+    /// (class 08), conflicts (40), resources (53), locks (55), an operator's intervention (57) or its disk (58).
+    public var isPassing: Bool {
+        connectionLost
+            || ["08", "25006", "40", "53", "55", "57", "58"].contains { sqlState?.hasPrefix($0) ?? false }
+    }
+
     public var isUniqueViolation: Bool { sqlState == "23505" }
 
     /// The server refused a value: class 22 (data exception), class 54 (program limit exceeded), or 23514 (check violation).

@@ -46,11 +46,11 @@ struct ExitStatus {
     }
 
     private static func status(_ error: PostgresError) -> Int32 {
-        if error.isFullQueue { return unavailable }
-        guard let state = error.sqlState else { return error.connectionLost ? unavailable : internalError }
-        // The SQLSTATE classes and codes for these errors, in this order: connection, authorisation, unknown database, temporary
-        // conflicts, resources, locks, operator intervention, the server's disk, permissions, read-only.
-        let classes = ["08", "28", "3D", "40", "53", "55", "57", "58", "42501", "25006"]
-        return classes.contains { state.hasPrefix($0) } ? unavailable : internalError
+        // The SQLSTATEs of refused logins, unknown databases and missing privileges.
+        let refusals = ["28", "3D", "42501"]
+        let isUnavailable =
+            error.isPassing || error.isFullQueue
+            || refusals.contains { error.sqlState?.hasPrefix($0) ?? false }
+        return isUnavailable ? unavailable : internalError
     }
 }

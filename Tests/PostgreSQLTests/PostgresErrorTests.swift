@@ -233,6 +233,23 @@ struct PostgresErrorTests {
         }
     }
 
+    @Test("An error passes if the server is away, read-only, busy or full, not if it refuses the statement")
+    func passing() {
+        func isPassing(_ sqlState: String?, connectionLost: Bool = false) -> Bool {
+            PostgresError(
+                operation: "read", sqlState: sqlState, message: "no", connectionLost: connectionLost
+            ).isPassing
+        }
+        for state in ["08006", "25006", "40001", "53100", "55P03", "57014", "57P01", "58030"] {
+            #expect(isPassing(state), "\(state)")
+        }
+        for state in ["22012", "23505", "25001", "28P01", "3D000", "42501", "42P01", "54000", "XX000"] {
+            #expect(!isPassing(state), "\(state)")
+            #expect(isPassing(state, connectionLost: true), "\(state)")
+        }
+        #expect(isPassing(nil, connectionLost: true) && !isPassing(nil))
+    }
+
     private func outcome(_ body: () async throws -> Int) async -> PostgresError? {
         do {
             _ = try await body()

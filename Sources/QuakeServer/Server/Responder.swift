@@ -247,10 +247,7 @@ final class Responder: Sendable {
         case let error as PostgresError:
             logger.warning("\(error)")
             if error.isCancelledStatement { return .unavailable("The database took too long.") }
-            let isAway =
-                error.connectionLost
-                || ["08", "40", "53", "57"].contains { error.sqlState?.hasPrefix($0) ?? false }
-            return isAway
+            return error.isPassing
                 ? .unavailable("The database is not available.")
                 : Refusal(500, "The database refused the query.")
         // A temporary file can't be written or read.

@@ -39,7 +39,8 @@ public struct NotifyService: Sendable {
         }
     }
 
-    /// Runs until the task is cancelled. It continues after an outage of the database.
+    /// Runs until the task is cancelled. It waits while the database is unreachable, or can't be written at the moment: a full
+    /// disk, a lock, a read-only server.
     ///
     /// - Throws: `CancellationError`; `Failure` if another notifier is running at the start; `PostgresError` if a new connection
     ///   would not fix the error; `NoSession`.
@@ -59,7 +60,8 @@ public struct NotifyService: Sendable {
                     }
                 }
             } catch let error
-                where error.isWorthWaitingFor || (hasRun && error as? Failure == .notifierBusy)
+                where (error as? PostgresError)?.isPassing == true
+                || (hasRun && error as? Failure == .notifierBusy)
             {
                 try Task.checkCancellation()
                 let wait = backoff.next()
@@ -101,15 +103,6 @@ public struct NotifyService: Sendable {
         } catch let error as PostgresError where error.sqlState == "55P03" && !error.connectionLost {
             throw Failure.notifierBusy
         }
-    }
-}
-
-extension Error {
-    /// Whether the database is unreachable, or can't be written at the moment: a full disk, a lock, a read-only server.
-    fileprivate var isWorthWaitingFor: Bool {
-        guard let error = self as? PostgresError else { return false }
-        let passing = ["25006", "40", "53", "55", "57"]
-        return error.connectionLost || passing.contains { error.sqlState?.hasPrefix($0) ?? false }
     }
 }
 

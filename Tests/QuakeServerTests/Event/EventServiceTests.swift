@@ -146,6 +146,36 @@ struct EventServiceTests {
         }
     }
 
+    @Test("A lock, a broken disk and a read-only server are a 503; an error of a statement is a 500")
+    func trouble() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            let states = ["55P03", "58030", "25006", "22012"]
+            try await database.execute(
+                """
+                create or replace function report.distance_km(
+                    latitude_1 double precision, longitude_1 double precision,
+                    latitude_2 double precision, longitude_2 double precision) returns double precision
+                language plpgsql as $$
+                begin
+                    raise 'trouble' using errcode = ('{\(states.joined(separator: ","))}'::text[])[latitude_1::int];
+                end $$
+                """)
+            try await TestSite.run(of: database) { site in
+                for (number, state) in zip(1..., states) {
+                    let circle = "latitude=\(number)&longitude=0&maxradius=179"
+                    let answer = try await site.get("\(path)/count?\(circle)")
+                    #expect(answer.status == (state == "22012" ? 500 : 503), "\(state)")
+                    #expect(
+                        answer.text.contains(
+                            state == "22012"
+                                ? "The database refused the query." : "The database is not available."),
+                        "\(state)")
+                }
+            }
+        }
+    }
+
     private func expectRefusal(_ site: TestSite, _ details: String) async throws {
         for target in ["query?minmag=1", "count", "catalogs", "contributors"] {
             let answer = try await site.get("\(path)/\(target)")
