@@ -103,7 +103,7 @@ let package = Package(
         .target(
             name: "QuakeServer",
             dependencies: [
-                "CZlib", "EmbeddedFiles", "Feed", "PostgreSQL", "QuakeML", "QuakeStore",
+                "CZlib", "Curl", "EmbeddedFiles", "Feed", "PostgreSQL", "QuakeML", "QuakeStore",
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -143,7 +143,9 @@ package final class CurlHandle {
         ccurl_set_open_socket(easy) { this, purpose, address in
             let this = Unmanaged<CurlHandle>.fromOpaque(this!).takeUnretainedValue()
             let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr)!
-            guard let address, isPublicAddress(UnsafeRawPointer(address) + offset) else {
+            guard let address,
+                IPAddress(socketAddress: UnsafeRawPointer(address) + offset)?.isPublic == true
+            else {
                 this.wasRefusedAddress = true
                 return CURL_SOCKET_BAD
             }

@@ -1,31 +1,13 @@
+import Curl
 import HTTPTypes
 
 /// The proxies that are trusted to name their clients in `X-Forwarded-For`. The field is ignored if any other peer sends it.
 public struct TrustedProxies: Sendable {
     private let networks: [Network]
 
-    public struct Network: Sendable {
-        private let prefix: ClientAddress
-        private let bits: Int
+    package typealias Network = IPNetwork
 
-        /// - Parameter text: an address or a network, such as `192.0.2.1` or `10.0.0.0/8`.
-        public init?(_ text: String) {
-            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-            guard let first = parts.first, parts.count <= 2, let address = ClientAddress(first) else {
-                return nil
-            }
-            let most = address.isVersion4 ? 32 : 128
-            guard let length = parts.count == 2 ? Int(parts[1]) : most, (0...most).contains(length) else {
-                return nil
-            }
-            bits = 128 - most + length
-            prefix = address.prefix(bits)
-        }
-
-        func contains(_ address: ClientAddress) -> Bool { address.prefix(bits) == prefix }
-    }
-
-    public init(_ networks: [Network] = []) { self.networks = networks }
+    package init(_ networks: [Network] = []) { self.networks = networks }
 
     func contains(_ address: ClientAddress) -> Bool { networks.contains { $0.contains(address) } }
 

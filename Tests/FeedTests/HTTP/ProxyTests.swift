@@ -142,6 +142,8 @@ import Testing
         ("[fd12::1]", "http://[fd12::1]/", true), ("fd00::/8", "http://[fe80::1]/", false),
         ("[fd12::1]:8080", "http://[fd12::1]:8080/", true), ("[fd12::1]:8080", "http://[fd12::1]/", false),
         ("[fd12::1]:8080", "http://[fd12::1:8080]/", false), ("10.1.2.3:80", "http://10.1.2.3/", true),
+        ("::/0", "http://[fd12::1]/", true), ("::/0", "http://10.1.2.3/", false),
+        ("::ffff:10.0.0.0/104", "http://10.1.2.3/", true), ("10.0.0.0/8", "http://[::ffff:10.1.2.3]/", true),
         ("", "http://a/", false),
     ])
     func theNoProxyVariableListsServersThatAreReachedDirectly(list: String, url: String, isDirect: Bool)
