@@ -206,7 +206,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "file:///etc/passwd", "gopher://127.0.0.1/", "http://", "http://me:SECRET@127.0.0.1/", "SECRET",
+        "file:///etc/passwd", "gopher://127.0.0.1/", "http://", "http:///127.0.0.1/SECRET",
+        "http://me:SECRET@127.0.0.1/", "SECRET",
     ])
     func aURLInAnotherFormIsRefused(url: String) async throws {
         let receiver = Receiver(

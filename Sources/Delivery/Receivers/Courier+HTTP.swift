@@ -1,6 +1,7 @@
 import Alerts
 import CCurl
 import Curl
+import Feed
 
 extension Courier {
     /// The longest wait that a receiver can cause with `Retry-After`.
@@ -11,10 +12,11 @@ extension Courier {
     /// - Parameters:
     ///   - url: the receiver's URL. Failures contain only the URL's host.
     func post(_ body: [UInt8], to url: String, fields: [String]) async throws {
-        let host = try httpHost(of: url)
+        let target = try target(url)
+        let host = target.host
         let authorities = try certificates(for: url)
         let transfer = CurlTransfer(endsAtHead: true) { handle in
-            handle.set(CURLOPT_URL, url)
+            handle.set(CURLOPT_URL, target.url)
             handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
             handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
             handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout)
@@ -46,21 +48,12 @@ extension Courier {
     }
 
     /// - Throws: `DeliveryFailure`. Its text does not contain the URL, because the URL may be a secret.
-    private func httpHost(of url: String) throws(DeliveryFailure) -> String {
-        let bad = DeliveryFailure(
-            "the URL must begin with http or https, and have a host but no user or password", isFinal: false)
-        guard let handle = curl_url() else { throw bad }
-        defer { curl_url_cleanup(handle) }
-        guard curl_url_set(handle, CURLUPART_URL, url, 0) == CURLUE_OK else { throw bad }
-        func part(_ part: CURLUPart) -> String? {
-            var text: UnsafeMutablePointer<CChar>?
-            defer { curl_free(text) }
-            return curl_url_get(handle, part, &text, 0) == CURLUE_OK ? text.map { String(cString: $0) } : nil
+    private func target(_ url: String) throws(DeliveryFailure) -> HTTPTarget {
+        guard url.userInfo == nil, let target = HTTPTarget(url) else {
+            throw DeliveryFailure(
+                "the URL must begin with http or https, and have a host but no user or password")
         }
-        guard let scheme = part(CURLUPART_SCHEME), scheme == "http" || scheme == "https",
-            let host = part(CURLUPART_HOST), part(CURLUPART_USER) == nil, part(CURLUPART_PASSWORD) == nil
-        else { throw bad }
-        return host
+        return target
     }
 
     /// The certificates to trust; nil if only the system's certificates are trusted.

@@ -1,14 +1,14 @@
 import CCurl
 
 /// The target of a request: an http or https URL without credentials and fragment.
-struct HTTPTarget: Hashable {
-    let url: String
+package struct HTTPTarget: Sendable, Hashable {
+    package let url: String
     let isSecure: Bool
-    let host: String
+    package let host: String
     let port: Int
 
     /// nil if the text is neither an http or https URL nor a URL relative to `base`.
-    init?(_ text: String, relativeTo base: String? = nil) {
+    package init?(_ text: String, relativeTo base: String? = nil) {
         let text = text.withoutUserInfo
         // libcurl would read http:///x as http://x.
         guard !["http:///", "https:///"].contains(where: text.lowercased().hasPrefix), let handle = curl_url()

@@ -76,7 +76,7 @@ extension String {
     }
 
     /// The user and the password of a URL, percent escapes resolved.
-    var userInfo: (user: String, password: String)? {
+    package var userInfo: (user: String, password: String)? {
         guard let range = userInfoRange else { return nil }
         let parts = self[range].unicodeScalars
             .split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(Substring.init)
