@@ -47,17 +47,19 @@ union all
 select e.code, q.code, members.codes || q.ids, members.agencies,
        case when largest.code is null then q.magnitude else largest.magnitude end,
        case when largest.code is null then q.magnitude_type else largest.magnitude_type end, q.place, q.time, q.latitude,
-       q.longitude, q.depth, q.status, q.type, q.types, q.nst, q.url
+       q.longitude, q.depth, coalesce(members.reviewed, q.status), q.type, q.types, members.stations, q.url
 from public.earthquake e
 left join only public.quake preferred on preferred.code = e.preferred
 join only public.quake q
     on q.code = coalesce(preferred.code, (select min(m.code) from public.earthquake_member m
                                           join only public.quake other on other.code = m.code where m.earthquake = e.code))
 left join only public.quake largest on largest.code = e.magnitude_from
-cross join lateral (select array_agg(m.code order by m.code) as codes, array_agg(distinct other.net) as agencies
+cross join lateral (select array_agg(m.code order by m.code) as codes, array_agg(distinct other.net) as agencies,
+                           max(other.nst) as stations,
+                           min(other.status) filter (where lower(other.status) in ('reviewed', 'confirmed', 'final', 'manual')) as reviewed
                     from public.earthquake_member m join only public.quake other on other.code = m.code
                     where m.earthquake = e.code) as members;
-comment on view notify.event is 'The earthquakes as the rules see them, one row for each. If several rows of quake are one earthquake, it has the values of the row that is shown, and the magnitude that is shown for the earthquake.';
+comment on view notify.event is 'The earthquakes as the rules see them, one row for each. If several rows of quake are one earthquake, it has the values of the row that is shown, the magnitude that is shown for the earthquake, the largest number of stations, and the status of a reviewed row, if there is one.';
 comment on column notify.event.earthquake is 'Code of the earthquake.';
 comment on column notify.event.code is 'Code of the row of quake that is shown.';
 comment on column notify.event.ids is 'The ids that the shown row lists. If several rows are one earthquake, also the codes of these rows.';
@@ -169,12 +171,14 @@ comment on index notify.outbox_waiting is 'The waiting messages, by receiver.';
 
 create view notify.receiver as
 select coalesce(message.receiver, held.receiver) as receiver, coalesce(message.waiting, 0) as waiting, coalesce(held.held, 0) as held,
-       message.oldest_at, message.failing_since, message.reason, coalesce(message.given_up, 0) as given_up, message.delivered_at
+       message.oldest_at, message.failing_since, message.reason, coalesce(message.given_up, 0) as given_up,
+       coalesce(message.given_up_lately, 0) as given_up_lately, message.delivered_at
 from (select o.receiver, count(*) filter (where o.next_attempt_at is not null) as waiting,
              min(o.created_at) filter (where o.next_attempt_at is not null) as oldest_at,
              min(o.failed_at) filter (where o.next_attempt_at is not null) as failing_since,
              (array_agg(o.reason order by o.id desc) filter (where o.delivered_at is null and o.reason is not null))[1] as reason,
-             count(o.given_up_at) as given_up, max(o.delivered_at) as delivered_at
+             count(o.given_up_at) as given_up,
+             count(*) filter (where o.given_up_at > clock_timestamp() - interval '1 hour') as given_up_lately, max(o.delivered_at) as delivered_at
       from notify.outbox o group by o.receiver) as message
 full join (select s.receiver, count(*) as held from notify.standing s where s.waiting is not null group by s.receiver) as held
     on held.receiver = message.receiver;
@@ -186,6 +190,7 @@ comment on column notify.receiver.oldest_at is 'When the oldest waiting message 
 comment on column notify.receiver.failing_since is 'When a delivery of one of the waiting messages first failed; null if none has failed.';
 comment on column notify.receiver.reason is 'The reason of the newest message that has a reason and is not delivered.';
 comment on column notify.receiver.given_up is 'Number of messages of the last 30 days that were given up.';
+comment on column notify.receiver.given_up_lately is 'Number of messages that were given up within the last hour.';
 comment on column notify.receiver.delivered_at is 'When the receiver last accepted a message.';
 
 create function notify.now() returns timestamptz

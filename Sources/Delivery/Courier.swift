@@ -9,8 +9,8 @@ public struct Courier: Sendable {
     public struct Options: Sendable {
         /// A PEM file of certificate authorities to trust in addition to the system's.
         public var authorities: String?
-        /// Whether webhooks and ntfy servers on this machine and in private networks are refused. Set this option if untrusted
-        /// people may write rules. The check uses the address of the connection, not the host name.
+        /// Whether webhooks and ntfy servers on this machine and in private networks are refused. The check uses the address of
+        /// the connection, not the host name. Rules can still run commands and read secrets.
         public var publicWebhooksOnly = false
         /// The project's version, for the User-Agent.
         public var version: String?

@@ -30,6 +30,10 @@ actor CurlTransfer {
         /// The HTTP status, or the mail server's last reply; 0 if there was none.
         let status: Int
         let retryAfter: Duration?
+        /// Whether the connection was made, including TLS.
+        let wasConnected: Bool
+        /// Whether the head of an HTTP response is complete.
+        let hasHead: Bool
         let wasRefusedAddress: Bool
         let hasSentMail: Bool
         /// OpenSSL's result of verifying the certificate.
@@ -59,6 +63,7 @@ actor CurlTransfer {
         return Outcome(
             result: result, status: handle[CURLINFO_RESPONSE_CODE],
             retryAfter: field("retry-after").flatMap { retryAfter($0, date: field("date")) },
+            wasConnected: handle[CURLINFO_PRETRANSFER_TIME_T] > 0, hasHead: handle.hasHead,
             wasRefusedAddress: handle.wasRefusedAddress, hasSentMail: handle.hasSentMail,
             trust: handle[CURLINFO_SSL_VERIFYRESULT])
     }

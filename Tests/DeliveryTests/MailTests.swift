@@ -115,6 +115,25 @@ import Testing
         }
     }
 
+    /// The server may have lost its connection to the passwords for a while.
+    @Test func aServerThatDoesNotOfferALoginIsTriedAgain() async throws {
+        try await run("starttls", "login", "hide-login") { python in
+            let refused = try await failure {
+                try await courier().deliver(message(), to: receiver(server(python, isLogin: true)))
+            }
+            #expect(
+                refused
+                    == DeliveryFailure("localhost:\(python.port): it refuses the mail with reply 530"))
+        }
+    }
+
+    @Test func aServerMayGreetLate() async throws {
+        try await run("starttls", "late") { python in
+            let courier = try courier { $0.connectTimeout = .milliseconds(100) }
+            try await courier.deliver(message(), to: receiver(server(python)))
+        }
+    }
+
     @Test(arguments: [
         ("refuse-address", 550, true), ("defer-address", 450, false), ("refuse-mail", 554, true),
         ("defer-mail", 451, false), ("refuse-all", 554, false),

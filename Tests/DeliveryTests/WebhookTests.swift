@@ -114,6 +114,7 @@ import Testing
             )
         ),
         ("die", DeliveryFailure("127.0.0.1: the connection ended before the answer")),
+        ("cut", DeliveryFailure("127.0.0.1: the connection ended before the answer")),
         ("reset", DeliveryFailure("127.0.0.1: the connection ended before the answer")),
         ("hang", DeliveryFailure("127.0.0.1: no answer within 1 seconds")),
     ])

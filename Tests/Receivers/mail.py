@@ -7,6 +7,8 @@
     defer-address   answers each recipient with 450
     refuse-mail     answers each mail with 554
     refuse-all      greets with 554
+    late            greets after a second
+    hide-login      requires a login, but does not offer it
     defer-mail      answers each mail with 451
     hang            never answers after the end of a mail
     die             resets the connection after the end of a mail
@@ -38,6 +40,10 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 class Handler:
+    async def handle_EHLO(self, server, session, envelope, hostname, responses):
+        session.host_name = hostname
+        return [line for line in responses if not ("hide-login" in modes and "AUTH" in line)]
+
     async def handle_RCPT(self, server, session, envelope, address, options):
         if "refuse-address" in modes:
             return "550 5.1.1 SECRET: no such user"
@@ -73,6 +79,8 @@ class Server(SMTP):
     async def push(self, status):
         if "refuse-all" in modes and status.startswith("220 mail.test"):
             status = "554 5.3.2 SECRET: not now"
+        if "late" in modes and status.startswith("220 mail.test"):
+            await asyncio.sleep(1)
         await super().push(status)
 
 

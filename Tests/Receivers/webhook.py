@@ -3,6 +3,7 @@
     200, 500, …     this status, optionally followed by a blank and a header field ("Name: value")
     hang            no answer
     die             the beginning of an answer, and then a reset of the connection
+    cut             a part of the head of a 200, and then the end of the connection
     reset           a reset of the connection before the request's body is read
     endless         a valid head and a body that never ends
     ...             (the last argument) all further requests get the same answer as the previous request
@@ -65,6 +66,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif answer == "die":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Le")
             self.reset()
+        elif answer == "cut":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX: y\r\n")
+            self.close_connection = True
         elif answer == "endless":
             self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\nand")
             threading.Event().wait()

@@ -22,10 +22,14 @@ extension Rule {
     }
 
     /// Whether the rule allows a first message about the earthquake. At `moment`, the earthquake must be neither too old nor in
-    /// the future. It must also have enough stations, unless a person has reviewed it.
+    /// the future. It must also be sure enough.
     func admits(_ event: AlertEvent, at moment: Instant) -> Bool {
         let age = moment - event.time
-        guard age + Self.futureTolerance >= .zero, age <= maxAge else { return false }
+        return age + Self.futureTolerance >= .zero && age <= maxAge && trusts(event)
+    }
+
+    /// Whether the earthquake has enough stations for the rule, or a person has reviewed it.
+    func trusts(_ event: AlertEvent) -> Bool {
         guard let stations, !event.isReviewed else { return true }
         return event.stations ?? 0 >= stations
     }
@@ -58,6 +62,16 @@ extension Rule {
         guard let intensity else { return nil }
         let expected = ShakingIntensity(magnitude: magnitude, distance: distance, depth: event.depth)
         return expected.value >= intensity ? "shaking of intensity \(shortest(intensity)) or more at" : nil
+    }
+}
+
+extension [Rule] {
+    /// The rules that cover the earthquake. If it is sure enough for some of them, the others have no say: their quiet hours and
+    /// kinds do not count.
+    func covering(_ event: AlertEvent) -> [Rule] {
+        let covering = filter { $0.covers(event) }
+        let sure = covering.filter { $0.trusts(event) }
+        return sure.isEmpty ? covering : sure
     }
 }
 

@@ -9,14 +9,18 @@ extension Rules {
     /// - Parameters:
     ///   - changes: the changes in the order of their commits. Several changes of one earthquake are merged into one.
     ///   - now: the time by the database's clock. The commit times are from the same clock.
+    ///   - gathering: how long a digest of missed changes is delayed, to include further missed changes.
     /// - Returns: at most one message for each earthquake and receiver. The messages to one receiver are in the order in which
     ///   they should arrive.
-    public func decide(_ changes: [EventChange], _ ledger: inout Ledger, now: Instant) -> [Message] {
+    public func decide(
+        _ changes: [EventChange], _ ledger: inout Ledger, now: Instant, gathering: Duration = .seconds(60)
+    ) -> [Message] {
         guard let decidedAt = ledger.decidedAt else {
             ledger.decidedAt = now
             return []
         }
-        var decision = Decision(rules: self, ledger: ledger, decidedAt: decidedAt, now: now)
+        var decision = Decision(
+            rules: self, ledger: ledger, decidedAt: decidedAt, now: now, gathering: gathering)
         // This drops the second reference to the ledger's dictionaries. With two references, the first change would copy them.
         ledger = Ledger()
         let changes = merged(changes, now)
@@ -60,14 +64,16 @@ private struct Decision {
     var ledger: Ledger
     let decidedAt: Instant
     let now: Instant
+    let gathering: Duration
     var messages: [Message] = []
     private let rulesOf: [String: [Rule]]
     private let oldest: Instant
     /// When each receiver's digest of missed changes is due.
     private var outageDues: [String: Instant] = [:]
 
-    init(rules: Rules, ledger: Ledger, decidedAt: Instant, now: Instant) {
+    init(rules: Rules, ledger: Ledger, decidedAt: Instant, now: Instant, gathering: Duration) {
         (self.rules, self.ledger, self.decidedAt, self.now) = (rules, ledger, decidedAt, now)
+        self.gathering = gathering
         var rulesOf: [String: [Rule]] = [:]
         for rule in rules.rules {
             for receiver in Set(rule.receivers) { rulesOf[receiver, default: []].append(rule) }
@@ -107,7 +113,7 @@ private struct Decision {
             return
         }
         let isOutage = now - (change.committedAt ?? decidedAt) > Self.outage
-        switch timing(verdict, receiver, isOutage: isOutage) {
+        switch timing(verdict, receiver, held: standing?.waiting, isOutage: isOutage) {
         case .never: wait(nil, key, receiver)
         case .now: tell([verdict], receiver)
         case .later(let due, let cause):
@@ -130,16 +136,16 @@ private struct Decision {
 
     /// A change that was committed longer ago than this counts as missed. A digest reports all missed changes.
     private static let outage = Duration.seconds(3600)
-    /// How long a digest of missed changes is delayed, to include further missed changes.
-    private static let gathering = Duration.seconds(60)
 
     private enum Timing {
         case now, never
         case later(Instant, Standing.Cause)
     }
 
-    private mutating func timing(_ verdict: Verdict, _ receiver: String, isOutage: Bool) -> Timing {
-        if let quiet = quiet(verdict) { return quiet }
+    private mutating func timing(
+        _ verdict: Verdict, _ receiver: String, held: Standing.Waiting?, isOutage: Bool
+    ) -> Timing {
+        if let quiet = quiet(verdict, held: held) { return quiet }
         if isOutage {
             return .later(outageDue(receiver), .outage)
         }
@@ -151,20 +157,26 @@ private struct Decision {
     private mutating func outageDue(_ receiver: String) -> Instant {
         if let due = outageDues[receiver] { return due }
         let others = ledger.waiting.lazy.compactMap { [ledger] in ledger[$0, receiver]?.waiting }
-        let due = others.first { $0.cause == .outage }?.due ?? now + Self.gathering
+        let next = now + gathering
+        // Quiet hours may have delayed the other digest.
+        let due = min(others.first { $0.cause == .outage }?.due ?? next, next)
         outageDues[receiver] = due
         return due
     }
 
     /// How quiet hours affect the message: it is sent later, or never. The result is nil if it may be sent now, because one of
     /// its rules has no quiet hours at this time.
-    private func quiet(_ verdict: Verdict) -> Timing? {
+    ///
+    /// - Parameter held: the report that waits already. If it was held before the quiet hours, they delay it, but never drop it.
+    private func quiet(_ verdict: Verdict, held: Standing.Waiting?) -> Timing? {
+        let cause = held?.cause ?? .quiet
+        let isKept = !verdict.kind.isNews || cause != .quiet
         var due: Instant?
         for rule in verdict.rules {
             guard let quiet = rule.quiet, let end = quiet.end(at: now) else { return nil }
-            if quiet.action == .defer || !verdict.kind.isNews { due = min(due ?? end, end) }
+            if quiet.action == .defer || isKept { due = min(due ?? end, end) }
         }
-        return due.map { .later($0, .quiet) } ?? .never
+        return due.map { .later($0, cause) } ?? .never
     }
 
     // MARK: Sending
@@ -182,7 +194,7 @@ private struct Decision {
                     wait(nil, key, receiver)
                     continue
                 }
-                switch quiet(verdict) {
+                switch quiet(verdict, held: waiting) {
                 case nil, .now: due[receiver, default: []].append(verdict)
                 case .never: wait(nil, key, receiver)
                 case .later(let end, let cause):
@@ -234,7 +246,6 @@ extension Verdict {
         let decisive =
             waiting.kind.isNews || waiting.kind == .corrected
             ? waiting.event : waiting.earlier ?? waiting.event
-        self.init(
-            waiting.kind, waiting.event, earlier: waiting.earlier, rules.filter { $0.covers(decisive) })
+        self.init(waiting.kind, waiting.event, earlier: waiting.earlier, rules.covering(decisive))
     }
 }

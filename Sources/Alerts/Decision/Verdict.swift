@@ -27,7 +27,7 @@ struct Verdict: Equatable {
             self.init(.withdrawn, told.event, earlier: told.event, rules.filter { $0.covers(told.event) })
             return
         }
-        let covering = rules.filter { $0.covers(after) }
+        let covering = rules.covering(after)
         switch (told.stands, covering.isEmpty) {
         case (true, false):
             guard after.differsNotably(from: told.event) else { return nil }
@@ -51,16 +51,15 @@ struct Verdict: Equatable {
         _ now: Instant
     ) {
         guard let after = change.after else { return nil }
-        let covering = rules.filter { $0.covers(after) }
         if let waiting {
-            self.init(waiting.kind, after, earlier: waiting.earlier, covering)
+            self.init(waiting.kind, after, earlier: waiting.earlier, rules.covering(after))
             return
         }
         // If the commit's time is unknown, the earthquake's age is measured at the time of the last decision. The age is 0 if the
         // earthquake happened later.
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
-        let admitting = covering.filter { rule in
-            guard rule.admits(after, at: moment) else { return false }
+        let admitting = rules.filter { rule in
+            guard rule.covers(after), rule.admits(after, at: moment) else { return false }
             guard let before = change.before else { return true }
             // If the previous version already matched the rule, the event is not news: it existed before the first start or
             // before the rule, or quiet hours dropped its message. The match is checked for the time of the last decision. If the

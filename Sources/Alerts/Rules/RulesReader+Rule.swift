@@ -56,11 +56,14 @@ extension RulesReader {
         yaml.list(node, "near").compactMap { node in
             guard let text = yaml.text(node, "a place") else { return nil }
             if let point = places[text] { return Rule.Place(text, point) }
-            if let closest = closestSpelling(of: text, among: places.keys.sorted()) {
-                yaml.note(node.mark, "unknown place \(quoted(text)); did you mean \(quoted(closest))?")
+            do {
+                return Rule.Place(text, try point(text))
+            } catch {
+                let closest = closestSpelling(of: text, among: places.keys.sorted())
+                let hint = closest.map { "unknown place \(quoted(text)); did you mean \(quoted($0))?" }
+                yaml.note(node.mark, hint ?? "\(error)")
                 return nil
             }
-            return point(text, node.mark).map { Rule.Place(text, $0) }
         }
     }
 

@@ -71,27 +71,23 @@ struct RulesReader {
     private mutating func readPlaces(_ node: Node) {
         for entry in yaml.entries(node, of: "places") {
             guard let text = yaml.text(entry.value, "a place") else { continue }
-            places[entry.key] = point(text, entry.value.mark)
+            do { places[entry.key] = try point(text) } catch { yaml.note(entry.value.mark, "\(error)") }
         }
     }
 
     /// Reads coordinates such as `35.69, 139.75`, or the name of a town.
-    mutating func point(_ text: String, _ mark: Mark?) -> Point? {
+    func point(_ text: String) throws -> Point {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         let numbers = parts.map { decimal($0.trimmed) }
         if parts.count == 2, let latitude = numbers[0], let longitude = numbers[1] {
             guard abs(latitude) <= 90, abs(longitude) <= 360 else {
-                yaml.note(mark, "a latitude is between -90 and 90 degrees, a longitude between -360 and 360")
-                return nil
+                throw Failure(
+                    .badData,
+                    "a latitude is between -90 and 90 degrees, a longitude between -360 and 360")
             }
             return Point(latitude: latitude, longitude: longitude)
         }
-        do {
-            return try town(text)
-        } catch {
-            yaml.note(mark, "\(error)")
-            return nil
-        }
+        return try town(text)
     }
 }
 

@@ -24,7 +24,8 @@ struct YAMLReader {
         }
         do {
             // The nodes hold their anchors weakly, so the anchors live only as long as the parser.
-            let parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
+            let yaml = String(text.trimmingPrefix("\u{FEFF}"))  // a byte order mark
+            let parser = try Parser(yaml: yaml, resolver: .basic, encoding: .utf8)
             return try withExtendedLifetime(parser) {
                 let node = try parser.singleRoot()
                 if let anchored = node.flatMap(Self.firstAnchored) {

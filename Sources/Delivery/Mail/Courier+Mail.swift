@@ -14,7 +14,8 @@ extension Courier {
             handle.set(CURLOPT_URL, server.url)
             handle.set(CURLOPT_PROTOCOLS_STR, "smtp,smtps")
             handle.set(CURLOPT_USE_SSL, Int((server.isEncrypted ? CURLUSESSL_ALL : CURLUSESSL_NONE).rawValue))
-            handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.connectTimeout)
+            // For libcurl, the greeting, EHLO and the login are parts of connecting.
+            handle.set(CURLOPT_CONNECTTIMEOUT_MS, options.mailTimeout)
             // This option is in whole seconds. libcurl's default of two minutes is too short for a server that scans mails.
             handle.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, max(1, Int(options.mailTimeout.components.seconds)))
             // The limit for the whole transaction: the greeting, the login and the end of the mail may each take long.
@@ -31,13 +32,15 @@ extension Courier {
         let outcome = try await transfer.run()
         guard outcome.result != CURLE_OK else { return }
         // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). A 5xx reply to a login is not final, because
-        // people can correct the password. Neither is a 5xx greeting, with which a server refuses a sender for a while.
+        // people can correct the password. Neither is a request for a login (RFC 4954, section 6), which the server has not
+        // offered, nor a 5xx greeting, with which a server refuses a sender for a while.
         let refusals = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY]
         if refusals.contains(outcome.result), (400..<600).contains(outcome.status) {
             let isGreeting = outcome.result == CURLE_WEIRD_SERVER_REPLY && !outcome.hasSentMail
             throw DeliveryFailure(
                 "\(host): it refuses the mail with reply \(outcome.status)",
-                isFinal: outcome.status >= 500 && !isGreeting)
+                isFinal: outcome.status >= 500 && !isGreeting
+                    && ![530, 534, 535, 538].contains(outcome.status))
         }
         throw failure(outcome, host, limit: options.mailTimeout)
     }

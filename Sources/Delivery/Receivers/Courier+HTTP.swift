@@ -30,7 +30,13 @@ extension Courier {
             handle.set(body: body)
         }
         let outcome = try await transfer.run()
-        guard outcome.result == CURLE_OK else { throw failure(outcome, host, limit: options.webhookTimeout) }
+        guard outcome.result == CURLE_OK else {
+            let limit = outcome.wasConnected ? options.webhookTimeout : options.connectTimeout
+            throw failure(outcome, host, limit: limit)
+        }
+        guard outcome.hasHead else {
+            throw DeliveryFailure("\(host): the connection ended before the answer")
+        }
         switch outcome.status {
         case 200..<300: return
         case 300..<400:

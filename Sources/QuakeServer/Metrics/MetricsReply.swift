@@ -134,5 +134,8 @@ extension Responder {
         text.gauge(
             "quakes_notify_given_up", "Messages of the last 30 days that were given up.", by: "receiver",
             status.receivers.map { ($0.name, $0.givenUp) })
+        text.gauge(
+            "quakes_notify_given_up_in_hour", "Messages that were given up within the last hour.",
+            by: "receiver", status.receivers.map { ($0.name, $0.givenUpLately) })
     }
 }

@@ -12,16 +12,19 @@ public final class Notifier: ReaderView {
     private let options: ConnectionOptions
     private let rules: RulesInForce
     private let logger: Logger
+    /// Whether a single pass follows, so that a digest of missed changes can't wait for further ones.
+    private let isOnce: Bool
     /// Called after each commit that has added messages.
     private let told: @Sendable () -> Void
     /// The state; nil while a pass uses it, and after an error.
     private let state = Mutex<NotifierState?>(nil)
 
     init(
-        _ options: ConnectionOptions, _ rules: RulesInForce, logger: Logger,
+        _ options: ConnectionOptions, _ rules: RulesInForce, logger: Logger, isOnce: Bool,
         told: @escaping @Sendable () -> Void
     ) {
-        (self.options, self.rules, self.logger, self.told) = (options, rules, logger, told)
+        (self.options, self.rules, self.logger) = (options, rules, logger)
+        (self.isOnce, self.told) = (isOnce, told)
     }
 
     public func position() async throws -> Position? {
@@ -64,11 +67,12 @@ public final class Notifier: ReaderView {
         return position
     }
 
-    /// Waits until the associator has processed the new rows, but no longer than 10 s after their commit. If the associator has
-    /// never run, the function does not wait.
+    /// Waits until the associator has processed the new rows, but no longer than 10 s, and not for rows that were committed more
+    /// than 10 s ago. If the associator has never run, the function does not wait.
     private func waitForAssociation(_ connection: Connection) async throws {
         var isSaid = false
-        while try await isAssociating(connection) {
+        let end = ContinuousClock.now + .seconds(10)
+        while .now < end, try await isAssociating(connection) {
             if !isSaid { logger.debug("waiting for the association of rows") }
             isSaid = true
             try await Task.sleep(for: .milliseconds(20))
@@ -83,7 +87,7 @@ public final class Notifier: ReaderView {
                     select t.committed_at from history.transaction t
                     where t.token > association.token and t.context is distinct from \(Associator.context)
                     order by t.token limit 1) as first
-                where first.committed_at between clock_timestamp() - interval '10 seconds' and clock_timestamp()) as is_associating
+                where first.committed_at >= clock_timestamp() - interval '10 seconds') as is_associating
             """, to: "check the association's position")[0].decode("is_associating")
     }
 
@@ -102,7 +106,8 @@ public final class Notifier: ReaderView {
             let changes = try await EventChange.all(
                 after: pass.freshStart == nil ? pass.after : nil, from: oldest, on: connection)
             let isHourly = state.ledger.decidedAt.map { !$0.isSameHour(as: now) } ?? false
-            let messages = rules.current.decide(changes, &state.ledger, now: now)
+            let gathering = isOnce ? Duration.zero : .seconds(60)
+            let messages = rules.current.decide(changes, &state.ledger, now: now, gathering: gathering)
             try await SeenEvents.replace(changes, from: oldest, on: connection)
             try await Outbox.append(messages, on: connection)
             if isHourly {

@@ -34,7 +34,7 @@ public struct NotifyService: Sendable {
     /// - Throws: `PostgresError`; `Failure` if another notifier is running.
     public func runOnce() async throws -> Int {
         try await locked { connection, news in
-            try await follower(news).catchUp()
+            try await follower(news, isOnce: true).catchUp()
             return try await sender(news).run(once: true, on: connection)
         }
     }
@@ -71,8 +71,8 @@ public struct NotifyService: Sendable {
         }
     }
 
-    private func follower(_ news: Signal) -> Follower<Notifier> {
-        let notifier = Notifier(options, rules, logger: logger) { news.wake() }
+    private func follower(_ news: Signal, isOnce: Bool = false) -> Follower<Notifier> {
+        let notifier = Notifier(options, rules, logger: logger, isOnce: isOnce) { news.wake() }
         return Follower(options, view: notifier, name: Self.readerName, poll: poll, logger: logger)
     }
 

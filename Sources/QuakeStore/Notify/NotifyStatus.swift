@@ -20,6 +20,8 @@ public struct NotifyStatus: Sendable, Equatable {
         public let reason: String?
         /// The number of messages of the last 30 days that were given up.
         public let givenUp: Int
+        /// The number of messages that were given up within the last hour.
+        public let givenUpLately: Int
         public let deliveredAt: Instant?
     }
 
@@ -27,7 +29,7 @@ public struct NotifyStatus: Sendable, Equatable {
         let rows = try await connection.query(
             """
             select receiver, waiting, held, clock_timestamp() - oldest_at as age, clock_timestamp() - failing_since as failing,
-                   failing_since, reason, given_up, delivered_at
+                   failing_since, reason, given_up, given_up_lately, delivered_at
             from notify.receiver order by receiver
             """, to: "read the state of the deliveries")
         return NotifyStatus(
@@ -38,6 +40,7 @@ public struct NotifyStatus: Sendable, Equatable {
                     failing: try row.decodeIfPresent("failing"),
                     failingSince: try row.decodeIfPresent("failing_since"),
                     reason: try row.decodeIfPresent("reason"), givenUp: try row.decode("given_up"),
+                    givenUpLately: try row.decode("given_up_lately"),
                     deliveredAt: try row.decodeIfPresent("delivered_at"))
             })
     }

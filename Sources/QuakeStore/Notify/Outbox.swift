@@ -61,7 +61,9 @@ enum Outbox {
             select next.id, next.message::text as message, next.attempts
             from receivers cross join lateral (
                 select id, message, attempts from notify.outbox o
-                where o.receiver = receivers.receiver and o.next_attempt_at <= clock_timestamp()
+                where o.receiver = receivers.receiver
+                  -- A message from the future was created before the clock was set back.
+                  and (o.next_attempt_at <= clock_timestamp() or o.created_at > clock_timestamp())
                   and not exists (select from notify.outbox e
                                   where e.id = any (o.follows) and e.next_attempt_at is not null)
                 order by o.id limit 1) as next
@@ -82,7 +84,8 @@ enum Outbox {
         try await connection.execute(
             """
             update notify.outbox
-            set next_attempt_at = clock_timestamp() + make_interval(secs => \(rest / .seconds(1)))
+            set created_at = least(created_at, clock_timestamp()),
+                next_attempt_at = clock_timestamp() + make_interval(secs => \(rest / .seconds(1)))
             where id = \(entry.id) and next_attempt_at is not null
             """, to: "begin a delivery") > 0
     }
@@ -93,6 +96,15 @@ enum Outbox {
             update notify.outbox set attempts = attempts + 1, next_attempt_at = null, delivered_at = clock_timestamp()
             where id = \(entry.id) and next_attempt_at is not null
             """, to: "record a delivery")
+    }
+
+    /// Makes all waiting messages to a receiver due, because it has become reachable.
+    static func retryAll(of receiver: String, on connection: Connection) async throws {
+        try await connection.execute(
+            """
+            update notify.outbox set next_attempt_at = clock_timestamp()
+            where receiver = \(receiver) and next_attempt_at > clock_timestamp()
+            """, to: "retry messages")
     }
 
     static func failed(

@@ -36,12 +36,13 @@ struct OutboxSender {
     /// Receivers of different lanes never wait for each other. A mail server may take ten minutes for a reply, and a command as
     /// long as the rules allow.
     private enum Lane: CaseIterable {
-        case quick, slow
+        case quick, mail, command
 
         init(of receiver: String, _ rules: Rules) {
             self =
                 switch rules.receivers[receiver]?.address {
-                case .email, .command: .slow
+                case .email: .mail
+                case .command: .command
                 case .webhook, .ntfy, nil: .quick
                 }
         }
@@ -178,9 +179,12 @@ struct OutboxSender {
         _ failure: DeliveryFailure?, of entry: Outbox.Entry, _ round: inout Round, on connection: Connection
     ) async throws {
         guard let failure else {
-            round.rests[entry.receiver] = nil
             logger.info("delivered \(entry.message.id)")
-            return try await Outbox.delivered(entry, on: connection)
+            try await Outbox.delivered(entry, on: connection)
+            if round.rests.removeValue(forKey: entry.receiver) != nil {
+                try await Outbox.retryAll(of: entry.receiver, on: connection)
+            }
+            return
         }
         round.failures += 1
         let attempts = entry.attempts + 1

@@ -98,6 +98,28 @@ import Testing
         #expect(stage.commit(quake("us2") { $0.stations = 3 }).isEmpty)
     }
 
+    @Test func aRuleWithTooFewStationsDoesNotBreakTheQuietHoursOfAnotherRule() {
+        let night = rule("night", .init(4)) {
+            $0.quiet = QuietHours(from: 0, to: 1200, zone: .utc, action: .defer)
+        }
+        var stage = Stage(night, rule("sure", .init(4)) { $0.stations = 8 })
+        #expect(stage.commit(quake { $0.stations = 3 }, quake("us2") { $0.stations = 3 }).isEmpty)
+        #expect(stage.commit(quake { $0.stations = 4 }).isEmpty)
+        #expect(stage.commit(quake("us2") { $0.stations = 8 }).codes == ["us2"])
+        // A correction with too few stations waits for the morning as well.
+        #expect(stage.commit(quake("us2", 6) { $0.stations = 4 }).isEmpty)
+        stage.now = at("2026-11-26T20:00:00Z")
+        let told = stage.tick()
+        #expect(told.codes == ["us2", "us1"])
+        #expect(told.kinds == [.corrected, .new])
+    }
+
+    @Test func anEarthquakeThatLosesItsStationsIsStillCorrected() {
+        var stage = Stage(rule("sure", .init(4)) { $0.stations = 8 })
+        #expect(stage.commit(quake { $0.stations = 8 }).kinds == [.new])
+        #expect(stage.commit(quake("us1", 6) { $0.stations = 3 }).kinds == [.corrected])
+    }
+
     @Test func aChangedRuleReportsNoOldEarthquake() {
         var stage = Stage(rule("world", .init(6)))
         #expect(stage.commit(quake("us1", 5), quake("us2", 6.5)).codes == ["us2"])

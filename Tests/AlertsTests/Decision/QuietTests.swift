@@ -82,6 +82,19 @@ import Testing
         #expect(stage.tick().codes == ["q5", "q6"])
     }
 
+    @Test func quietHoursDelayAnEarlierReportOfASwarmButNeverDropIt() {
+        var stage = stage(night(.drop))
+        stage.now = at("2026-11-26T12:59:00Z")
+        for index in 0..<6 { _ = stage.commit(quake("q\(index)", 4, time: stage.now)) }
+        // A revision at night does not drop the report either.
+        stage.now = at("2026-11-26T13:01:00Z")
+        #expect(stage.commit(quake("q5", 4.1, time: stage.now)).isEmpty)
+        #expect(stage.tick(.seconds(600)).isEmpty)
+        #expect(stage.commit(quake("q5", 4.2, time: stage.now)).isEmpty)
+        stage.now = at("2026-11-26T22:00:00Z")
+        #expect(stage.tick().codes == ["q5"])
+    }
+
     @Test func aRuleThatIsRemovedAtNightReportsNothingInTheMorning() {
         var stage = stage(night(.defer))
         #expect(stage.commit(quake("us1", 5, time: stage.now)).isEmpty)

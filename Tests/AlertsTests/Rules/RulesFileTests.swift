@@ -17,6 +17,7 @@ private func town(_ name: String) throws -> Point {
     let towns = [
         "Tokyo": Point(latitude: 35.69, longitude: 139.75),
         "Osaka": Point(latitude: 34.75, longitude: 135.46),
+        "Rome": Point(latitude: 41.89, longitude: 12.51),
         "Los Angeles": Point(latitude: 34.05, longitude: -118.25),
     ]
     if let point = towns[name] { return point }
@@ -128,6 +129,15 @@ private func file(rule: String) -> String {
         let rules = try rules(document("notify.yaml"))
         #expect(rules.rules.count >= 3)
         #expect(Set(rules.rules.flatMap(\.receivers)) == Set(rules.receivers.keys))
+    }
+
+    @Test func aTownIsFoundAlthoughAPlaceHasASimilarName() throws {
+        let rules = try rules(file(rule: "magnitude: 4 within 100 km\nnear: Rome"))
+        #expect(rules.rules[0].places == [.init("Rome", Point(latitude: 41.89, longitude: 12.51))])
+    }
+
+    @Test func aFileMayBeginWithAByteOrderMark() throws {
+        #expect(try rules("\u{FEFF}" + file(rule: "magnitude: 4")).rules.count == 1)
     }
 
     /// Reads the file in the section "A mail in five commands", and those in the recipes.

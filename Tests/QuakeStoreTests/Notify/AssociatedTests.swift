@@ -101,6 +101,39 @@ struct AssociatedTests {
         }
     }
 
+    @Test("An earthquake has the most stations of its rows, and is reviewed if one of them is")
+    func sure() async throws {
+        try await server.withDatabase { database in
+            try await database.shake("ingv:1", 6)
+            try await database.shake("us1", 6)
+            try await database.query(
+                "update quake set nst = 120, status = 'Reviewed' where code = 'us1'")
+            try await database.group(["ingv:1", "us1"])
+            let row = try await database.query("select code, stations, status from notify.event")[0]
+            #expect(try row.decode("code") == "ingv:1")
+            #expect(try row.decode("stations") == 120)
+            #expect(try row.decode("status") == "Reviewed")
+        }
+    }
+
+    @Test("If the clock was ahead at a commit, the notifier waits for the association for 10 s at most")
+    func waitsForTheFuture() async throws {
+        try await server.withDatabase { database in
+            let (receivers, log) = (Receivers(), RecordedLog())
+            try await database.notify(rules, receivers)
+            try await database.associated()
+            try await database.shake("us1", 5)
+            try await database.query(
+                "update history.transaction set committed_at = committed_at + interval '1 day' where token = history.current_token()"
+            )
+            let service = try database.notifyService(rules, receivers, logger: log.logger)
+            async let failures = service.runOnce()
+            try await waitUntil { log.lines.contains { $0.contains("waiting for the association of rows") } }
+            #expect(try await failures == 0)
+            #expect(receivers.told == ["new us1"])
+        }
+    }
+
     /// importer:   commits a row
     /// notifier:                 waits ─────────────── reports once
     /// associator:                       groups the row

@@ -210,6 +210,18 @@ struct NotifierTests {
         }
     }
 
+    @Test("A run once a day reports the earthquakes since the last run at once, in one digest")
+    func daily() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me", age: .seconds(2 * 86_400)))
+            try await database.notify(rules, receivers)
+            for code in ["a", "b"] { try await database.shake(code, 5) }
+            try await database.setClock(ahead: .seconds(86_400))
+            try await database.notify(rules, receivers)
+            #expect(receivers.got.map(\.type) == ["earthquakes.digest"])
+        }
+    }
+
     @Test("Old rows about seen earthquakes, reported earthquakes and deliveries are deleted")
     func forgotten() async throws {
         try await server.withDatabase { database in

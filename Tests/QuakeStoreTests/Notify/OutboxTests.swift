@@ -159,7 +159,44 @@ struct OutboxTests {
         }
     }
 
-    @Test("Mails that wait for a mail server do not delay a webhook")
+    @Test("When a receiver becomes reachable, the messages that wait for their next attempt are sent at once")
+    func reachable() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.notifying(rules, receivers) {
+                try await database.shake("a", 5)
+                try await waitUntil { receivers.attempts == ["me"] }
+                try await waitUntil {
+                    try await database.query(
+                        "update notify.outbox set next_attempt_at = now() + interval '1 day' where attempts = 1 returning id"
+                    ).count == 1
+                }
+                receivers.answer("me", nil)
+                try await database.shake("b", 5)
+                try await waitUntil { receivers.told == ["new b", "new a"] }
+            }
+        }
+    }
+
+    @Test(
+        "When the server's clock is set back, a message is attempted at once, and waits as usual afterwards")
+    func clockSetBack() async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.shake("a", 5)
+            try await database.notify(rules, receivers)
+            try await database.query(
+                "update notify.outbox set created_at = now() + interval '1 day', next_attempt_at = now() + interval '1 day'"
+            )
+            for _ in 0..<3 { try await database.notify(rules, receivers) }
+            #expect(receivers.attempts.count == 2)
+        }
+    }
+
+    @Test("Mails that wait for a mail server delay neither a webhook nor a command")
     func lanes() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
@@ -169,7 +206,8 @@ struct OutboxTests {
                 mails.map { Receiver(name: $0, .email("\($0)@example.org", via: mailServer)) }
                 + [
                     Receiver(
-                        name: "web", .webhook(url: .plain("https://example.org"), secret: nil, body: .text))
+                        name: "web", .webhook(url: .plain("https://example.org"), secret: nil, body: .text)),
+                    Receiver(name: "siren", .command(["/bin/true"], limit: .seconds(1))),
                 ]
             let rules = Rules(
                 rules: Rules.from(4, to: all.map(\.name)).rules,
@@ -179,14 +217,16 @@ struct OutboxTests {
             let service = NotifyService(
                 try database.options(), rules: RulesInForce(rules), logger: .quiet
             ) { message, receiver in
-                // The mails wait for the webhook.
-                while receiver.name != "web", !receivers.attempts.contains("web") {
+                // The mails wait for the webhook and the command.
+                while receiver.name.hasPrefix("mail"),
+                    !Set(receivers.attempts).isSuperset(of: ["web", "siren"])
+                {
                     try await Task.sleep(for: .milliseconds(20))
                 }
                 try receivers.deliver(message, receiver)
             }
             #expect(try await service.runOnce() == 0)
-            #expect(receivers.got.count == 41)
+            #expect(receivers.got.count == 42)
         }
     }
 

@@ -56,7 +56,7 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Refuse webhooks and ntfy servers on this machine and in private networks, for rules that untrusted people may write."
+            "Refuse webhooks and ntfy servers on this machine and in private networks. Rules can still run commands and read secrets."
     )
     var publicWebhooksOnly = false
 
@@ -124,7 +124,8 @@ struct NotifyCommand: AsyncParsableCommand {
                             logger.notice("the rules were read again")
                             for problem in courier.problems(of: rules) { logger.warning("\(problem)") }
                         case .failure(let error):
-                            logger.error("\(error); the last good rules stay in force")
+                            for problem in "\(error)".split(separator: "\n") { logger.error("\(problem)") }
+                            logger.error("the last good rules stay in force")
                         }
                     }
                 }
