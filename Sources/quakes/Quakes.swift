@@ -36,6 +36,8 @@ struct Quakes: AsyncParsableCommand {
     /// once.
     static func main() async {
         StandardDescriptors.reserve()
+        // A reader that goes away makes a write fail, and does not end an import in the middle.
+        Glibc.signal(SIGPIPE, SIG_IGN)
         // libdispatch wants to set priorities of threads, which only root may do. Without this setting, it would report the
         // failure in the system's log at each start.
         setenv("LIBDISPATCH_LOG", "NO", 0)

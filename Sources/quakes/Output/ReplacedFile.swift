@@ -9,10 +9,16 @@ struct ReplacedFile {
 
     private var new: String { path + ".new" }
 
+    /// The permissions of the file that is replaced.
+    private var mode: mode_t {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644
+    }
+
     /// - Parameter isDurable: whether to return only once the text is on disk.
     /// - Throws: `FileError`.
     func write(_ text: String, isDurable: Bool = false) throws {
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw failure("write") }
         defer { close(descriptor) }
         do {
@@ -35,20 +41,28 @@ struct ReplacedFile {
     /// - Throws: `Failure` if the picture could not be drawn; `FileError`.
     func writePNG(_ svg: String) async throws {
         // The file is opened first: if it can't be written, this fails early and with the system's own message.
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw failure("write") }
         close(descriptor)
         do {
             let result = try await Subprocess.run(
                 .name("rsvg-convert"),
                 arguments: ["--zoom", "2", "--unlimited", "--format", "png", "--output", new],
-                input: .string(svg), output: .discarded, error: .string(limit: 1 << 16))
+                input: .inputWriter, output: .discarded, error: .string(limit: 1 << 16)
+            ) { execution in
+                do {
+                    _ = try await execution.standardInputWriter.write(svg)
+                } catch let error as SubprocessError where error.underlyingError == .brokenPipe {
+                    // rsvg-convert ended without reading all of the picture; its errors say why.
+                }
+            }
             guard result.terminationStatus.isSuccess else {
                 throw noPNG(because: result.standardError.split(separator: "\n").first.map(String.init))
             }
             guard rename(new, path) == 0 else { throw failure("replace") }
         } catch {
             unlink(new)
+            try Task.checkCancellation()
             guard let error = error as? SubprocessError else { throw error }
             throw noPNG(because: error.code == .executableNotFound ? nil : error.description)
         }

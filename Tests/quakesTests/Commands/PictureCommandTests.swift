@@ -185,18 +185,40 @@ struct PictureCommandTests {
         }
     }
 
+    @Test("If rsvg-convert ends without reading the picture, the command says so and leaves no file")
+    func failingConverter() async throws {
+        try await withSample { quakes in
+            try await withFolder { folder in
+                let program = folder.appending(path: "rsvg-convert")
+                try Data("#!/bin/sh\necho 'unknown option' >&2\nexit 1\n".utf8).write(to: program)
+                #expect(chmod(program.path, 0o755) == 0)
+                var broken = quakes
+                broken.environment["PATH"] = folder.path + ":/usr/bin:/bin"
+                broken.launcher = ["env", "--default-signal=PIPE"]
+                let path = folder.appending(path: "map.png").path
+                let outcome = try await broken.run("map", "--output", path)
+                #expect(outcome.status == 69)
+                #expect(outcome.errors.contains("rsvg-convert could not draw the picture"), "\(outcome)")
+                #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+            }
+        }
+    }
+
     @Test("An SVG replaces an existing file, and a missing folder is an error")
     func file() async throws {
         try await withSample { quakes in
             try await withFolder { folder in
                 let path = folder.appending(path: "plot.svg").path
                 try Data("before".utf8).write(to: URL(filePath: path))
+                #expect(chmod(path, 0o600) == 0)
 
                 let outcome = try await quakes.run("plot", "cumulative", "--output", path)
                 let nowhere = try await quakes.run("map", "-o", folder.path + "/no/map.svg")
 
                 #expect(outcome.status == 0 && outcome.output == "")
                 #expect(XMLParser(data: try Data(contentsOf: URL(filePath: path))).parse())
+                let attributes = try FileManager.default.attributesOfItem(atPath: path)
+                #expect(attributes[.posixPermissions] as? Int == 0o600)
                 #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["plot.svg"])
                 #expect(nowhere.status == 74 && nowhere.errors.contains("No such file or directory"))
             }

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -17,5 +18,29 @@ struct StandardOutputTests {
         // The outputs are too long to be shown.
         let isComplete = outcome.output == expected.output
         #expect(isComplete)
+    }
+
+    /// The test process ignores SIGPIPE. A program that a shell starts does not.
+    @Test("An import whose reader has gone away imports all sources, and then ends with 74")
+    func withoutReader() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await withFolder { folder in
+                let codes = ["a", "b", "c"]
+                for code in codes {
+                    try SmallFeed.document([SmallFeed.feature(code)]).write(
+                        to: folder.appending(path: code), atomically: true, encoding: .utf8)
+                }
+                var quakes = QuakesCommand(["DATABASE_URL": database.url])
+                quakes.launcher = ["env", "--default-signal=PIPE"]
+                let pipe = Pipe()
+                try pipe.fileHandleForReading.close()
+                let outcome = try await quakes.run(
+                    ["import"] + codes.map { folder.appending(path: $0).path },
+                    writingTo: pipe.fileHandleForWriting
+                ) { _ in }
+                #expect(outcome.status == 74)
+                #expect(try await database.query("select from quake").count == 3)
+            }
+        }
     }
 }

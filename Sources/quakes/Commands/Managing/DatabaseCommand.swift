@@ -79,8 +79,7 @@ struct DatabaseCommand: AsyncParsableCommand {
             _ = try await cluster.start()
             let psql = try await cluster.program("psql")
             // psql replaces this process, so signals must have their usual effect again.
-            signal(SIGINT, SIG_DFL)
-            signal(SIGTERM, SIG_DFL)
+            for number in [SIGINT, SIGTERM, SIGPIPE] { signal(number, SIG_DFL) }
             let words = [psql, cluster.url()] + arguments
             execv(psql, words.map { strdup($0) } + [nil])
             throw ValidationError("cannot run \(psql): \(String(cString: strerror(errno)))")
