@@ -77,55 +77,62 @@ public struct Report: Sendable, Equatable {
     ) -> Query {
         func given(_ isArgument: Bool, _ sign: String) -> [Query] {
             parameters.filter { $0.isArgument == isArgument && arguments[$0.name] != nil }.map { parameter in
-                "\(unescaped: parameter.name) \(unescaped: sign) \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
+                "\(Self.identifier(parameter.name)) \(unescaped: sign) \(arguments[parameter.name])::text::\(unescaped: parameter.type)"
             }
         }
         let (passed, wanted) = (given(true, "=>"), given(false, "="))
+        let own = Self.identifier(name)
         let rows: Query =
             isFunction || !passed.isEmpty
-            ? "report.\(unescaped: name)(\(passed.joined(by: ", "))) as \(unescaped: name)"
-            : "report.\(unescaped: name)"
+            ? "report.\(own)(\(passed.joined(by: ", "))) as \(own)"
+            : "report.\(own)"
         var source: Query = wanted.isEmpty ? rows : "\(rows) where \(wanted.joined(by: " and "))"
         // Rows of equal rank stay in the report's own order.
         let isRanking = columns[0].name == "rank"
         if isRanking {
-            source = "(select *, row_number() over () as place_in_order from \(source)) as \(unescaped: name)"
+            source = "(select *, row_number() over () as place_in_order from \(source)) as \(own)"
         }
         let direction = backwards ? "desc" : ""
-        let cells = columns.map { column in
+        let cells: [Query] = columns.map { column in
             column.kind == .time
-                ? "to_char(\(column.name) at time zone 'UTC', '\(times.rawValue)') "
-                : "\(column.name)::text"
+                ? "to_char(\(Self.identifier(column.name)) at time zone 'UTC', \(unescaped: "'\(times.rawValue)'"))"
+                : "\(Self.identifier(column.name))::text"
         }
         return """
-            select \(unescaped: cells.joined(separator: ", ")) from \(source)
-            order by \(unescaped: name).\(unescaped: columns[0].name) \(unescaped: direction)
+            select \(cells.joined(by: ", ")) from \(source)
+            order by \(own).\(Self.identifier(columns[0].name)) \(unescaped: direction)
                      \(unescaped: isRanking ? ", place_in_order \(direction)" : "") limit \(limit)
             """
     }
 
-    /// Lists the reports. Names are quoted where SQL requires it, so that they can be spliced into a statement.
+    private static func identifier(_ name: String) -> Query {
+        "\"\(unescaped: name.replacing("\"", with: "\"\""))\""
+    }
+
+    /// Lists the reports. A domain counts as the type that it is based on.
     private static let catalogue: Query = """
         select report.name, report.is_function, coalesce(report.summary, '') as summary,
-               array(select quote_ident(a.attname) from pg_attribute a
+               array(select a.attname::text from pg_attribute a
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as columns,
-               array(select format_type(a.atttypid, a.atttypmod) from pg_attribute a
+               array(select format_type(coalesce(nullif(t.typbasetype, 0), t.oid), a.atttypmod)
+                     from pg_attribute a join pg_type t on t.oid = a.atttypid
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as types,
                report.parameters, report.parameter_types, report.required
-        from (select quote_ident(c.relname) as name, false as is_function, obj_description(c.oid, 'pg_class') as summary,
+        from (select c.relname::text as name, false as is_function, obj_description(c.oid, 'pg_class') as summary,
                      c.oid as shape,
-                     coalesce((select array_agg(quote_ident(n)) from unnest(p.proargnames[:p.pronargs]) as n), '{}') as parameters,
+                     coalesce((select array_agg(n) from unnest(p.proargnames[:p.pronargs]) as n), '{}') as parameters,
                      coalesce((select array_agg(format_type(o, null)) from unnest(p.proargtypes::oid[]) as o), '{}')
                          as parameter_types, 0 as required
               from pg_class c
               left join pg_proc p on p.pronamespace = c.relnamespace and p.proname = c.relname and p.proretset
               where c.relnamespace = 'report'::regnamespace and c.relkind in ('v', 'm')
               union all
-              select quote_ident(p.proname), true, obj_description(p.oid, 'pg_proc'), t.typrelid,
-                     array(select quote_ident(n) from unnest(p.proargnames) as n),
+              select p.proname::text, true, obj_description(p.oid, 'pg_proc'), t.typrelid,
+                     array(select n from unnest(p.proargnames) as n),
                      array(select format_type(o, null) from unnest(p.proargtypes::oid[]) as o), p.pronargs - p.pronargdefaults
               from pg_proc p join pg_type t on t.oid = p.prorettype
               where p.pronamespace = 'report'::regnamespace and p.proretset and t.typrelid <> 0) as report
+        where exists (select from pg_attribute a where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped)
         order by name
         """
 

@@ -109,10 +109,11 @@ struct ReportCommand: AsyncParsableCommand {
 
     /// The value as SQL reads it. A time may be given as in the other commands, such as `2019-07` or `7d`.
     private func time(_ value: String, of parameter: Report.Parameter) -> String {
-        guard parameter.type == "timestamp with time zone", Instant(value) == nil,
-            let time = TimeArgument(argument: value)
+        // SQL reads a moment more precisely, with microseconds.
+        guard parameter.type == "timestamp with time zone", let time = TimeArgument(argument: value),
+            time.end > time.instant || Instant(value) == nil
         else { return value }
-        return "\(time.instant)"
+        return "\(parameter.name == "until" ? time.end : time.instant)"
     }
 
     private func show(_ report: Report, _ values: [String: String], on connection: Connection) async throws {
