@@ -15,6 +15,9 @@ public struct Backfill: Sendable {
         public var from: Instant
         /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
         public var to: Instant?
+        /// Whether `from` or `to` is a length of time before now. An unfinished backfill that began earlier is then resumed, with
+        /// its own times.
+        public var isRelative: (from: Bool, to: Bool) = (false, false)
         public var minimumMagnitude: Double?
         public var isNewestFirst = false
         /// The shortest time between two requests.
@@ -152,8 +155,7 @@ public struct Backfill: Sendable {
                 "delete from import.backfill where \(isUnfinished)", to: "discard the unfinished backfill")
         }
         if let state = try await unfinished() {
-            let end = options.to ?? state.range.upperBound
-            guard state.range == options.from..<max(end, options.from) else {
+            guard isResumed(state.range) else {
                 throw Failure(
                     .usage,
                     """
@@ -175,6 +177,13 @@ public struct Backfill: Sendable {
             returning \(State.columns)
             """, to: "begin the backfill")[0]
         return try State(row)
+    }
+
+    /// Whether the options ask for the unfinished backfill of this stretch.
+    private func isResumed(_ range: Range<Instant>) -> Bool {
+        let (from, to) = (options.from, options.to ?? range.upperBound)
+        return (options.isRelative.from ? range.lowerBound <= from : range.lowerBound == from)
+            && (options.isRelative.to ? range.upperBound <= to : range.upperBound == max(from, to))
     }
 
     private var isUnfinished: Query {

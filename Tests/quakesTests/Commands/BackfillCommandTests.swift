@@ -238,6 +238,33 @@ struct BackfillCommandTests {
         }
     }
 
+    @Test("A backfill whose beginning is a length of time resumes with the same command")
+    func relativeTimes() async throws {
+        let service = TestEventService(count: 100, limit: 20)
+        try await TestServer.shared.withDatabase { database in
+            let requests = Mutex(0)
+            try await TestFeedServer.run(answering: { request in
+                let number = requests.withLock { count in
+                    count += 1
+                    return count
+                }
+                return number == 4 ? .whole(.forbidden, []) : service.answer(request)
+            }) { server in
+                let arguments =
+                    Self.backfill(from: server, into: database)
+                    + ["--per-request", "20", "--since", "200y", "--until", "20y"]
+                #expect(try await QuakesCommand().run(arguments).status == 69)
+                let outcome = try await QuakesCommand().run(arguments)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                let rows = try await database.query(
+                    "select from import.backfill where finished_at is not null")
+                #expect(rows.count == 1)
+                #expect(
+                    try await database.query("select count(*) as count from quake")[0].decode("count") == 100)
+            }
+        }
+    }
+
     @Test("A worker's login can discard an unfinished backfill")
     func startingOver() async throws {
         let service = TestEventService(count: 30, limit: 20)

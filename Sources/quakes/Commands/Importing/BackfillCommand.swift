@@ -48,11 +48,15 @@ struct BackfillCommand: AsyncParsableCommand {
         guard (2...1_000_000_000).contains(perRequest) else {
             throw ValidationError("--per-request takes 2 to 1000000000, not \(perRequest)")
         }
+        if let minMagnitude, !minMagnitude.isFinite {
+            throw ValidationError("--min-magnitude takes a number, not \(minMagnitude)")
+        }
     }
 
     func run() async throws {
         var options = Backfill.Options(from: stretch.since.instant)
         options.to = stretch.until?.instant
+        options.isRelative = (stretch.since.isRelative, stretch.until?.isRelative ?? false)
         options.minimumMagnitude = minMagnitude
         options.isNewestFirst = newestFirst
         options.service = stretch.service

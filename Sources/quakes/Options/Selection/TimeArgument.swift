@@ -28,6 +28,8 @@ struct TimeArgument: ExpressibleByArgument {
     let instant: Instant
     /// For a moment, the same as `instant`; otherwise the first moment after the day, month or year.
     let end: Instant
+    /// Whether the time depends on when it was read, as `now` and `30d` do.
+    let isRelative: Bool
 
     init?(argument: String) {
         self.init(argument, now: .now)
@@ -36,26 +38,29 @@ struct TimeArgument: ExpressibleByArgument {
     init?(_ text: String, now: Instant) {
         let today = CivilDate(now)
         switch text.lowercased() {
-        case "now": self.init(from: now, to: now)
-        case "today": self.init(day: today)
-        case "yesterday": self.init(day: CivilDate(daysSince1970: today.daysSince1970 - 1))
+        case "now": self.init(from: now, to: now, isRelative: true)
+        case "today": self.init(relativeDay: today)
+        case "yesterday": self.init(relativeDay: CivilDate(daysSince1970: today.daysSince1970 - 1))
         default:
             if let days = Self.days(text) {
                 self.init(from: days.start, to: days.end)
-            } else if let instant = Instant(text) ?? ago(text, before: now) {
+            } else if let instant = Instant(text) {
                 self.init(from: instant, to: instant)
+            } else if let instant = ago(text, before: now) {
+                self.init(from: instant, to: instant, isRelative: true)
             } else {
                 return nil
             }
         }
     }
 
-    private init(day: CivilDate) {
-        self.init(from: day.start, to: CivilDate(daysSince1970: day.daysSince1970 + 1).start)
+    private init(relativeDay day: CivilDate) {
+        let next = CivilDate(daysSince1970: day.daysSince1970 + 1)
+        self.init(from: day.start, to: next.start, isRelative: true)
     }
 
-    private init(from instant: Instant, to end: Instant) {
-        (self.instant, self.end) = (instant, end)
+    private init(from instant: Instant, to end: Instant, isRelative: Bool = false) {
+        (self.instant, self.end, self.isRelative) = (instant, end, isRelative)
     }
 
     /// The start and the end of `2014`, `2014-04` or `2014-04-15`.
