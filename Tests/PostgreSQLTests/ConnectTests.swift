@@ -50,6 +50,18 @@ struct ConnectTests {
         #expect("\(error)".contains("no answer within 1.0 seconds"))
     }
 
+    @Test("If the server refuses a setting at the connection, the error names the setting and its value")
+    func refusedSetting() async throws {
+        try await TestServer.shared.withSharedDatabase { database in
+            var options = try database.options()
+            options["options"] = "-c timezone=Mars"
+            let error = try await postgresError {
+                try await Connection.with(options, logger: .quiet) { _ in }
+            }
+            #expect("\(error)".contains("invalid value for parameter \"TimeZone\": \"Mars\""), "\(error)")
+        }
+    }
+
     @Test("A silent host does not block the hosts after it", arguments: [1, 2])
     func silentHosts(_ count: Int) async throws {
         let silent = try (0..<count).map { _ in try SilentListener() }

@@ -146,10 +146,13 @@ extension Connection {
             .filter { !$0.hasPrefix("\t") && !$0.hasPrefix("LOCATION:") && !$0.hasSuffix(" failed: ") }
             .map { line in
                 let sqlState = line.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { String($0.output.1) }
-                return PostgresError(
-                    operation: operation, sqlState: sqlState,
-                    message: String(sqlState.map { line.replacing(":  \($0): ", with: ": ") } ?? line),
+                let message = String(sqlState.map { line.replacing(":  \($0): ", with: ": ") } ?? line)
+                var error = PostgresError(
+                    operation: operation, sqlState: sqlState, message: message,
                     remedy: sqlState == nil ? "is the server running there?" : nil, connectionLost: true)
+                // A value in the message is that of a setting, not of a row.
+                error.message = message
+                return error
             }
     }
 }

@@ -65,6 +65,8 @@ extension ServerBootstrap {
             let reason = String(cString: strerror(error.errnoCode))
             let guess = error.errnoCode == EADDRINUSE ? "; is another server running there?" : ""
             throw Failure(.unavailable, "cannot listen on \(address): \(reason)\(guess)")
+        } catch let error as SocketAddressError.UnknownHost {
+            throw Failure(.unavailable, "cannot listen on \(address): there is no host \(error.host)")
         } catch let error as SocketAddressError {
             throw Failure(.unavailable, "cannot listen on \(address): \(error)")
         }

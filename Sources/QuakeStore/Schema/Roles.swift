@@ -244,34 +244,42 @@ public struct Roles: Sendable {
             """
     }
 
-    /// If an error is about a missing privilege, adds a remedy that names the role to grant. Returns any other error unchanged.
+    /// If an error is about a missing privilege, adds a remedy that names the role to grant. Returns any other error unchanged, and
+    /// also the error of a login that has the role.
     public static func naming(
         _ purpose: Purpose, in error: any Error, _ options: ConnectionOptions, logger: Logger
     ) async -> any Error {
         guard var refused = error as? PostgresError, refused.sqlState == "42501" else {
             return error
         }
-        // If the login may not even connect, it cannot look up the role. The error then names the role with the standard prefix.
-        let found = try? await Connection.with(options, logger: logger) {
-            try await Roles.remedy(for: purpose, on: $0)
+        do {
+            let remedy = try await Connection.with(options, logger: logger) {
+                try await Roles.remedy(for: purpose, on: $0)
+            }
+            if let remedy { refused.remedy = remedy }
+        } catch {
+            // The login may not even connect, so the role can't be looked up. The error names the role with the standard prefix.
+            refused.remedy = "grant \(standardPrefix)\(purpose) to \(options["user"] ?? "the login")"
         }
-        refused.remedy = found ?? "grant \(standardPrefix)\(purpose) to \(options["user"] ?? "the login")"
         return refused
     }
 
     /// Returns a text that says which role to grant to a login that was refused access.
     ///
-    /// The role's name is derived from the table's owner. If there are no roles, the text says how to create them.
-    public static func remedy(for purpose: Purpose, on connection: Connection) async throws -> String {
+    /// The role's name is derived from the table's owner. If there are no roles, the text says how to create them. The result is
+    /// nil if the login has the role.
+    public static func remedy(for purpose: Purpose, on connection: Connection) async throws -> String? {
         let row = try await connection.query(
             """
             select current_user as login, pg_get_userbyid(c.relowner) as owner,
-                   exists (select from pg_roles
-                           where rolname = regexp_replace(pg_get_userbyid(c.relowner), 'owner$', \(purpose.rawValue))) as known
+                   role.oid is not null as known, coalesce(pg_has_role(role.oid, 'member'), false) as granted
             from (values (1)) as one
             left join (pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public')
               on c.relname = 'quake' and c.relkind = 'r'
+            left join pg_roles role
+              on role.rolname = regexp_replace(pg_get_userbyid(c.relowner), 'owner$', \(purpose.rawValue))
             """, to: "look up the roles")[0]
+        if try row.decode("granted") { return nil }
         let login: String = try row.decode("login")
         let owner = try row.decodeIfPresent("owner", as: String.self) ?? ""
         guard try row.decode("known"), owner.hasSuffix(Purpose.owner.rawValue) else {

@@ -176,6 +176,8 @@ struct AssociateCommandTests {
         "Contradictory or incomplete options are wrong usage",
         arguments: [
             ["--same", "us1"], ["--same", "us1", "us1"], ["--different", "a", "b", "c"], ["--reason", "x"],
+            ["--same", "a", "b", "--different", "a", "b"], ["--prefer", "a", "--take-back", "b"],
+            ["--prefer", ""], ["--same", "a", ""],
             ["--why", "us1", "--rebuild"], ["--why", "us1", "--doubtful"], ["--take-back", "a", "b", "c"],
         ])
     func wrongUsage(_ arguments: [String]) async throws {

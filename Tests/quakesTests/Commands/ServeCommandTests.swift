@@ -177,6 +177,12 @@ struct ServeCommandTests {
             #expect(
                 outcome.errors.contains("cannot listen on 127.0.0.1:\(taken.port): Address already in use"))
             #expect(try await quakes.run("serve", "--listen", "nowhere").status == 64)
+            let unknown = try await quakes.run("serve", "--listen", "nowhere.invalid:80")
+            #expect(unknown.status == 69)
+            #expect(
+                unknown.errors.contains(
+                    "cannot listen on nowhere.invalid:80: there is no host nowhere.invalid"),
+                "\(unknown.errors)")
         }
     }
 

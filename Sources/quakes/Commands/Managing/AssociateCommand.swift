@@ -95,6 +95,12 @@ struct AssociateCommand: AsyncParsableCommand {
                 throw ValidationError("\(name) takes the codes of two events")
             }
         }
+        guard said.count + (takeBack.isEmpty ? 0 : 1) <= 1 else {
+            throw ValidationError("give one of --same, --different, --prefer and --take-back")
+        }
+        guard !(same + different + takeBack + [prefer ?? "x"]).contains("") else {
+            throw ValidationError("a code can't be empty")
+        }
         guard takeBack.count <= 2 else { throw ValidationError("--take-back takes one code or two") }
         guard reason == nil || !said.isEmpty else {
             throw ValidationError("--reason needs --same, --different or --prefer")
