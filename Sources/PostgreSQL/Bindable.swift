@@ -46,13 +46,15 @@ extension Int64: BindableElement {
     public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: self) }
 }
 
-extension Double: Bindable {
+extension Double: BindableElement {
     public static var sqlType: UInt32 { 701 }
+    public static var arrayType: UInt32 { 1022 }
     public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: bitPattern) }
 }
 
-extension Bool: Bindable {
+extension Bool: BindableElement {
     public static var sqlType: UInt32 { 16 }
+    public static var arrayType: UInt32 { 1000 }
     public var parameter: Parameter { Parameter(type: Self.sqlType, bigEndian: UInt8(self ? 1 : 0)) }
 }
 

@@ -65,16 +65,6 @@ extension Rule {
     }
 }
 
-extension [Rule] {
-    /// The rules that cover the earthquake. If it is sure enough for some of them, the others have no say: their quiet hours and
-    /// kinds do not count.
-    func covering(_ event: AlertEvent) -> [Rule] {
-        let covering = filter { $0.covers(event) }
-        let sure = covering.filter { $0.trusts(event) }
-        return sure.isEmpty ? covering : sure
-    }
-}
-
 extension AlertEvent {
     /// Whether the magnitude differs by more than 0.4, or the epicentre by more than 0.5° in latitude or longitude: the limits
     /// for an update in the USGS's notification service. Rounding errors do not count.

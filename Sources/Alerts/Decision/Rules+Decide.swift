@@ -159,7 +159,7 @@ private struct Decision {
         let others = ledger.waiting.lazy.compactMap { [ledger] in ledger[$0, receiver]?.waiting }
         let next = now + gathering
         // Quiet hours may have delayed the other digest.
-        let due = min(others.first { $0.cause == .outage }?.due ?? next, next)
+        let due = others.filter { $0.cause == .outage }.map(\.due).reduce(next, min)
         outageDues[receiver] = due
         return due
     }
@@ -246,6 +246,6 @@ extension Verdict {
         let decisive =
             waiting.kind.isNews || waiting.kind == .corrected
             ? waiting.event : waiting.earlier ?? waiting.event
-        self.init(waiting.kind, waiting.event, earlier: waiting.earlier, rules.covering(decisive))
+        self.init(waiting.kind, waiting.event, earlier: waiting.earlier, rules.filter { $0.covers(decisive) })
     }
 }

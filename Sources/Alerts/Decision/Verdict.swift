@@ -27,7 +27,7 @@ struct Verdict: Equatable {
             self.init(.withdrawn, told.event, earlier: told.event, rules.filter { $0.covers(told.event) })
             return
         }
-        let covering = rules.covering(after)
+        let covering = rules.filter { $0.covers(after) }
         switch (told.stands, covering.isEmpty) {
         case (true, false):
             guard after.differsNotably(from: told.event) else { return nil }
@@ -52,7 +52,7 @@ struct Verdict: Equatable {
     ) {
         guard let after = change.after else { return nil }
         if let waiting {
-            self.init(waiting.kind, after, earlier: waiting.earlier, rules.covering(after))
+            self.init(waiting.kind, after, earlier: waiting.earlier, rules.filter { $0.covers(after) })
             return
         }
         // If the commit's time is unknown, the earthquake's age is measured at the time of the last decision. The age is 0 if the
@@ -70,10 +70,13 @@ struct Verdict: Equatable {
         self.init(rose ? .risen : .new, after, earlier: rose ? change.before : nil, admitting)
     }
 
-    /// The result is nil if no rule asks for this kind of message.
+    /// The result is nil if no rule asks for this kind of message. If the earthquake is sure enough for some of the rules that
+    /// ask for the message, only these count: the quiet hours of the others have no effect.
     init?(_ kind: Kind, _ event: AlertEvent, earlier: AlertEvent?, _ rules: [Rule]) {
         let wanting = rules.filter { $0.kinds.contains(kind) }
         guard !wanting.isEmpty else { return nil }
-        (self.kind, self.event, self.earlier, self.rules) = (kind, event, earlier, wanting)
+        let sure = wanting.filter { $0.trusts(event) }
+        (self.kind, self.event, self.earlier) = (kind, event, earlier)
+        self.rules = sure.isEmpty ? wanting : sure
     }
 }

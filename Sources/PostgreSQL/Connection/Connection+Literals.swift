@@ -26,6 +26,7 @@ extension Connection {
 
     private static let elements: [UInt32: (type: UInt32, name: String)] = [
         String.arrayType: (String.sqlType, "text"), Int64.arrayType: (Int64.sqlType, "bigint"),
+        Double.arrayType: (Double.sqlType, "double precision"), Bool.arrayType: (Bool.sqlType, "boolean"),
         Parameter.timestamptzArray: (Parameter.timestamptz, "timestamptz"),
     ]
 

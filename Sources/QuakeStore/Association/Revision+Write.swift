@@ -42,14 +42,14 @@ extension Revision {
             to: "delete from \(table)")
     }
 
-    /// Each column is sent as an array of texts, with an empty text for null, because arrays without nulls are simpler to send.
+    /// Each column is sent as an array. Arrays have no nulls, so an empty text stands for null.
     private static func write(_ earthquakes: [Earthquake], on connection: Connection) async throws -> Int {
         try await connection.execute(
             """
             insert into public.earthquake as known (code, preferred, magnitude_from, agencies)
-            select code, preferred, nullif(magnitude_from, ''), agencies::integer
+            select code, preferred, nullif(magnitude_from, ''), agencies
             from unnest(\(earthquakes.map(\.code.text)), \(earthquakes.map(\.preferred.text)),
-                        \(earthquakes.map { $0.magnitudeFrom?.text ?? "" }), \(earthquakes.map { "\($0.agencies)" }))
+                        \(earthquakes.map { $0.magnitudeFrom?.text ?? "" }), \(earthquakes.map { Int64($0.agencies) }))
                 as new (code, preferred, magnitude_from, agencies)
             on conflict (code) do update
             set preferred = excluded.preferred, magnitude_from = excluded.magnitude_from, agencies = excluded.agencies
@@ -58,22 +58,22 @@ extension Revision {
             """, to: "write the earthquakes")
     }
 
+    /// Like the method above, with NaN for null.
     private static func write(
         _ members: [(earthquake: ExactText, member: Member)], on connection: Connection
     ) async throws -> Int {
-        func texts(_ value: (Member) -> String?) -> [String] { members.map { value($0.member) ?? "" } }
-        func numbers(_ value: (Difference) -> Double?) -> [String] {
-            texts { $0.difference.flatMap(value).map { "\($0)" } }
+        func numbers(_ value: (Difference) -> Double?) -> [Double] {
+            members.map { $0.member.difference.flatMap(value) ?? .nan }
         }
         return try await connection.execute(
             """
             insert into public.earthquake_member
                 (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
-            select code, earthquake, partner, seconds::double precision, km::double precision,
-                   nullif(magnitudes, '')::double precision, cost::double precision, rule, is_doubtful::boolean
-            from unnest(\(texts { $0.code.text }), \(members.map(\.earthquake.text)), \(texts { $0.partner?.text }), \(numbers { $0.seconds }),
+            select code, earthquake, partner, seconds, km, nullif(magnitudes, 'NaN'), cost, rule, is_doubtful
+            from unnest(\(members.map(\.member.code.text)), \(members.map(\.earthquake.text)),
+                        \(members.map { $0.member.partner?.text ?? "" }), \(numbers { $0.seconds }),
                         \(numbers { $0.kilometres }), \(numbers { $0.magnitudes }), \(numbers { $0.cost }),
-                        \(texts { $0.rule?.rawValue }), \(texts { "\($0.isDoubtful)" }))
+                        \(members.map { $0.member.rule?.rawValue ?? "" }), \(members.map(\.member.isDoubtful)))
                 as new (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
             on conflict (code) do update
             set earthquake = excluded.earthquake, partner = excluded.partner, seconds = excluded.seconds, km = excluded.km,

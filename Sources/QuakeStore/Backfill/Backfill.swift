@@ -15,8 +15,8 @@ public struct Backfill: Sendable {
         public var from: Instant
         /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
         public var to: Instant?
-        /// Whether `from` or `to` is a length of time before now. An unfinished backfill that began earlier is then resumed, with
-        /// its own times.
+        /// Whether `from` or `to` is a length of time before now. An unfinished backfill of such a stretch is then resumed with its
+        /// own times, if its stretch is about as long.
         public var isRelative: (from: Bool, to: Bool) = (false, false)
         public var minimumMagnitude: Double?
         public var isNewestFirst = false
@@ -181,9 +181,12 @@ public struct Backfill: Sendable {
 
     /// Whether the options ask for the unfinished backfill of this stretch.
     private func isResumed(_ range: Range<Instant>) -> Bool {
-        let (from, to) = (options.from, options.to ?? range.upperBound)
-        return (options.isRelative.from ? range.lowerBound <= from : range.lowerBound == from)
-            && (options.isRelative.to ? range.upperBound <= to : range.upperBound == max(from, to))
+        let (from, to) = (options.from, options.to ?? (options.isRelative.from ? .now : range.upperBound))
+        guard options.isRelative.from || options.isRelative.to else { return range == from..<max(from, to) }
+        let (known, asked) = (range.upperBound - range.lowerBound, to - from)
+        return known <= asked * 1.25 && asked <= known * 1.25
+            && (options.isRelative.from ? range.lowerBound <= from : range.lowerBound == from)
+            && (options.isRelative.to || options.to == nil ? range.upperBound <= to : range.upperBound == to)
     }
 
     private var isUnfinished: Query {

@@ -61,7 +61,7 @@ enum Outbox {
             select next.id, next.message::text as message, next.attempts
             from receivers cross join lateral (
                 select id, message, attempts from notify.outbox o
-                where o.receiver = receivers.receiver
+                where o.receiver = receivers.receiver and o.next_attempt_at is not null
                   -- A message from the future was created before the clock was set back.
                   and (o.next_attempt_at <= clock_timestamp() or o.created_at > clock_timestamp())
                   and not exists (select from notify.outbox e
@@ -90,21 +90,19 @@ enum Outbox {
             """, to: "begin a delivery") > 0
     }
 
+    /// Records a delivery, and makes all messages due that have failed since the receiver's last delivery: the receiver is
+    /// reachable again.
     static func delivered(_ entry: Entry, on connection: Connection) async throws {
         try await connection.execute(
             """
-            update notify.outbox set attempts = attempts + 1, next_attempt_at = null, delivered_at = clock_timestamp()
-            where id = \(entry.id) and next_attempt_at is not null
+            with delivered as (
+                update notify.outbox set attempts = attempts + 1, next_attempt_at = null, delivered_at = clock_timestamp()
+                where id = \(entry.id) and next_attempt_at is not null)
+            update notify.outbox o set next_attempt_at = clock_timestamp()
+            where o.receiver = \(entry.receiver) and o.id <> \(entry.id) and o.next_attempt_at > clock_timestamp()
+              and o.failed_at > coalesce((select max(d.delivered_at) from notify.outbox d where d.receiver = \(entry.receiver)),
+                                         '-infinity')
             """, to: "record a delivery")
-    }
-
-    /// Makes all waiting messages to a receiver due, because it has become reachable.
-    static func retryAll(of receiver: String, on connection: Connection) async throws {
-        try await connection.execute(
-            """
-            update notify.outbox set next_attempt_at = clock_timestamp()
-            where receiver = \(receiver) and next_attempt_at > clock_timestamp()
-            """, to: "retry messages")
     }
 
     static func failed(

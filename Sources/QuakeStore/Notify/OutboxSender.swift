@@ -179,12 +179,9 @@ struct OutboxSender {
         _ failure: DeliveryFailure?, of entry: Outbox.Entry, _ round: inout Round, on connection: Connection
     ) async throws {
         guard let failure else {
+            round.rests[entry.receiver] = nil
             logger.info("delivered \(entry.message.id)")
-            try await Outbox.delivered(entry, on: connection)
-            if round.rests.removeValue(forKey: entry.receiver) != nil {
-                try await Outbox.retryAll(of: entry.receiver, on: connection)
-            }
-            return
+            return try await Outbox.delivered(entry, on: connection)
         }
         round.failures += 1
         let attempts = entry.attempts + 1

@@ -272,7 +272,7 @@ public struct Roles: Sendable {
         let row = try await connection.query(
             """
             select current_user as login, pg_get_userbyid(c.relowner) as owner,
-                   role.oid is not null as known, coalesce(pg_has_role(role.oid, 'member'), false) as granted
+                   role.oid is not null as known, coalesce(pg_has_role(role.oid, 'usage'), false) as granted
             from (values (1)) as one
             left join (pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'public')
               on c.relname = 'quake' and c.relkind = 'r'

@@ -12,6 +12,7 @@ func contents(ofFile path: String) throws(FileError) -> [UInt8] {
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
         let count = read(file, &chunk, chunk.count)
+        if count < 0, errno == EINTR { continue }
         if count < 0 { throw FileError(operation: "read", path: path, code: errno) }
         if count == 0 { return contents }
         contents += chunk[..<count]

@@ -9,17 +9,20 @@ struct ReplacedFile {
 
     private var new: String { path + ".new" }
 
-    /// The permissions of the file that is replaced.
-    private var mode: mode_t {
+    /// Creates the new file, with the permissions of the file that it replaces.
+    private func create() throws -> Int32 {
+        unlink(new)
+        let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure("write") }
         var status = stat()
-        return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644
+        if stat(path, &status) == 0 { fchmod(descriptor, status.st_mode & 0o777) }
+        return descriptor
     }
 
     /// - Parameter isDurable: whether to return only once the text is on disk.
     /// - Throws: `FileError`.
     func write(_ text: String, isDurable: Bool = false) throws {
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw failure("write") }
+        let descriptor = try create()
         defer { close(descriptor) }
         do {
             var rest = Array(text.utf8)[...]
@@ -41,9 +44,7 @@ struct ReplacedFile {
     /// - Throws: `Failure` if the picture could not be drawn; `FileError`.
     func writePNG(_ svg: String) async throws {
         // The file is opened first: if it can't be written, this fails early and with the system's own message.
-        let descriptor = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw failure("write") }
-        close(descriptor)
+        close(try create())
         do {
             let result = try await Subprocess.run(
                 .name("rsvg-convert"),

@@ -46,7 +46,7 @@ enum StandardOutput {
                     continue
                 }
                 // It is not an error if the reader of a pipe, such as head, stops reading. A full disk is an error.
-                if errno == EPIPE { exit(128 + SIGPIPE) }
+                if errno == EPIPE { _exit(128 + SIGPIPE) }
                 fail()
             }
             rest = rest.dropFirst(written)

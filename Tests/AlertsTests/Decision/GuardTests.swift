@@ -115,7 +115,8 @@ import Testing
     }
 
     @Test func anEarthquakeThatLosesItsStationsIsStillCorrected() {
-        var stage = Stage(rule("sure", .init(4)) { $0.stations = 8 })
+        let news = rule("news", .init(4)) { $0.kinds = [.new] }
+        var stage = Stage(rule("sure", .init(4)) { $0.stations = 8 }, news)
         #expect(stage.commit(quake { $0.stations = 8 }).kinds == [.new])
         #expect(stage.commit(quake("us1", 6) { $0.stations = 3 }).kinds == [.corrected])
     }
