@@ -22,8 +22,8 @@ KEYS = {
 def start_driver(folder):
     """Starts chromedriver on a free port, with its temporary files in `folder`. Returns its process and its address.
 
-    If chromedriver ends before it has said its port, for example because another process took that port first, it is started
-    again."""
+    If chromedriver ends before it reports its port, for example because another process took the port, chromedriver is started
+    again, with at most ten attempts in total."""
     for _ in range(10):
         driver = subprocess.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -119,7 +119,7 @@ class Browser:
             try:
                 return self.post(f"/element/{self.find(selector)}/click")
             except RuntimeError as error:
-                # The page has replaced the element since it was found.
+                # If the element is stale, because the page has replaced it since, find it again.
                 if "stale element" not in str(error):
                     raise
 
@@ -129,7 +129,7 @@ class Browser:
         self.post(f"/element/{element}/value", {"text": text})
 
     def press(self, *names, shift=False):
-        """Presses keys while the current element has the focus."""
+        """Presses keys one after the other. They go to the element that has the focus."""
         actions = []
         for name in names:
             key = KEYS.get(name, name)

@@ -3,8 +3,9 @@
 
     Tests/page.py QUAKES AXE [CHECK… | PART/PARTS]     (DATABASE_URL names an empty, migrated database)
 
-QUAKES is the executable, and AXE is the script of axe-core. The script prints which checks pass and which fail, and exits with 1
-if any check fails. With THOROUGH=1, accessibility is checked in more sizes and colours.
+QUAKES is the executable, and AXE is the script of axe-core. PART/PARTS selects one share of the checks: for example, 2/3 is the
+second of three. This script prints which checks pass and which fail, and exits with 1 if any check fails. With THOROUGH=1,
+accessibility is checked in more sizes and colours.
 """
 
 import csv
@@ -435,8 +436,8 @@ def main():
         chosen = CHECKS[part - 1::parts]
     else:
         chosen = [check for check in CHECKS if not names or check.__name__ in names]
-    # The database is a copy, whose history begins when its template was made. It must not begin long before the import, or the
-    # whole import would come after the last step in which the past is played.
+    # The database is a copy of a template, and its history begins when the template was made. If that was long before the import,
+    # every step of the played past would end before the import. So the history is made to begin now.
     sql("update history.store set pruned_committed_at = now()")
     sample = subprocess.run([QUAKES, "sample", "--count", "6000"], check=True, capture_output=True, text=True).stdout
     load(without_expiring_events(json.loads(sample)))

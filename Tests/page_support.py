@@ -1,4 +1,4 @@
-"""The environment for the checks of the live page: server, database, proxies that cut or refuse, and the page in a browser."""
+"""The environment for the checks of the live page: server, database, proxies that disturb requests, and the page in a browser."""
 
 import http.server
 import json
@@ -49,7 +49,7 @@ class Server:
 
 
 class CuttableProxy:
-    """A proxy in front of the server that can be cut silently: bytes are lost, but connections stay open."""
+    """A proxy in front of the server. While it is cut, it loses all bytes, but its connections stay open."""
 
     def __init__(self, port):
         self.target = port
@@ -168,7 +168,7 @@ def allow_connections(are_allowed):
 
 
 def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=20, **more):
-    """Commits an event like another program. `more` has the values of further columns."""
+    """Commits an event, as another program would. `more` has the values of further columns."""
     columns = "".join(f", {name}" for name in more)
     values = "".join(f", :'{name}'" for name in more)
     sql(f"""insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth{columns})
@@ -179,7 +179,7 @@ def put(code, magnitude=4.1, place="a place", minutes=5, longitude=10, latitude=
 
 
 def just_now():
-    """The present time, in the form of links."""
+    """The present time, in the format that links use."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 

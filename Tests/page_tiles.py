@@ -84,7 +84,7 @@ def dropped_tiles(page):
     page.browser.emulate((2400, 900), False)
     try:
         page.open("?minmag=9.5&map=47,145,6")
-        # Otherwise, Chromium records 250 requests only.
+        # By default, Chromium records only 250 requests.
         page.browser.run("performance.setResourceTimingBufferSize(10_000)")
         page.browser.wait("the first tile", lambda: first in page.browser.run(TILES))
         for _ in range(12):

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Responses of other agencies, in a folder beside the project; they are not part of the project.
+/// Responses of agencies other than the USGS. They are in a folder beside the project, and are not part of the project.
 public enum AgencySamples {
     public static let folder = RealFeeds.folder.appending(path: "agencies")
 

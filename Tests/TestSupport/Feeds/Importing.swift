@@ -21,8 +21,8 @@ extension TestDatabase {
         var options = Importer.Options()
         options.batchSize = batchSize
         options.lanes = lanes
-        // The document's metadata do not come first, so with another setting it could be a feed that deletes events, and the
-        // importer would use only one lane.
+        // The document does not begin with metadata. With another setting, the importer could not rule out a feed that deletes
+        // events, and would use only one lane.
         if lanes > 1 { options.retraction = .never }
         let summary = try await importDocument(SmallFeed.document(features), options)
         if let failure = summary.failure { throw failure }

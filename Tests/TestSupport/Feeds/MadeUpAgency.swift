@@ -1,7 +1,7 @@
 import PostgreSQL
 
-/// An invented agency that reports two thirds of the USGS's earthquakes with scatter. The scatter of each row is computed from
-/// its code.
+/// An invented agency that reports two thirds of the USGS's earthquakes, with errors. The errors of a row are computed from the
+/// row's code.
 public struct MadeUpAgency: Sendable {
     private let name: String
     private let scatter: Double

@@ -5,7 +5,7 @@
 #endif
 
 extension Quake {
-    /// Copies a record out of the bytes of its feature. The record must have the fields that every event must have.
+    /// Copies a record out of the bytes of its feature. The record must have all required fields.
     public init(_ record: QuakeRecord, from bytes: UnsafeBufferPointer<UInt8>) {
         try! self.init { Value(record[$0], of: record, from: bytes) }
     }

@@ -6,9 +6,9 @@ import Synchronization
 /// catalogue's clock, and adds or deletes events.
 ///
 /// - Without `starttime`, a query returns only events of the last 30 days.
-/// - `includedeleted=true` always times out; `includedeleted=only` is fast. A deleted event has no type, so a query with
-///   `eventtype` never finds it. It has no time and no magnitude, and some deletions do not even name the event.
-/// - A query with more than `limit` results gives status 400, unless the request has the parameter `limit`.
+/// - `includedeleted=true` always gives status 504; `includedeleted=only` works. A deleted event has no time, magnitude or type,
+///   so a query with `eventtype` never finds it. The records of some deletions do not name the event.
+/// - If more than `limit` events match a request that has no parameter `limit`, the status is 400.
 public final class TestCatalogue: Sendable {
     public struct Event: Sendable {
         public var code: String

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A port on loopback that accepts every connection, counts it and closes it. It acts like a database that is down, and lets a
-/// test count the attempts to connect.
+/// A port on loopback that accepts every connection, counts it and closes it. Tests use it in place of a database that is down,
+/// to count the attempts to connect.
 public final class ClosingPort: Sendable {
     private let socket: LoopbackSocket
     private let accepted = Mutex(0)

@@ -13,7 +13,7 @@ package final class ListeningSocket: Sendable {
     deinit { close(descriptor) }
 }
 
-/// A Unix socket on which `use`, such as `bind` or `connect`, was called with the address of `path`.
+/// Makes a Unix socket, and calls `use` (`bind` or `connect`) with the socket and the address of `path`.
 func unixSocket(
     at path: String, _ use: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
 ) throws -> Int32 {

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// A TCP socket on 127.0.0.1 with blocking calls. Child processes do not inherit it.
+/// A TCP socket on the loopback interface. Its calls block unless `nonBlocking` is true. Child processes do not inherit the
+/// socket.
 public struct LoopbackSocket: Sendable {
     public let descriptor: Int32
 
@@ -37,7 +38,7 @@ public struct LoopbackSocket: Sendable {
         return socket
     }
 
-    /// Whether the port is free, so that it can be bound.
+    /// Whether the port can be bound.
     static func isFree(_ port: Int) -> Bool {
         let socket = LoopbackSocket()
         defer { socket.close() }

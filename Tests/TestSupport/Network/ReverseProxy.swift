@@ -2,8 +2,8 @@ import Foundation
 import LocalPostgres
 import Subprocess
 
-/// A real proxy in front of a server on this machine, with its configuration from `deploy/proxies`. The proxy ends when the last
-/// reference is dropped, and also when this process ends, even by a crash.
+/// A real proxy in front of a server on this machine. The proxy's configuration comes from `deploy/proxies`. The proxy ends when
+/// the last reference is dropped, and also when this process ends, even by a crash.
 public final class ReverseProxy: Sendable {
     /// The folder of the proxies' programs; nil when they are not available.
     public static let programs = fetched("proxies")
@@ -27,7 +27,7 @@ public final class ReverseProxy: Sendable {
         rm -rf -- "$folder"
         """#
 
-    /// Starts a proxy that forwards to `port`. The proxy may take a moment until it listens.
+    /// Starts a proxy that forwards to `port`. The proxy may start to listen a moment after this call.
     public init(_ program: Program, before port: Int) async throws {
         self.port = Self.freePort()
         let folder = try TemporaryCluster.makeFolder()
@@ -50,7 +50,8 @@ public final class ReverseProxy: Sendable {
             program.rawValue, Self.script, [folder, "\(programs)/\(command[0])"] + command.dropFirst())
     }
 
-    /// A free port whose next higher port is also free. The range is below the ports that systems assign by themselves.
+    /// A free port whose next higher port is also free. The range is below Linux's default range of
+    /// ephemeral ports.
     private static func freePort() -> Int {
         while true {
             let port = Int.random(in: 20_000..<32_000)
@@ -104,7 +105,7 @@ extension ReverseProxy.Program {
         }
     }
 
-    /// The program's configuration in `deploy`, with other ports and another folder.
+    /// The program's configuration from `deploy/proxies`, with the test's ports and folder.
     fileprivate func configuration(from here: Int, to port: Int, _ folder: String) throws -> String {
         try String(contentsOf: projectFile("deploy/proxies/\(fileName)"), encoding: .utf8)
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)").replacing("\"8080\"", with: "\"\(port)\"")

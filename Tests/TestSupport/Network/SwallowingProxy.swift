@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A relay in front of a server's Unix socket that can silence its connections. The relay drops all bytes of a silent connection,
-/// and neither side gets an error. A firewall that has forgotten a connection does the same.
+/// A relay in front of a server's Unix socket. It can silence connections. The relay drops all bytes of a silent connection, and
+/// neither side gets an error. A firewall that has forgotten a connection does the same.
 public final class SwallowingProxy: Sendable {
     /// The directory of the relay's socket. Clients use it like a server's socket directory.
     public let directory: String

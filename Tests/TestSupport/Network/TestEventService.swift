@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// An FDSN event service on loopback with regular events: one every `interval` milliseconds, from 1970 on.
+/// An FDSN event service on loopback. Its first event is at the beginning of 1970, and the others follow at equal intervals.
 public struct TestEventService: Sendable {
     /// The search limit: a request that matches more events is refused.
     public let limit: Int

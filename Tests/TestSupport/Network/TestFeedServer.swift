@@ -1,8 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A real HTTP server on loopback that runs until `body` returns. A function or a list of answers, `script`, determines its
-/// answers.
+/// A real HTTP server on loopback that runs until `body` returns. Its answers come from a function or from a list.
 public struct TestFeedServer: Sendable {
     public indirect enum Answer: Sendable {
         /// Waits until the condition holds, and then gives the answer.
@@ -23,7 +22,7 @@ public struct TestFeedServer: Sendable {
         /// Sends text that is not HTTP.
         case raw(String)
 
-        /// The same answer with other text in its body; only for a whole answer.
+        /// The same answer with `text` replaced in its body. An answer other than `whole` is not changed.
         public func replacing(_ text: String, with other: String) -> Answer {
             guard case .whole(let status, let body, let headers) = self else { return self }
             let changed = String(decoding: body, as: UTF8.self).replacing(text, with: other)

@@ -1,6 +1,6 @@
 import PostgreSQL
 
-/// An ALTER TABLE of `quake` that another session has not committed yet.
+/// A statement that changes `quake` and locks the table until its transaction is committed.
 public struct Alteration: Sendable {
     public let statement: String
 
@@ -16,8 +16,8 @@ public struct Alteration: Sendable {
 }
 
 extension TestDatabase {
-    /// Runs `reading` while an ALTER TABLE is uncommitted, commits once a session waits for it, and returns what `reading`
-    /// returned.
+    /// Runs the alteration in a transaction, and starts `reading`. Commits the transaction once a session waits for a lock, and
+    /// returns the result of `reading`.
     public func altering<Result: Sendable>(
         _ alteration: Alteration = .rewriting,
         whileReading reading: @escaping @Sendable () async throws -> Result

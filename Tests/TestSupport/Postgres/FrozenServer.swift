@@ -12,7 +12,7 @@ extension LocalCluster {
         return try await body()
     }
 
-    /// The server's processes. The postmaster is first, so that it starts no process while the others are stopped.
+    /// The server's processes. The postmaster comes first, so that it starts no process while the others are being stopped.
     private func serverProcesses() throws -> [pid_t] {
         let file = try String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)
         guard let postmaster = file.split(separator: "\n").first.flatMap({ pid_t($0) }) else {

@@ -87,7 +87,7 @@ public struct StandbyServer: Sendable {
     }
 }
 
-/// A base backup of a server. With the server's archived log, the backup can be recovered to a moment.
+/// A base backup of a server. With the server's archived log, it restores the server's state at a later moment.
 public struct BaseBackup: Sendable {
     /// Settings with which a server archives its log.
     public static let archiving = [

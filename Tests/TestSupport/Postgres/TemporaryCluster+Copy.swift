@@ -2,8 +2,8 @@ import Glibc
 import LocalPostgres
 
 extension TemporaryCluster {
-    /// Creates and starts a hot standby of `primary`, which must be running. The standby is made from a base backup and follows
-    /// by streaming replication over the primary's socket.
+    /// Creates and starts a hot standby of `primary`, which must be running. The standby is made from a base backup, and
+    /// receives later changes by streaming replication over the primary's socket.
     ///
     /// The primary needs no preparation: PostgreSQL's defaults and initdb's `trust` allow replication. The standby has the
     /// primary's configuration, followed by `settings`.
@@ -15,7 +15,7 @@ extension TemporaryCluster {
         try await copy(of: primary, settings: settings).prepared { try await $0.start() }
     }
 
-    /// Starts a cluster with the files of this cluster, which is not running. It has this cluster's configuration, followed by
+    /// Copies this cluster, which must be stopped, and starts the copy. The copy has this cluster's configuration, followed by
     /// `settings`. A copy takes a fraction of the time of a new cluster.
     package func startCopy(settings: [String: String] = [:]) async throws -> TemporaryCluster {
         try await Self.guarded(in: Self.makeFolder()).prepared {
@@ -57,7 +57,7 @@ extension LocalCluster {
             ], settings: settings)
     }
 
-    /// Fills `data` with the files of another cluster, which is not running. A failure leaves a partial copy.
+    /// Fills `data` with the files of another cluster, which must be stopped. A failure leaves a partial copy.
     fileprivate func copyFiles(of stopped: LocalCluster, settings: [String: String]) async throws {
         try await fill(with: "cp", at: "/bin/cp", ["-a", "\(stopped.data)/.", data], settings: settings)
     }

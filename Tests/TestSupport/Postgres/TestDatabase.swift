@@ -58,7 +58,7 @@ public struct TestDatabase: Sendable {
         try await Connection.with(try options(), logger: .quiet, body)
     }
 
-    /// Runs one statement and returns its rows. The statement must not leave anything in its session, such as a session-level
+    /// Runs one statement and returns its rows. The statement must not change its session, for example with a session-level
     /// lock, because the next statement may run in the same session or in another one.
     @discardableResult
     public func query(_ query: Query) async throws -> [Row] {

@@ -45,7 +45,7 @@ extension TestServer {
 }
 
 extension TestRoles {
-    /// Creates the logins and grants them their roles, as one script, because a session costs more than its statements.
+    /// A script that creates the logins and grants them their roles. It needs only one round trip.
     fileprivate var creation: String {
         let created = logins.map { "create role \($0) login" }
         let granted = Roles.Purpose.allCases.map { "grant \(roles.name($0)) to \(loginName($0))" }

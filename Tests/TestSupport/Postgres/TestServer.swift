@@ -21,8 +21,8 @@ public actor TestServer {
         return try await task.value.cluster
     }
 
-    /// Runs `body` with a fresh database that is cloned from the migrated template and dropped afterwards. Tests run
-    /// concurrently, because NOTIFY, locks and tables of one database are invisible in another.
+    /// Runs `body` with a fresh database that is cloned from the migrated template and dropped afterwards. Tests can
+    /// run concurrently, because notifications, locks and tables of one database have no effect in another.
     nonisolated public func withDatabase<Result>(_ body: (TestDatabase) async throws -> Result) async throws
         -> Result
     {
@@ -85,7 +85,7 @@ public actor TestServer {
         }
     }
 
-    /// Runs `body` with a copy of another database, like one restored from a backup. No session may be connected to the original.
+    /// Runs `body` with a copy of another database, as after a restore from a backup. The original must have no sessions.
     nonisolated public func withCopy<Result>(
         of database: TestDatabase, _ body: (TestDatabase) async throws -> Result
     ) async throws -> Result {
@@ -179,7 +179,7 @@ public actor TestServer {
         try await task.value
     }
 
-    /// Whether the server has a library, such as one of PostgreSQL's additional modules. Not every package has them.
+    /// Whether the server has a library. Some packages of PostgreSQL lack the additional modules.
     nonisolated public func hasLibrary(_ name: String) async throws -> Bool {
         do {
             try await administer("load '\(name)'")

@@ -1,7 +1,7 @@
 import PostgreSQL
 
-/// A session that runs a test's queries, or its imports, one after another. If each of them had a separate session, the session
-/// would cost the server more than its work.
+/// A session that runs a test's queries, or its imports, one after another. A separate session for each of them would cost the
+/// server more than the work itself.
 actor TestSession {
     private var connection: Connection?
     private var isBusy = false

@@ -11,9 +11,9 @@ public struct QuakesCommand: Sendable {
         public let errors: String
     }
 
-    /// The environment variables to add. The caller's environment is not passed on, apart from what programs need.
+    /// Further environment variables. Only a few variables of the caller's environment are passed on.
     public var environment: [String: String]
-    /// A command that starts the executable and replaces itself with it, such as `prlimit --fsize=0`; empty for a direct start.
+    /// A command that replaces itself with the executable, such as `prlimit --fsize=0`; empty for a direct start.
     public var launcher: [String] = []
 
     /// A launcher that writes the executable's standard error to a file. Append the file's path.
@@ -61,7 +61,7 @@ public struct QuakesCommand: Sendable {
     /// Makes a write to a program that has ended fail with an error instead of a signal.
     private static let ignoreBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 
-    /// Starts the executable with an open and silent standard input, passes its process number to `body`, and waits for its end.
+    /// Starts the executable, passes its process id to `body`, and waits for its end. Standard input stays open without data.
     public func run(
         _ arguments: [String], _ body: @Sendable (pid_t) async throws -> Void
     ) async throws -> Int32 {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Fetches a tool that only tests need, such as `clients`, with `scripts/tools`.
+/// Fetches a tool that only tests need, with `scripts/tools`.
 ///
 /// - Returns: the path of the tool; nil when it is not available.
 func fetched(_ tool: String...) -> String? {

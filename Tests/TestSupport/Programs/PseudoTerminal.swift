@@ -28,7 +28,7 @@ extension QuakesCommand {
             status: outcome.status, output: await shown.replacing("\r\n", with: "\n"), errors: outcome.errors)
     }
 
-    /// All output of a terminal, up to the moment when the last program that writes to the terminal closes it.
+    /// All output of a terminal until the last program closes the terminal.
     private static func everything(from master: Int32) -> String {
         var shown: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)

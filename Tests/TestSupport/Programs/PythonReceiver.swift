@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Runs one of the scripts in `Tests/Receivers`, which receive messages. These Python implementations of the protocols are
-/// independent of ours. The receiver ends with the scope of `run`.
+/// Runs one of the scripts in `Tests/Receivers`, which receive messages. Their implementations of the protocols are independent
+/// of ours. The script ends when `run` returns.
 package final class PythonReceiver: @unchecked Sendable {
     package private(set) var port = 0
     private let process = Process()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Trait where Self == ConditionTrait {
-    /// Skips the test under a sanitizer (`make sanitize`), which needs many times the memory of the program itself.
+    /// Skips the test under a sanitizer (`make sanitize`), because a sanitizer multiplies the program's memory.
     public static var measuresMemory: Self { withoutSanitizer("memory cannot be measured under a sanitizer") }
 
     /// Skips the test under a sanitizer, because the sanitizer's thread never sleeps for long.
