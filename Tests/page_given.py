@@ -195,7 +195,7 @@ def mechanism(page):
     expect(not page.browser.text(".mechanism"), "a beachball is drawn without a plane or a tensor")
     refusal = RefusingProxy(page.server.port, ["mechanism.js"], 1)
     page.open("?event=q9ball", port=refusal.port)
-    # The page says "Couldn’t load" only until it draws the details again, so that is not waited for.
+    # The message "Couldn’t load" may be visible only for a moment, so the check waits for the refusal instead.
     page.browser.wait("the refusal", lambda: refusal.left["mechanism.js"] == 0)
     put("q9ball", 6.2, "a fault", minutes=0)
     page.browser.wait("the beachball after a failure", lambda: page.browser.run("return document.querySelector('.mechanism svg') !== null"))

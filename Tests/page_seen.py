@@ -51,7 +51,7 @@ def states_after_failures(page):
 
 
 def database_unavailable(page):
-    """If the database is unavailable, the page shows one state and one warning, with a loaded list and without one."""
+    """If the database is unavailable, the page shows one state and one warning, whether or not a list was loaded."""
     def shows(*words):
         page.browser.run("dispatchEvent(new Event('online'))")
         return [page.browser.text(part) for part in ("#state", "#warnings", "#count", "#empty")[:len(words)]] == list(words)
@@ -487,7 +487,7 @@ def alerts(page):
     expect([each[:2] for each in found] == [["Magnitude 5.6", "as wanted"], ["Magnitude 5.7", "grown"]],
            f"the alerts are {found}")
     expect(len({tag for *_, tag in found}) == 2, "both alerts have the same tag, so the second replaces the first")
-    # There are alerts while the past is shown, too, and only one alert for each event.
+    # Alerts also appear while the past is shown. Each event has only one alert.
     ready(f"?asof={just_now()}")
     expect(browser.text("#open-notify") == "Alerts on", "the settings of the alerts were lost")
     put("q9wanted", 5.4, "as wanted", minutes=0, longitude=-179.9)

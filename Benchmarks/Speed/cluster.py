@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Cluster:
-    """A private server with migrated schema in a temporary folder. The server and the folder are removed at the end.
+    """A private server with the migrated schema, in a temporary folder. The server and the folder are removed at the end.
 
         with Cluster(wal_level="logical") as cluster:
             cluster.sql("select 1")
@@ -32,7 +32,7 @@ class Cluster:
     def __enter__(self):
         if not os.access(QUAKES, os.X_OK):
             sys.exit(f"cannot find {QUAKES}: build it (swift build -c release), or set QUAKES to another executable")
-        # A run that SIGTERM ends must clean up, too.
+        # On SIGTERM, exit in the normal way, so that the cleanup runs.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.home = tempfile.mkdtemp(prefix="quakes-bench-")
         os.chmod(self.home, 0o755)  # if this script runs as root, the server runs as another user
@@ -65,7 +65,8 @@ class Cluster:
         return subprocess.check_output(command, env=self.env, text=True).strip()
 
     def sample(self, count, revise="0"):
-        """Writes a synthetic feed of `count` events, of which the part `revise` is revised. Returns its path."""
+        """Writes a synthetic feed of `count` events. `revise` is the fraction of them that is revised, as the text of a number from 0
+        to 1 or of a percentage. Returns the path."""
         path = f"{self.home}/{count}-{revise}.geojson"
         if not os.path.exists(path):
             with open(path, "wb") as feed:
@@ -139,7 +140,8 @@ def postgres_cpu(home):
 def run(*arguments, **options):
     """Runs a program to its end. Returns wall seconds, CPU seconds and peak memory in MB.
 
-    Linux counts the memory of the forked script as well, so the figure is never less than that.
+    The peak memory is never less than this script's own, because Linux also counts the time before exec, when the child still has
+    the script's memory.
     """
     start = time.monotonic()
     return finish(subprocess.Popen(arguments, **options), start)
@@ -164,7 +166,7 @@ missing = set()
 
 
 def has(name, what, found):
-    """Returns `found`: whether the program for a comparison is installed. Prints once that it is missing."""
+    """Returns `found`, which tells whether the program for a comparison is installed. Reports a missing program only once."""
     if not found and name not in missing:
         missing.add(name)
         print(f"left out: {name} (not installed: {what})", file=sys.stderr)

@@ -6,9 +6,9 @@ COMMIT has returned. view_observer.c reports when the file of each view reaches 
 to this moment, for each transaction and each view. The two kinds of follower, `quakes follow` and barest_follower.c, are measured
 in turn.
 
-CPU times are those of the followers and of their sessions in the server, from right before the first commit until every view has
-the last commit, so the start and the first snapshot do not count. The CPU times are given per pass. A follower that falls behind
-reads several commits in one pass, which takes less CPU time than a pass for each commit.
+CPU times are those of the followers and of their sessions in the server. They start right before the first commit, and end when
+every view has the last commit, so the first snapshot does not count. The CPU times are given per pass. A follower that falls
+behind reads several commits in one pass, which takes less CPU time than a pass for each commit.
 
 The figures are medians over the rounds. The ratios are medians of the ratios within each round, with the smallest and the
 largest.
@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--http", action="store_true", help="measure followers over HTTP")
     parser.add_argument("--followers", type=int, help="number of followers: 50, or 5000 over HTTP")
     parser.add_argument("--seconds", type=int,
-                        help="length of a round: 20, so that each round moves each view's log into its file, or 10 over HTTP")
+                        help="length of a round: 20, which is long enough to move each view's log into its file, or 10 over HTTP")
     add_options(parser, rate=10)
     parser.add_argument("--rounds", type=int, help="number of rounds: 6, or 3 over HTTP")
     parser.add_argument("--json", action="store_true")

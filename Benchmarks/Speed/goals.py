@@ -1,7 +1,7 @@
 """Compares measurements with goals.
 
 A benchmark with goals prints them and whether they are met. If the environment variable GOALS names a file, the goals are also
-appended to it, as a line of JSON each, for a table of all goals at the end:
+appended to this file, each as a line of JSON. Afterwards, this command prints a table of all goals:
 
     Benchmarks/Speed/goals.py FILE
 """

@@ -2,8 +2,8 @@
 """Measures `quakes notify`.
 
 Latency: the time from a commit to the first byte of its message at a webhook, compared with the time until `quakes follow
---format ndjson` writes the change. Each commit is an earthquake near a different place with a separate rule and receiver, because
-a receiver with many messages would get digests.
+--format ndjson` writes the change. Each commit inserts an earthquake at a different place, which has a separate rule and
+receiver, because a receiver with many messages would get digests.
 
 Size: the time to decide a commit of 20,000 earthquakes with 1,000 rules, and the notifier's peak memory.
 

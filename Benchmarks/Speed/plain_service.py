@@ -1,7 +1,8 @@
 """A typical hand-written service: FastAPI, a connection pool of psycopg, one query, and orjson.
 
-It is only a baseline: it has four parameters, checks only their types, has no tokens, tags or limits, and builds each response in
-memory. It needs fastapi, psycopg[pool] and orjson, and uvicorn to run it. DATABASE_URL names the database.
+It is only a baseline. It has four parameters, and checks only their types. It sends no tokens or entity tags, limits neither its
+clients nor the size of a response, and builds each response in memory. It needs fastapi, psycopg[pool], orjson and uvicorn.
+DATABASE_URL names the database.
 
     uvicorn plain_service:app --workers 2
 """

@@ -7,7 +7,7 @@ row. A view is read with all rows and columns by EXPLAIN ANALYZE, which does not
 in turn; the figures are medians. Parallel queries are disabled, because their gain depends on the machine. All figures come from
 one machine and one server; only their ratios are meaningful. The database is a private cluster that exists only during the run.
 
-The table contains a synthetic feed. --revised is the part of its events that is revised; the default is one in a hundred.
+The table contains a synthetic feed. --revised is the fraction of its events that is revised; the default is one in a hundred.
 --indexes measures the first load, and the load of a feed in which every tenth event is revised, with and without each index, and
 with different fill factors.
 
@@ -24,7 +24,7 @@ ONE_SCAN = "one scan"
 SCAN = ("select count(place), count(time), count(magnitude), count(longitude), count(latitude), count(depth)"
         " from public.quake")
 MAINSHOCK = "(select code from public.quake order by magnitude desc nulls last limit 1)"
-# The typical query of a dashboard is the last week of the catalogue.
+# A dashboard typically queries the last week of the catalogue.
 WEEK = "'2025-12-25' and '2026-01-01'"
 ASKED = {
     "daily_activity, a week": f"report.daily_activity where day between {WEEK}",
@@ -55,7 +55,7 @@ REVERT = ("drop index if exists quake_more, quake_day; alter table quake set (fi
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--revised", default="1%", help="the part of the events that is revised; empty for none")
+    parser.add_argument("--revised", default="1%", help="the fraction of the events that is revised; empty for none")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--plans", action="store_true", 
                         help="also print the plans of the five slowest reports, except reports of a week or by code")
@@ -128,8 +128,8 @@ def measure_indexes(cluster, options):
 
 def load(cluster, variant, first, revised):
     """Runs both loads into an empty table. Returns the seconds and the bytes of WAL of each load, the share of updates in place
-    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query. A variant
-    without a query (the table as it ships, and fillfactor 100) gets the times of all queries."""
+    (HOT), and the size of the table with its indexes in bytes. Also returns the time of the variant's query, or
+    the times of all queries for a variant without a query (the table as it ships, and fillfactor 100)."""
     change, query = VARIANTS[variant]
     cluster.empty()
     cluster.sql(REVERT)

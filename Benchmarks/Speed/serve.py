@@ -7,11 +7,12 @@ columns that the format contains. CPU is the total of the programs and PostgreSQ
 Short responses, with wrk over 16 connections: 20 events as GeoJSON, for one repeated query and for queries that all differ. They
 are compared with a typical service (plain_service.py: FastAPI, psycopg and orjson under uvicorn, with a worker for each core),
 and with nginx serving the same bytes as a file, which is the upper limit. The repeated query is also measured with an entity tag,
-which Quakes and nginx answer with 304. wrk uses part of the machine, which makes fast servers look slower than they are, so the
-CPU time per request of the server and PostgreSQL is shown as well.
+which Quakes and nginx answer with 304. wrk itself needs CPU time, which makes fast servers look slower than they are. So the CPU
+time per request of the server and PostgreSQL is shown as well.
 
-Memory is the server's peak (VmHWM): with 200 concurrent clients that each read 20,000 events, every other client slowly; and with
-one client that reads 1,000,000 events as GeoJSON, CSV or XML, compared with 10,000.
+Memory is the server's peak (VmHWM). It is measured with 200 concurrent clients that each read 20,000 events, half of them slowly.
+It is also measured with one client that reads 1,000,000 events as GeoJSON, CSV or XML, and compared with the peak for 10,000
+events.
 
 The speed is measured in rounds, each with all programs in turn, and the memory is measured once. The figures are medians over the
 rounds. Each ratio is computed within one round; the smallest and the largest are shown as well. The database is a private cluster
@@ -172,7 +173,7 @@ class Stopwatch:
 # MARK: measurements
 
 def measure_long(cluster, options):
-    """Measures the time of 20,000 events in each format, relative to COPY."""
+    """Measures the time to read all events in each format, relative to COPY."""
     with quakes(cluster, "--max-events", str(options.events)) as service, open(os.devnull, "wb") as nothing:
         def read(form):
             url = f"{service.url}{EVENTS}?format={form}"
@@ -253,7 +254,7 @@ def ask(cluster, service, arguments, seconds):
 
 
 def measure_clients(cluster, options):
-    """The server's peak memory while many clients read long responses at once, every other client slowly."""
+    """The server's peak memory while many clients read long responses at once, half of them slowly."""
     with quakes(cluster, "--max-events", str(options.events)) as service:
         host, port = service.url.removeprefix("http://").split(":")
         request = f"GET {EVENTS}?format=geojson HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()

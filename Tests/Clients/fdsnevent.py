@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Queries an event service with ObsPy's client, and compares the results with the service's answers as text.
+"""Queries an event service with ObsPy's client, and compares the results with the service's answers in the text format.
 
     Tests/Clients/fdsnevent.py URL
 
@@ -63,7 +63,7 @@ def main():
 
 
 def ids(base, request):
-    """The ids in the service's answer as text, in the order of the answer."""
+    """The ids in the service's answer in the text format, in the order of the answer."""
     values = {name: str(value) for name, value in request.items()}
     for name, value in request.items():
         if isinstance(value, UTCDateTime):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads each format of the USGS's feeds with programs for that format, and compares the events with the GeoJSON.
+"""Reads the Atom, QuakeML, KML and JSONP of a server, and compares the events with the GeoJSON.
 
     Tests/Clients/feeds.py URL
 

@@ -3,7 +3,7 @@
 
     Tests/Clients/usgs.py URL CLIENT
 
-CLIENT is libcomcat, quakefeeds, homeassistant or gdal. The script only replaces the host in the program's URLs. The catalogue must
+CLIENT is libcomcat, quakefeeds, homeassistant or gdal. The script changes only the host in the program's URLs. The catalogue must
 contain an all_day feed of the USGS, and the deleted event usgone. At the first difference, the script prints it and exits with 1.
 """
 

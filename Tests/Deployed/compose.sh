@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
-# Checks docker-compose.yml with a real Docker Engine. The engine runs in one container, with its network and its firewall rules.
+# Checks docker-compose.yml with a real Docker Engine. The engine, its networks and its firewall rules are in one container.
 
 engine() { podman exec -i --workdir "$work/project" engine "$@"; }
 compose() { engine docker compose -f docker-compose.yml -f "$work/override.yml" "$@"; }

@@ -21,7 +21,7 @@ print(json.dumps({key: base64.b64encode(value.encode()).decode() for key, _, val
 }
 
 # pod FILE KIND NAME: prints the pod of an object in the file, in a form that podman can run: without ports on this machine, and
-# without probes. It trusts the certificate of the server that replaces the USGS.
+# without probes. The pod trusts the certificate of the server that replaces the USGS.
 pod() {
     "$kept/validate/bin/python" - "$1" "$2" "$3" "$kept/tls/ca.pem" "$quakes" "$database_address" "$usgs_address" <<'END'
 import sys

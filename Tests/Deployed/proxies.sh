@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # scripts/deploy-check sets what is not set here
 # Checks the proxies in deploy/proxies in front of the page, with browsers. Each file is installed at the path in its first line.
 
-# serve_with OPTION...: restarts the service behind a proxy, with these options in its environment file.
+# serve_with OPTION...: writes these options into the environment file of the service behind a proxy, and restarts the service.
 serve_with() {
     on_sh "sed -i '/^SERVE_OPTIONS=/d' /etc/quakes-serve.env && echo 'SERVE_OPTIONS=$*' >> /etc/quakes-serve.env && systemctl restart quakes-serve.service"
     within 15 is 200 ask /health

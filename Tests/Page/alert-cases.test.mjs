@@ -27,7 +27,7 @@ for (const { name, passes, expected } of table.cases) {
       }));
       const found = crossing(changes, wish, told, now).map(({ code }) => code);
       for (const code of found) told.set(code, now);
-      // The page only shows alerts for events that are new or have risen.
+      // On the page, only the kinds `new` and `risen` cause alerts.
       const news = Object.entries(expected[index]).filter(([, kind]) => kind === "new" || kind === "risen");
       assert.deepEqual(found, news.map(([code]) => code), `pass ${index + 1}`);
     });

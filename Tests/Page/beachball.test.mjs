@@ -34,7 +34,7 @@ test("A point of a beachball is coloured where the first motion is outwards", ()
   }
 });
 
-test("Both planes of a mechanism have its moment, and so have the planes that are computed from the moment", () => {
+test("The other plane of a mechanism, and the planes that are computed from its moment, have the same moment", () => {
   for (const { strike1, dip1, rake1 } of mechanisms(200).filter(({ strike1 }) => strike1 != null)) {
     const plane = { strike: strike1, dip: dip1, rake: rake1 };
     const moment = doubleCouple(plane);

@@ -16,7 +16,7 @@ struct MadeUpAgency {
     /// later.
     var depth = 0.0
 
-    /// Four agencies, from one that reports every true event exactly to one that misses many small events.
+    /// Four agencies. The first reports every true event without errors; the last misses many small events.
     static let four = [
         MadeUpAgency(name: "a", seconds: 0, kilometres: 0, magnitudes: 0, half: -9),
         MadeUpAgency(name: "b", seconds: 1.2, kilometres: 8, magnitudes: 0.2, half: 2.45),

@@ -1,7 +1,7 @@
 import Foundation
 import SampleFeed
 
-/// A real earthquake that the invented agencies report.
+/// An earthquake that the invented agencies report.
 struct TrueEvent {
     var time: Int64
     var latitude: Double
@@ -39,8 +39,8 @@ func earthquakes(ofFeed path: String) throws -> [TrueEvent] {
 }
 
 extension [TrueEvent] {
-    /// Leaves out events within 2 s and 20 km of an earlier event, because ComCat has some earthquakes twice, such as ci38459127
-    /// and ci38459135, which are 0.11 s and 1.6 km apart.
+    /// Leaves out events within 2 s and 20 km of an earlier event, because ComCat has some earthquakes twice. For example,
+    /// ci38459127 and ci38459135 are 0.11 s and 1.6 km apart.
     fileprivate var withoutDoubles: [TrueEvent] {
         var kept: [TrueEvent] = []
         for event in self {
@@ -56,7 +56,7 @@ extension [TrueEvent] {
 }
 
 extension SplitMix64 {
-    /// A random number of the standard normal distribution.
+    /// A random number from the standard normal distribution.
     mutating func normal() -> Double {
         let radius = (-2 * log(Double.random(in: .leastNonzeroMagnitude..<1, using: &self))).squareRoot()
         return radius * cos(.random(in: 0..<2 * .pi, using: &self))
