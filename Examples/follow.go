@@ -92,7 +92,7 @@ func take(pass []line, end line) {
 		case each.Snapshot != "": // all rows follow: this is the first start, or the position is no longer valid
 			quakes = map[string]json.RawMessage{}
 		case each.Operation != "":
-			// In a pass, only an event's last change comes with the row. Without a row there, the event was deleted.
+			// In a pass, only an event's last change has its row. If the last change has none, the event was deleted.
 			delete(quakes, each.Key)
 			if isThere {
 				quakes[each.Key] = each.Row

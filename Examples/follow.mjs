@@ -47,7 +47,7 @@ function take(pass, { token, committed_at: time, nonce, store }) {
   for (const line of pass) {
     if (line.snapshot) quakes.clear(); // all rows follow: the first start, or an invalid position
     else if (line.operation) {
-      // In a pass, only an event's last change comes with the row. Without a row there, the event was deleted.
+      // In a pass, only an event's last change has its row. If the last change has none, the event was deleted.
       quakes.delete(line.key);
       if (line.row) quakes.set(line.key, line.row);
     } else quakes.set(line.row.code, line.row);

@@ -35,7 +35,7 @@ def catch_up(connection):
     """Applies the changes since the position. If the position is not valid, reads all rows again."""
     global position, shape
     with connection.transaction():  # one snapshot for the check, the changes and the new position
-        # Lock before the snapshot is taken: in a snapshot older than an ALTER TABLE that rewrites the table, the table is empty.
+        # Lock before the snapshot is taken. After an ALTER TABLE that rewrites the table, an older snapshot sees an empty table.
         connection.execute("lock table only quake in access share mode")
         found = connection.execute("select history.shape('quake')").fetchone()
         check = "select history.check(%s, %s, %s, %s)"
@@ -47,7 +47,7 @@ def catch_up(connection):
         reached = connection.execute("select store, token, committed_at, nonce from history.position()").fetchone()
     if not holds:
         quakes.clear()
-    for code, row in changes:  # only an event's last change comes with the row; without one there, the event was deleted
+    for code, row in changes:  # only an event's last change has its row; if that has none, the event was deleted
         quakes.pop(code, None)
         quakes.update({code: row} if row else {})
     position, shape = reached, found
@@ -61,7 +61,7 @@ try:
         before = position
         try:
             follow(sys.argv[1])
-        except psycopg.OperationalError as error:  # such as during a restart of the server
+        except psycopg.OperationalError as error:  # for example, while the server restarts
             if position is None:
                 sys.exit(f"follow.py: {str(error).splitlines()[0]}")  # only later failures are retried
             wait = 1 if position != before else min(2 * wait, 30)

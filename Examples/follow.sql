@@ -11,7 +11,7 @@
 \set shape none
 \i position.sql
 begin isolation level repeatable read, read only;
--- Lock before the snapshot is taken: in a snapshot older than an ALTER TABLE that rewrites the table, the table is empty.
+-- Lock before the snapshot is taken. After an ALTER TABLE that rewrites the table, an older snapshot sees an empty table.
 lock table only quake in access share mode;
 select store as new_store, token as new_token, committed_at as new_committed_at, nonce as new_nonce,
        history.shape('quake') as new_shape,

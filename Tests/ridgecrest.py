@@ -81,7 +81,7 @@ def day(quake):
 
 
 def gutenberg_richter(bins):
-    """The fit of the magnitudes from the completeness (by maximum curvature), and the first magnitude from which a fit is good."""
+    """The fit from the completeness (by maximum curvature), and the first magnitude from which a fit is good."""
     counts = Counter(bins)
     completeness = max(counts, key=lambda tenths: (counts[tenths], tenths))
     good = next(tenths for tenths in sorted(counts) if tenths >= completeness and is_good(fit(bins, tenths)))

@@ -3,9 +3,9 @@
 resource grows.
 
 A daemon imports two feeds from a flaky server. Ten followers keep views (SQLite files) or write streams; one view and one stream
-use a proxy that stalls and cuts connections. History is pruned so early that followers have to start over. Programs and sessions
-are killed, frozen, and run out of disk space; the server is restarted and crashes; clocks jump. At the end, the faults stop: then
-every view and every stream must equal the table, and every program must end with exit code 0.
+use a proxy that stalls and cuts connections. History is pruned so early that followers have to start over. Programs are
+killed, frozen, and run out of disk space; sessions are ended; the server is restarted and crashes; clocks jump. At the end, the
+faults stop. Then every view and every stream must equal the table, and every program must end with exit code 0.
 
 Memory, open files, connections and the size of the tables are sampled. It is also a failure if one of them grows beyond its
 bound. The seed determines the order of the faults, but not their timing relative to the programs.
@@ -140,8 +140,8 @@ class Soak:
         self.proxy.cut()
 
     def fill_disk(self):
-        """As if the disk were full: no file that one view's program writes may grow beyond half of the current size of the
-        view's `-wal`."""
+        """Simulates a full disk for the program of one view: no file that it writes can grow beyond half of the current size
+        of the view's `-wal`."""
         number = self.chance.randrange(1, 5)
         program = next(follower for follower in self.followers if follower.name == f"view-{number}")
         try:

@@ -38,8 +38,8 @@ class Pulse:
             self.beat()
 
     def pause(self, start, end):
-        """The longest time without progress until `end`. The time counts from the last progress at or before `start`, or
-        from `start` if there was none."""
+        """The longest time without progress from `start` to `end`. The time that the program had already waited at `start`
+        counts, too."""
         beats = [beat for beat in list(self.beats) if beat < end]
         before = [beat for beat in beats if beat <= start][-1:] or [start]
         moments = before + [beat for beat in beats if beat > start] + [end]

@@ -85,8 +85,8 @@ int main(int count, char **arguments) {
     sqlite3_stmt *upsert = NULL;
 
     for (int is_behind = 1;; is_behind = 0) {
-        // Before waiting, checks for notifications that arrived together with the last result: after them, the socket may stay
-        // silent.
+        // Checks for notifications before it waits: some may have arrived together with the last result, and poll() does not
+        // report these.
         for (PGnotify *notification; (notification = PQnotifies(connection)); PQfreemem(notification))
             is_behind |= atol(notification->extra) > token;
         if (!is_behind) {

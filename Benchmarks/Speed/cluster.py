@@ -65,8 +65,8 @@ class Cluster:
         return subprocess.check_output(command, env=self.env, text=True).strip()
 
     def sample(self, count, revise="0"):
-        """Writes a synthetic feed of `count` events. `revise` is the fraction of them that is revised, as the text of a number from 0
-        to 1 or of a percentage. Returns the path."""
+        """Writes a synthetic feed of `count` events. `revise` is the fraction of them that is revised, as the text of a number
+        from 0 to 1 or of a percentage. Returns the path."""
         path = f"{self.home}/{count}-{revise}.geojson"
         if not os.path.exists(path):
             with open(path, "wb") as feed:

@@ -108,7 +108,7 @@ int main(int arguments, char **argument) {
     for (int index = 0; index < count; index++) {
         struct Client *client = &clients[index];
         client->socket = socket(AF_INET, SOCK_STREAM, 0);
-        // This fails for more clients than one address has ports.
+        // This fails if one address has too few ports for all clients.
         if (connect(client->socket, (struct sockaddr *)&address, sizeof address)) fail("a client cannot connect");
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
         if (epoll_ctl(poll, EPOLL_CTL_ADD, client->socket, &event)) fail("epoll_ctl");

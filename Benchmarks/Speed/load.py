@@ -100,7 +100,7 @@ def measure(cluster, size, options):
                 continue
             for load, figures in importer(feed, revised):
                 rounds.setdefault((load, importer.__name__), []).append(figures)
-    # Groups the figures by load, not by tool.
+    # Sorts the figures by load instead of by tool.
     ordered = sorted(rounds, key=lambda key: ("first", "reload", "1% revised").index(key[0]))
     return {(load, NAMES[by]): medians(rounds[load, by]) for load, by in ordered}
 
