@@ -100,7 +100,7 @@ def unavailable_pasts(page):
 
 
 def dead_stream(page):
-    """If a stream dies without an error, the page notices that the stream does not reach the server's token."""
+    """If a stream dies without an error, the page notices that the stream stays behind the server's token."""
     path = CuttableProxy(page.server.port)
     page.open(port=path.port)
     page.browser.wait("the stream to be open", lambda: path.streams)

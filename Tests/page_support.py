@@ -70,7 +70,7 @@ class CuttableProxy:
         self.silenced |= self.streams
 
     def relay(self, client):
-        # Connections that are open when the proxy is cut, and those opened while it is cut, stay dead.
+        # A connection that is open while the proxy is cut stays dead.
         if self.is_cut:
             return time.sleep(3600)
         server = socket.create_connection(("127.0.0.1", self.target))

@@ -33,7 +33,8 @@ from flaky import Clock, Feeds, Proxy
 from programs import KINDS, Program, Stream, fail, tail, wait_until
 
 SAMPLES_EVERY = 2  # seconds
-# The sampled values and their bounds: the last value may be at most the first one times a factor, plus a constant.
+# The sampled values, with a factor and a constant each. The median of the last quarter of the samples may be at most the median
+# of the first quarter, times the factor, plus the constant.
 BOUNDS = {"daemon MB": (1.2, 4), "view MB": (1.2, 4), "stream MB": (1.2, 4), "daemon files": (1.1, 3), "view files": (1.1, 3),
           "stream files": (1.1, 3), "connections": (1.2, 4), "table, history MB": (1.5, 4),
           "import kB per run": (1.5, 2)}

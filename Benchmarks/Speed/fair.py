@@ -19,7 +19,7 @@ With --through, all clients use a proxy with the configuration in deploy/proxies
 is a private cluster that exists only during the run. The proxies are Debian's (scripts/tools proxies).
 
 --soak MINUTES runs hostile clients of several kinds at the same time for that long, while a worker commits changes and ordinary
-clients send requests. The clients of each kind have different addresses from all others.
+clients send requests. The clients of each kind share no address with other clients.
 
     Benchmarks/Speed/fair.py [--events N] [--rows NAME,…] [--through nginx|haproxy|varnish] [--soak MINUTES] [--json]
 """

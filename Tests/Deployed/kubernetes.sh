@@ -72,7 +72,7 @@ ended_well() { # ended_well NAME
     podman logs "$(container "$1")" 2>&1 | tail -n 5
     return 1
 }
-# writes NAME FOLDER...: succeeds if the pod can write to these folders only.
+# writes NAME FOLDER...: succeeds if the pod can write to these folders, but to none of the others in the loop.
 writes() {
     local name=$1 folder can wanted
     shift

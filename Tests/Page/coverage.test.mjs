@@ -75,7 +75,7 @@ test("If there are several agencies, the sentence names the complete and the inc
   assert.deepEqual([nameOf("g.org"), nameOf("x.org"), listed, areOthers], ["GFZ", "x.org", ["USGS"], true]);
 });
 
-test("Neighbouring periods that are complete from the same magnitude on are merged into one gap", () => {
+test("Neighbouring gaps below the same magnitude are merged into one gap", () => {
   const found = gaps([period(-20, -10, 3), period(-15, -10, 4)], now - 24 * hour, now, null);
   assert.deepEqual(found.map(({ from, until, magnitude }) => [(from - now) / hour, (until - now) / hour, magnitude]),
     [[-24, -20, Infinity], [-20, -10, 3], [-10, 0, Infinity]]);

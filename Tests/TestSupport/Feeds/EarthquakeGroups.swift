@@ -2,7 +2,7 @@ import PostgreSQL
 
 extension TestDatabase {
     /// Groups rows into one earthquake in one transaction, as `quakes associate` does. The earthquakes that the rows belonged to
-    /// before are dissolved. A single code is not grouped.
+    /// before are dissolved. With a single code, no new earthquake is made.
     ///
     /// - Parameters:
     ///   - codes: the rows; the first code names the earthquake.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Feeds that tests write by hand.
+/// Small feeds that tests make from features.
 public enum SmallFeed {
     /// A feature with the properties that every feature needs, at a fixed place.
     ///

@@ -40,8 +40,8 @@ public struct StandbyServer: Sendable {
         cluster.url(database: database)
     }
 
-    /// Waits until the standby shows everything that is committed on the primary now, or until a condition in SQL holds. The
-    /// condition is for tests in which replay may be blocked until the caller continues.
+    /// Waits until the standby shows everything that the primary has committed before this call, or until a condition in SQL
+    /// holds. The condition is for tests in which replay may be blocked until the caller continues.
     public func catchUp(or condition: String = "false") async throws {
         // `mark` is the position right after a record that this query writes. The current end of the log is not suitable: it may
         // be after a page header, and replay reaches such a position only with the next record.

@@ -13,7 +13,7 @@ public struct TemporaryServer: Sendable {
         TemporaryServer(temporary: try await startCluster(settings: settings))
     }
 
-    /// Starts the cluster of such a server, for a test that waits for its removal.
+    /// Starts the cluster of such a server, for a test that waits until the cluster is removed.
     package static func startCluster(settings: [String: String] = [:]) async throws -> TemporaryCluster {
         try await unused.value.startCopy(settings: settings)
     }
