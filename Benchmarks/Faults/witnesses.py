@@ -47,7 +47,7 @@ class Pulse:
 
 
 class Feed(http.server.ThreadingHTTPServer):
-    """A feed in which some events are revised for each request."""
+    """A feed that revises some events for each request."""
 
     daemon_threads = True
 

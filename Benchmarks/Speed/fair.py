@@ -279,8 +279,8 @@ def soak(cluster, options):
 # MARK: hostile clients
 
 class Hostile:
-    """A process that repeats `body` until `end` is called. Each process passes a different address to `body`, from which `body`
-    connects. Only `dripping` does not use the address, because `Slow` has its own addresses."""
+    """A process that repeats `body` until `end` is called. Each process passes a different source address to
+    `body`. `dripping` ignores this address, because `Slow` has its own addresses."""
 
     def __init__(self, service, number, body):
         self.name, self.over, self.count = body.__name__, multiprocessing.Event(), multiprocessing.Value("i", 0)

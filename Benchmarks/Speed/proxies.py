@@ -17,7 +17,7 @@ def programs():
 
 
 class Proxy:
-    """nginx, haproxy or Varnish with the configuration in deploy/proxies, but with other ports. nginx has higher limits for clients."""
+    """A proxy with the configuration in deploy/proxies, but with other ports. Only nginx gets higher limits for clients."""
 
     FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "varnish": "varnish.vcl"}
 

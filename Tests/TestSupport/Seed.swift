@@ -1,7 +1,7 @@
 import Foundation
 import SampleFeed
 
-/// A seed that is printed; `SEED=…` sets it to replay a failure.
+/// Returns a random seed, and prints it. To replay a failure, set the environment variable SEED to the printed seed.
 ///
 /// The seed repeats the test's choices, but not the timing of the server and the scheduler.
 package func printedSeed(_ test: String = #function) -> UInt64 {

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Waits until `condition` holds, without a limit: on a busy machine a test may not get a thread for a minute.
+/// Waits until `condition` holds. There is no time limit, because on a busy machine, a test may wait a minute for a thread.
 ///
-/// A condition that never holds does not end the wait. `scripts/test` ends a run that makes no progress, and after a minute this
-/// function starts to print where it waits.
+/// If the condition never holds, `scripts/test` ends the run, which makes no progress. After a minute, this function starts to
+/// print where it waits.
 public func waitUntil(
     file: String = #fileID, line: Int = #line, _ condition: () async throws -> Bool
 ) async throws {

@@ -89,7 +89,7 @@ public struct StandbyServer: Sendable {
 
 /// A base backup of a server. With the server's archived log, it restores the server's state at a later moment.
 public struct BaseBackup: Sendable {
-    /// Settings with which a server archives its log.
+    /// Settings that make a server archive its log.
     public static let archiving = [
         "archive_mode": "on", "archive_command": "mkdir -p archive && cp %p archive/%f",
     ]
