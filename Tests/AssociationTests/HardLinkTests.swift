@@ -86,7 +86,7 @@ struct HardLinkTests {
         late.time = 300_001
         #expect(
             Association().earthquakes(of: [first, late]).earthquakes.count == 2,
-            "ids count within five minutes")
+            "listed ids count only within five minutes")
         #expect(
             Association().earthquakes(of: [first, row("gfz:us1", seconds: 100, 38)]).earthquakes.count == 2)
     }

@@ -37,8 +37,8 @@ struct OrderTests {
     func renamed() {
         var random = seededRandom()
         for _ in 0..<20 {
-            // Copies and equal places would make costs equal, so authors and ids are removed, and times and places are changed a
-            // little.
+            // Copies and equal places would make costs equal, so authors are removed, and times and latitudes are changed a
+            // little. Ids are removed because they contain the codes.
             let rows = rows(&random).map { row in
                 var row = row
                 row.author = nil
@@ -218,7 +218,7 @@ struct OrderTests {
         #expect(table.earthquakes == table.rebuilt)
     }
 
-    @Test("In a crowd, the kept pairs are each row's cheapest pairs with each other agency")
+    @Test("In a crowd, each row keeps its cheapest pairs with every other agency")
     func droppedPairs() {
         var random = seededRandom()
         let rows = (0..<600).map { number in

@@ -45,7 +45,7 @@ struct ParameterTests {
     }
 
     @Test(
-        "The scatter depends on the magnitude and on the author, or else the network, the agency or the default"
+        "The scatter at a magnitude is the author's, or else the network's, the agency's or the default"
     )
     func scatter() {
         var table = ScatterTable()

@@ -49,7 +49,7 @@ struct RealCasesTests {
         #expect(association.earthquakes(of: rows + [emsc]).member("emsc:170")?.partner == "usgs:us6000tk74")
     }
 
-    @Test("EMSC's copy of the second of two events 15.7 s apart joins the second event")
+    @Test("EMSC's copy joins its original, and not an event that is 15.75 s earlier")
     func anza() {
         var first = row(
             "usgs:ci41339663", seconds: 69.74, 33.4796666666667, -116.483, depth: 13.86, magnitude: 1.6)

@@ -14,7 +14,7 @@ extension SplitMix64 {
     }
 }
 
-/// A row whose agency is the first part of its code, such as `gfz:1`.
+/// A row. Its code begins with its agency, for example `gfz:1`.
 func row(
     _ code: String, seconds: Double = 0, _ latitude: Double = 36, _ longitude: Double = -117,
     depth: Double? = nil,
@@ -44,7 +44,7 @@ extension Association {
     func located(_ row: Solution) -> Located { Located(row, agency: 0, parameters) }
 }
 
-/// A table in memory, whose groups are kept up to date change by change.
+/// A table in memory. `follow()` updates its earthquakes after changes.
 struct FollowedTable {
     private(set) var rows: [ExactText: Solution] = [:]
     private(set) var overrides: Set<Override> = []
@@ -148,7 +148,7 @@ struct RandomWorld {
         return copy
     }
 
-    /// A later version of a row: nearly the same place, or a different one.
+    /// A later version of a row, at nearly the same place or at a different place.
     func revised(_ row: Solution, _ random: inout SplitMix64) -> Solution {
         var row = row
         row.updated += 1

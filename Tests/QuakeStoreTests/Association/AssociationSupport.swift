@@ -33,7 +33,7 @@ struct AssociatedTable {
         }
     }
 
-    /// The earthquakes in the two tables; with a token, the earthquakes at that token, read from the history.
+    /// The earthquakes in the two tables: the present ones, or with a token, those that the history has for that token.
     func earthquakes(asOf token: Int? = nil) async throws -> [Earthquake] {
         let codes = try await connection.query(
             """

@@ -223,7 +223,7 @@ struct AssociatorTests {
 
     /// A rebuild reads the rows in batches, and writes the groups of each batch.
     @Test(
-        "A rebuild splits groups whose rows are far apart in time, and reports what became of them",
+        "A rebuild splits a group whose rows are far apart in time, and records the reason",
         arguments: [false, true])
     func distantMembers(isDeleted: Bool) async throws {
         try await server.withAssociatedTable { table in
@@ -335,7 +335,7 @@ struct AssociatorTests {
                     """)
             }
             try await table.associate()
-            // The row without a magnitude fits magnitude 4 as well as 12, but these two magnitudes do not fit each other.
+            // The row without a magnitude fits both magnitude 4 and magnitude 12, but those two magnitudes do not fit each other.
             #expect(
                 try await table.groups() == [
                     ["us1", "gfz:1"], ["emsc:1", "who:1"], ["us90", "emsc:90"], ["us91", "emsc:91"],

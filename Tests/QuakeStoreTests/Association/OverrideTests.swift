@@ -60,7 +60,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "Contradictory overrides, missing events and joins of distant rows cause a warning, and are followed where possible"
+        "Overrides that contradict each other, or name missing or distant events, cause warnings, and are followed where possible"
     )
     func warnings() async throws {
         try await server.withAssociatedTable { table in
