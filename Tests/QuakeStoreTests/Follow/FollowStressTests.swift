@@ -45,7 +45,7 @@ struct FollowStressTests {
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
 
-    /// A third of the writers are SERIALIZABLE, and some have settings that would make the recorded values imprecise.
+    /// Every third writer is SERIALIZABLE, and the first two have settings that could make the recorded values imprecise.
     private func write(
         _ database: TestDatabase, _ writer: Int, until isDone: Done
     ) async throws {

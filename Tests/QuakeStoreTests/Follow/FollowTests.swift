@@ -32,7 +32,7 @@ struct FollowTests {
             #expect(view.now.rows.keys.sorted() == ["q0b", "q0c"])
 
             try await database.catchUp(view)
-            #expect(view.now.passes == 2, "with nothing to apply there is no pass")
+            #expect(view.now.passes == 2, "there is no pass if there is nothing to apply")
         }
     }
 

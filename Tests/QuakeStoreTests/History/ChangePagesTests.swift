@@ -46,7 +46,7 @@ struct ChangePagesTests {
     }
 
     @Test(
-        "Changes of a second tracked table do not appear among the changes of earthquakes, and hide none of them"
+        "The changes of earthquakes are all listed, without the changes of another tracked table"
     )
     func otherTable() async throws {
         try await server.withDatabase { database in

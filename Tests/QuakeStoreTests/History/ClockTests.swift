@@ -10,7 +10,7 @@ struct ClockTests {
     let server = TestServer.shared
 
     @Test(
-        "The age of history with a commit time in the future counts from the first pruning that finds such a time"
+        "If a pruning finds commit times in the future, the age of this history counts from that pruning"
     )
     func jumpAhead() async throws {
         try await server.withDatabase { database in
@@ -152,7 +152,7 @@ struct ClockTests {
         }
     }
 
-    @Test("Pruning names the reader that keeps the history, and not one that was last seen in the future")
+    @Test("Pruning names the reader for which history is kept, and ignores a reader last seen in the future")
     func namedReader() async throws {
         try await server.withDatabase { database in
             for _ in 0..<2 { try await database.change() }
@@ -192,7 +192,7 @@ extension TestDatabase {
         )
     }
 
-    /// Prunes, and returns how many transactions were pruned, the horizon, and the newest token that a pruning has seen.
+    /// Prunes, and returns the number of pruned transactions, the horizon, and `seen_token`.
     fileprivate func prune(_ keep: String) async throws -> [Int?] {
         let pruned = try await query("select transactions from history.prune(\(keep)::interval)")[0]
         let store = try await query("select pruned_token, seen_token from history.store")[0]

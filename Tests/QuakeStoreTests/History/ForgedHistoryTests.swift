@@ -135,8 +135,9 @@ struct ForgedHistoryTests {
     }
 }
 
-/// Random transactions on a few rows, with savepoints and updates that change nothing. If `isForging`, they alternate with
-/// statements that manipulate the setting in many ways. The same seed makes the same changes, forged or not.
+/// Random transactions on a few rows, with savepoints and updates that change nothing. If `isForging`, a statement that
+/// manipulates the setting precedes each statement and each commit. The same seed makes the same changes with and without these
+/// manipulations.
 private struct Script {
     private var random: SplitMix64
     private var forger: SplitMix64
@@ -174,7 +175,7 @@ private struct Script {
         step += 1
         let code = "k\(random.below(3))"
         switch random.below(10) {
-        // This draws the token. Later statements belong to the same transaction.
+        // Draws the token early. Later changes of the transaction have the same token.
         case 9: return "set constraints all immediate"
         case 0: return "update public.quake set sig = sig"
         case 1: return "delete from public.quake where code = '\(code)'"
@@ -224,7 +225,7 @@ private struct Script {
 }
 
 extension TestDatabase {
-    /// The history of `quake`, such as `2.1 a update {"sig": 1}`.
+    /// The changes of `quake`: for example, `2.1 a update {"sig": 1}`.
     fileprivate func allChanges() async throws -> [String] { try await changes(of: "quake") }
 
     /// The changes of each row in each transaction, in order. They are sorted by row, because a forger can change the order of

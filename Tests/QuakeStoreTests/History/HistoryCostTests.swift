@@ -51,7 +51,7 @@ struct HistoryCostTests {
     func listing() async throws {
         try await server.withLongHistory { database in
             var selection = ChangeSelection()
-            // After token 2, one change in ten belongs to the event `hot`.
+            // After token 2, one revision in ten is a revision of the event `hot`.
             selection.after = 2
             let read = try await database.entriesRead { connection in
                 try await selection.forEach(on: connection) { _ in }
@@ -115,8 +115,9 @@ struct HistoryCostTests {
 }
 
 extension TestServer {
-    /// Runs `body` with a history of 20,000 inserts, 1,000 events that were renamed, and 3,000 transactions that each revise one
-    /// event. One in ten of these transactions revises the event `hot`. The planner has no statistics about these rows.
+    /// Runs `body` with a history of 20,000 inserts, 1,000 events that were deleted as superseded, and 3,000 transactions that
+    /// each revise one event. One in ten of these transactions revises the event `hot`. The planner has no statistics about these
+    /// rows.
     fileprivate func withLongHistory(_ body: (TestDatabase) async throws -> Void) async throws {
         let fill = { @Sendable (database: TestDatabase) in
             for table in ["quake", "history.change", "history.transaction"] {

@@ -21,7 +21,7 @@ extension TestDatabase {
         try await execute("select history.track('memo', 'key', 'memo_changes')")
     }
 
-    /// The notifications that a session on all three channels receives while `body` runs, such as `note_changes 1`.
+    /// The notifications, such as `note_changes 1`, that a session on all three channels receives while `body` runs.
     func notifications(_ body: () async throws -> Void) async throws -> [String] {
         let listener = Process()
         let (input, output) = (Pipe(), Pipe())
@@ -50,7 +50,7 @@ extension TestDatabase {
         try await query("select history.current_token() as token")[0].decode("token")
     }
 
-    /// The changes of a table, such as `2.1 b update {"number": 2}`: token, ordinal, key, operation, before.
+    /// Each change of a table as token, ordinal, key, operation and `before`: for example, `2.1 b update {"number": 2}`.
     func changes(of table: String = "note") async throws -> [String] {
         try await query("select * from history.changes(0, \(table))").map { row in
             let place = try "\(row.decode("token", as: Int.self)).\(row.decode("ordinal", as: Int.self))"

@@ -118,11 +118,11 @@ struct HistoryTests {
         }
     }
 
-    /// early:  begins, changes: number 1 ─────────────────────────── commits: token 2
-    /// late:                              changes: number 2, token 1
+    /// early:  begins, changes: id 1 ─────────────────────────────── commits: token 2
+    /// late:                              changes: id 2, token 1
     /// reader:                                                 reads                  reads
     @Test(
-        "Reading by number misses a transaction that began early and was committed late; reading by token finds it"
+        "Reading by id misses a transaction that began early and was committed late; reading by token finds it"
     )
     func numberOrToken() async throws {
         try await server.withNotes { database in
@@ -256,7 +256,7 @@ struct HistoryTests {
     }
 
     /// reader: a statement begins ──── waits for lock 7 ──────────── reads ─ ends
-    /// writer:            holds lock 7, commits a change, releases it
+    /// writer:            holds lock 7, commits a change, releases lock 7
     @Test("A statement sees one snapshot of the history, even if changes are committed while it runs")
     func snapshot() async throws {
         try await server.withNotes { database in

@@ -41,7 +41,6 @@ struct NestedStatementTests {
             try await database.runNestedStatements(seed: seed, transactions: 60)
 
             #expect(try await database.contradictions() == [], "SEED=\(seed)")
-            // Most statements change rows, and most run within other statements.
             #expect(try await database.count("history.change") > 40)
         }
     }
@@ -261,7 +260,7 @@ extension NestedStatementTests {
                 statements: "insert into note values ('a', 1, null)",
                 changes: ["1 note a insert", #"1 note a delete {"key": "a", "text": null, "number": 1}"#]),
             Case(
-                name: "before each insert, the row with the same key is deleted, even a new one",
+                name: "before each insert, any row with the same key is deleted",
                 before: "insert into note values ('a', 1, null)",
                 trigger: "t before insert on note for each row execute function make_room()",
                 statements: "insert into note values ('a', 2, null), ('b', 3, null), ('a', 4, null)",
@@ -319,7 +318,7 @@ extension NestedStatementTests {
                     #"1 note a update {"number": 2}"#,
                 ]),
             Case(
-                name: "one statement inserts a row before its deletion has ended",
+                name: "in one statement, the insert ends before the delete",
                 before: "insert into note values ('a', 1, null)",
                 trigger: "t after insert on memo for each row execute function touch()",
                 statements:

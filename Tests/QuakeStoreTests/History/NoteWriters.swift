@@ -91,8 +91,8 @@ extension TestDatabase {
     }
 
     /// Runs transactions of one to `steps` steps, one after the other, until `isDone` is set. One transaction in six is rolled
-    /// back. A transaction that collides with another writer is given up: it ends with a retryable error or with the SQLSTATE
-    /// `collision`.
+    /// back. A transaction that collides with another writer fails with a retryable error or with the SQLSTATE `collision`, and
+    /// is not retried.
     func writeAtRandom(
         _ isolation: Connection.Isolation, upTo steps: Int, until isDone: Done,
         _ random: inout SplitMix64, collision: String? = nil,

@@ -60,8 +60,8 @@ struct PastTests {
     func asOfTime() async throws {
         try await server.withDatabase { database in
             try await database.importFeatures([SmallFeed.feature("a")])
-            // Times have whole milliseconds, so the first import must be in an earlier millisecond, and the second in a later
-            // one.
+            // Times have whole milliseconds, so the first import must be in an earlier millisecond, and the second import in a
+            // later millisecond.
             let imported = Instant.now
             try await waitUntil { Instant.now > imported }
             let between = Instant.now

@@ -124,7 +124,7 @@ struct HistoryPruneTests {
         })
     func plan() async throws {
         try await server.withNotes { database in
-            // The planner's statistics describe a history with one long transaction, for which a sequential scan looks better.
+            // According to the planner's statistics, the history is one long transaction, so a sequential scan looks cheaper.
             try await database.execute("insert into note select n from generate_series(1, 5000) as n")
             try await database.execute("analyze")
             for _ in 1...5 { try await database.execute("update note set number = 1 where key = '7'") }

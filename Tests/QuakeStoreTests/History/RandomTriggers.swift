@@ -73,8 +73,8 @@ extension TestDatabase {
                  when matched and n > 50 then %4$s when matched then update set number = n
                  when not matched then insert (key, number) values (k, n)'];
         begin
-            -- MERGE deletes no row of `note`: if a table has a foreign key to itself, PostgreSQL 16.11 does not show the rows
-            -- that MERGE deletes to any trigger (15.18, 17.10 and 18.6 do).
+            -- Here, MERGE deletes no rows of `note`, which has a foreign key to itself. In PostgreSQL 16.11, no trigger sees rows
+            -- that MERGE deletes from such a table (in 15.18, 17.10 and 18.6, triggers see them).
             return format(templates[1 + floor(random() * cardinality(templates))], subject, key, number,
                           case subject when 'note' then 'do nothing' else 'delete' end);
         end $$;

@@ -4,7 +4,7 @@ import QuakeStore
 import TestSupport
 import Testing
 
-/// Covers reports on another server than the one that imports, as docs/reporting.md describes.
+/// Covers reports on a server other than the importing server, as docs/reporting.md describes.
 @Suite("Reporting from a replica")
 struct ReplicaTests {
     @Test("A login with the report role can read every report on a hot standby")
@@ -57,7 +57,7 @@ struct ReplicaTests {
             "host=\(match.output.1.replacing("%2F", with: "/")) port=\(match.output.2) user=\(match.output.3) dbname=quakes"
         }
         try await there.execute("create subscription report connection '\(url)' publication report")
-        // These changes happen while the tables are being copied, and after that.
+        // These revisions may be committed while the tables are being copied.
         try await here.importSample(300, revised: 0.2)
         try await waitUntil {
             try await there.query("select from pg_subscription_rel where srsubstate <> 'r'").isEmpty

@@ -91,7 +91,7 @@ struct StandbyTests {
     /// Runs `body` with a migrated database on a separate server, because a standby copies the whole server.
     private func withPrimary(_ body: (TemporaryServer, TestDatabase) async throws -> Void) async throws {
         // With this setting, the primary sends each commit at once. Otherwise it would send commits in groups, several times a
-        // second, and the test would not see their order.
+        // second, and a wrong order within a group would not be noticed.
         let server = try await TemporaryServer.start(settings: ["synchronous_commit": "on"])
         let database = TestDatabase(url: server.url)
         try await database.withConnection { _ = try await Migrator($0).migrate() }

@@ -9,7 +9,7 @@ import Testing
 struct TrackedTests {
     let server = TestServer.shared
 
-    @Test("A login's own table with forged history triggers adds nothing to the changes that readers get")
+    @Test("Forged history triggers on a login's own table add nothing to the changes that readers get")
     func forgedTrigger() async throws {
         try await server.withRoles { roles in
             try await roles.login(.writer).importFeatures([SmallFeed.feature("a")])

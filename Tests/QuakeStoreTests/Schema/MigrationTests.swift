@@ -83,7 +83,7 @@ struct MigrationTests {
     }
 
     /// Every connection of every command makes this check, so it must not transfer the texts of all migrations.
-    @Test("The check whether a schema is current is one statement without parameters")
+    @Test("One statement without parameters checks whether a schema is current")
     func checkedByOneStatement() async throws {
         try await server.withDatabase { database in
             let log = RecordedLog()

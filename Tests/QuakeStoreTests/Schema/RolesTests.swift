@@ -430,7 +430,7 @@ struct RolesTests {
     }
 
     @Test(
-        "What a member of the owner role creates later belongs to that role, and PUBLIC may not execute new functions"
+        "Objects that a member of the owner role creates belong to that role, and PUBLIC may not execute new functions"
     )
     func laterMigration() async throws {
         try await server.withRoles { roles in
