@@ -44,8 +44,8 @@ struct FutureDocumentTests {
             )
             #expect(genuine.warning == nil)
             #expect(genuine.counts.inserted == 1 && genuine.counts.stale == 0)
-            // The second document lacks us1, so us1 was deleted. It also lacks ci2, which was deleted unless its revision is too
-            // recent.
+            // The last document lacks us1, so us1 was deleted. It also lacks ci2, which is deleted only if its revision is old
+            // enough.
             #expect(try await database.codes().subtracting(["ci2"]) == Set((2...9).map { "us\($0)" }))
         }
     }

@@ -9,7 +9,7 @@ import Testing
 struct LaneTests {
     let server = TestServer.shared
 
-    @Test("A long document is imported over one connection per lane, and each code over only one of them")
+    @Test("A long document is imported over one connection per lane, and each code over only one connection")
     func sideBySide() async throws {
         try await server.withDatabase { database in
             try await database.noteBackends()
@@ -241,12 +241,13 @@ struct LaneTests {
         }
     }
 
-    @Test("If a lane loses its connection, the run fails, which is recorded over the first connection")
+    @Test("If a lane loses its connection, the run fails, and the first connection records the failure")
     func lostLane() async throws {
         try await server.withDatabase { database in
             try await database.withBlockedLanes { run in
-                // A session that has waited too long for the lock asks again, and between the two requests it does not wait.
-                // pg_terminate_backend waits until the session has ended. The run then cancels the other lane.
+                // A session whose wait for the lock times out asks again, and is not waiting in between. So the query acts only
+                // if both sessions wait. pg_terminate_backend waits until the session has ended. The run then cancels the other
+                // lane.
                 try await waitUntil {
                     try await database.query(
                         """
@@ -287,7 +288,7 @@ struct LaneTests {
 }
 
 extension TestDatabase {
-    /// Notes in the table `backend` which server process inserts or updates which code.
+    /// Records each inserted or updated code, and the server process, in the table `backend`.
     fileprivate func noteBackends() async throws {
         try await withConnection { connection in
             try await connection.execute(
@@ -303,7 +304,7 @@ extension TestDatabase {
         }
     }
 
-    /// Runs an import over two lanes that both wait for keys which another session holds, until `body` has ended.
+    /// Runs an import over two lanes. Both wait for keys that another session holds until `body` has ended.
     fileprivate func withBlockedLanes(
         _ body: (Task<ImportSummary, any Error>) async throws -> Task<ImportSummary, any Error>,
         after check: (ImportSummary) async throws -> Void

@@ -158,7 +158,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test("A lasting failure is thrown after five attempts, but in an open transaction after the first")
+    @Test("A lasting failure is thrown after five attempts, or after one attempt in an open transaction")
     func lasting() async throws {
         try await server.withDatabase { database in
             try await database.failing(with: Array(repeating: "40P01", count: 100))
@@ -271,7 +271,7 @@ struct RepetitionTests {
 
 extension TestDatabase {
     /// Creates a function that fails with one SQLSTATE after the other, starting with call number `call`, and a trigger function
-    /// that calls it. A sequence counts the calls, because a rollback does not undo its count.
+    /// that calls it. A sequence counts the calls, because a rollback does not reset a sequence.
     fileprivate func failing(with sqlStates: [String], from call: Int = 1) async throws {
         try await execute(
             """

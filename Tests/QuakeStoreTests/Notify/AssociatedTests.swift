@@ -101,7 +101,7 @@ struct AssociatedTests {
         }
     }
 
-    @Test("An earthquake has the most stations of its rows, and is reviewed if one of them is")
+    @Test("An earthquake has the largest number of stations of its rows, and is reviewed if any row is")
     func sure() async throws {
         try await server.withDatabase { database in
             try await database.shake("ingv:1", 6)

@@ -210,7 +210,7 @@ struct NotifierTests {
         }
     }
 
-    @Test("A run once a day reports the earthquakes since the last run at once, in one digest")
+    @Test("A notifier that runs once a day reports the earthquakes since its last run in one digest")
     func daily() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me", age: .seconds(2 * 86_400)))

@@ -24,7 +24,7 @@ final class Receivers: Sendable {
     /// The receiver of each attempt, successful or not.
     var attempts: [String] { state.withLock { $0.attempts } }
 
-    /// The kind and the code of every earthquake in the delivered messages, such as `new us1`.
+    /// Each earthquake in the delivered messages as kind and code: for example, `new us1`.
     var told: [String] { got.flatMap { $0.earthquakes.map { "\($0.kind.word) \($0.code)" } } }
 
     /// From now on, deliveries to the receiver fail with `failure`, or succeed if `failure` is nil.

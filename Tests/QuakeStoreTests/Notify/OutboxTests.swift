@@ -12,7 +12,7 @@ struct OutboxTests {
     private let server = TestServer.shared
 
     @Test(
-        "A message that fails is sent again under the same id, and the status shows why and since when it fails"
+        "A message that fails is sent again under the same id, and the status shows why it fails and since when"
     )
     func again() async throws {
         try await server.withDatabase { database in
@@ -41,7 +41,7 @@ struct OutboxTests {
         }
     }
 
-    @Test("After ten attempts, a message is given up and kept")
+    @Test("After ten attempts, a message is given up, but not deleted")
     func givenUp() async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))

@@ -60,7 +60,7 @@ struct ExtremeValueTests {
         }
     }
 
-    /// A single such value would break the status, the metrics and the reports for everyone.
+    /// A single infinite or absurd value would break the status, the metrics and the reports for everyone.
     @Test("The worker's tables accept no infinite time, no NaN and no absurd count")
     func absurd() async throws {
         try await server.withDatabase { database in

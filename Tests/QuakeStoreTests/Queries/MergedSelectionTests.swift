@@ -90,7 +90,9 @@ struct MergedSelectionTests {
 
     /// Rows are grouped, separated and revised at random. The earthquakes are recorded at each token, and later compared with the
     /// past.
-    @Test("A past moment lists the earthquakes of that moment, and the present list equals report.earthquake")
+    @Test(
+        "The list of a past moment has that moment's earthquakes, and the present list equals report.earthquake"
+    )
     func past() async throws {
         try await server.withDatabase { database in
             var random = seededRandom()

@@ -75,7 +75,7 @@ struct AgencyComparisonTests {
         }
     }
 
-    /// A wrong plan would compare each event with every other: 900,000,000 pairs.
+    /// A wrong plan would compare every event of one agency with every event of the other: at least 900,000,000 pairs.
     @Test("Tens of thousands of events of each of two agencies can be compared, with and without statistics")
     func many() async throws {
         let count = rounds(3, of: 10).count * 10_000

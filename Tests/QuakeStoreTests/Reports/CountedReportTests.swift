@@ -92,8 +92,8 @@ struct CountedReportTests {
         }
     }
 
-    /// With its own magnitude of 6.4, the window of emsc:b ends after 822 days. With the earthquake's magnitude of 7.1, it ends
-    /// after 925 days.
+    /// With the magnitude of the event emsc:b, 6.4, the window ends after 822 days. With the magnitude of the earthquake, 7.1,
+    /// the window ends after 925 days.
     @Test(
         "With merge, the window of aftershocks depends on the magnitude of the earthquake",
         arguments: [6.4, nil] as [Double?])
@@ -125,7 +125,7 @@ struct CountedReportTests {
         }
     }
 
-    @Test("A mainshock needs a magnitude: its event's own, or with merge, its earthquake's")
+    @Test("A mainshock needs a magnitude: the event's or, with merge, the earthquake's")
     func mainshock() async throws {
         try await server.withDatabase { database in
             try await database.importAgencies()

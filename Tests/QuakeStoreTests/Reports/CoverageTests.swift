@@ -8,8 +8,8 @@ import Testing
 struct CoverageTests {
     let server = TestServer.shared
 
-    /// A document of the summary feed `name` that was generated at `made`. Its only event lies outside of every window; without
-    /// any event, the document would not be settled.
+    /// A document of the summary feed `name` that was generated at `made`. Its only event lies outside every window. Without any
+    /// event, the document would not be settled.
     private func feed(_ name: String, made: String) throws -> String {
         let generated = try #require(Instant(made)).milliseconds
         return """
@@ -141,7 +141,7 @@ struct CoverageTests {
         }
     }
 
-    @Test("Coverage lasts until no further period covers the given place and magnitude")
+    @Test("The coverage of a place and a magnitude lasts until the first gap between periods")
     func heldUntil() async throws {
         try await server.withDatabase { database in
             try await database.execute(

@@ -9,7 +9,9 @@ import Testing
 struct MagnitudeHistoryTests {
     let server = TestServer.shared
 
-    @Test("Each magnitude has a period that ends when it is revised; other revisions make no new version")
+    @Test(
+        "Each magnitude has a period that ends when the magnitude is revised; other revisions begin no period"
+    )
     func versions() async throws {
         try await server.withDatabase { database in
             for (updated, magnitude, status) in [
@@ -44,7 +46,7 @@ struct MagnitudeHistoryTests {
         }
     }
 
-    /// The documentation's query for the magnitudes of the first hour.
+    /// The documentation's query for the magnitudes that were known an hour after the origin.
     private static let firstHour: Query = """
         select code, magnitude from report.magnitude_history
         where from_age_s <= 3600 and (to_age_s is null or to_age_s > 3600)

@@ -131,8 +131,8 @@ struct ReportParameterTests {
 }
 
 extension TestDatabase {
-    /// Adds five events: a at 0° N 0° E, b near a and a day later, c and d far away and on the following days, and `unmeasured`,
-    /// without a magnitude, at the time and place of a.
+    /// Adds five events, most of them a day apart. b is near a; c and d are far away; `unmeasured` has the time and place of a,
+    /// but no magnitude.
     fileprivate func addEvents() async throws {
         try await execute(
             """

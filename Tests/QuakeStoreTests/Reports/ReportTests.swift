@@ -33,7 +33,8 @@ struct ReportTests {
     @Test("The b value, its error and the completeness match their formulas")
     func gutenbergRichter() async throws {
         try await server.withDatabase { database in
-            // The counts of the bins are 2.0: 1, 2.5: 3, 2.6: 3, 3.5: 1. The larger of the two fullest bins is the completeness.
+            // The bins 2.0 and 3.5 have one event each, and the bins 2.5 and 2.6 have three. The higher of the two fullest bins
+            // is the completeness.
             try await database.insert(magnitudes: [2.0, 2.45, 2.5, 2.549, 2.55, 2.6, 2.64, 3.5])
 
             let row = try await database.query("select * from report.gutenberg_richter()")[0]

@@ -33,7 +33,7 @@ struct OrderTests {
         }
     }
 
-    @Test("If two versions have the same revision time, the one stated later wins, in either order")
+    @Test("If two versions have the same revision time, the one in the later document stays, in either order")
     func tie() async throws {
         try await server.withDatabase { database in
             let documents = [
@@ -164,7 +164,7 @@ struct Situation: Sendable {
                 "all_hour", 71, [Event("us1", time: 12, updated: 15), Event("us2", time: 60, updated: 61)]),
             Document("all_hour", 72, [Event("us2", time: 60, updated: 61)])),
         Situation(
-            "a newer document lists an earlier revision, whose origin alone is in the window",
+            "a newer document lists an earlier revision, and only the earlier origin is in the window",
             ["us1", "us2"],
             Document(
                 "all_day", 60, [Event("us1", time: 20, updated: 50), Event("us2", time: 40, updated: 41)]),

@@ -33,7 +33,7 @@ struct ReplayTests {
         }
     }
 
-    /// The snapshots arrive in the order 1, 0, 2, 1, 3, 2, …
+    /// The snapshots arrive in the order 0, 0, 1, 0, 2, 1, 3, 2, …
     @Test("Snapshots that arrive again after their successors retract nothing and bring nothing back")
     func lateSnapshots() async throws {
         let steps = try await Step.all().prefix(rounds(30, of: 120).count)

@@ -48,7 +48,8 @@ struct SettleRaceTests {
     ///                                     deletes the whole batch
     /// has another batch, which is stale
     @Test(
-        "A newer document waits for rows that an older one is still copying, and deletes those that it lacks")
+        "A newer document waits for an older one that is still copying rows, and then deletes the rows that the newer one lacks"
+    )
     func copiedMeanwhile() async throws {
         try await server.withDatabase { database in
             try await database.stopping(at: "us150")

@@ -324,7 +324,7 @@ struct Event: Sendable, Hashable {
     var updated: Int
     var ids: [String]
     var felt: Int?
-    /// The host of the event's URL; nil if it has no URL, so that the owner of its id is unknown.
+    /// The host of the event's URL; nil for an event without a URL, whose service is unknown.
     var host: String?
     /// Whether the feature is invalid and has to be rejected.
     var isBroken: Bool

@@ -1,10 +1,11 @@
 import SampleFeed
 
-/// Four statements, and one event for each combination of words that the four statements can say about an event.
+/// Four statements about many events. A statement says one `Word` about each event, and each possible combination of four words
+/// has an event.
 ///
 /// An event has three versions: the original one, one with another `felt` and the same `updated`, and one that was revised later.
 /// The revision may have moved the origin, for example to the edge of the last statement's hour. Any statement may list any
-/// version, because a service's servers disagree for hours.
+/// version, because a service's servers may disagree for hours.
 ///
 /// An event belongs to one of two services, or the owner of its id is unknown. Each service also lists the other service's
 /// events.

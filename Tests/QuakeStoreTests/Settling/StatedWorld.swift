@@ -5,7 +5,7 @@ import SampleFeed
 /// revision.
 struct StatedWorld {
     private static let services = [Event.host, gatherer, "third.example.net"]
-    /// This service also has the events of the others, and those of unknown owners.
+    /// This service also has the events of the other services and of unknown owners.
     private static let gatherer = "other.example.org"
     private var random: SplitMix64
     private var minute = 10_000
@@ -19,8 +19,8 @@ struct StatedWorld {
 
     init(random: SplitMix64) { self.random = random }
 
-    /// Statements of several feeds, in the order in which they were made. About a third are made at the same moment as the one
-    /// before.
+    /// Statements of several feeds, in the order in which they were made. About a third are made at the same moment as the
+    /// previous statement.
     mutating func statements(_ count: Int) -> [Statement] {
         var made: Set<String> = []
         return (0..<count).map { _ in
@@ -28,7 +28,8 @@ struct StatedWorld {
             repeat {
                 pass(random.below(3) == 0 ? 0 : random.below(25))
                 statement = random.below(4) == 0 ? sweep() : document()
-                // No two statements have the same service, feed and time, because two workers would block each other with them.
+                // No two statements have the same service, feed and time: workers that import such statements would block each
+                // other.
             } while !statement.says || !made.insert(statement.description).inserted
             return statement
         }
@@ -44,7 +45,7 @@ struct StatedWorld {
         return Statement(service: service, feed: feed, made: minute, events: has)
     }
 
-    /// A statement about the events that were recently revised or deleted, with any origin time.
+    /// A statement about the events that were recently revised or deleted, regardless of their origin times.
     private mutating func sweep() -> Statement {
         let service = Self.services[random.below(3)]
         let cursor = minute - random.below(200)

@@ -62,7 +62,7 @@ private struct Outcomes {
     /// Keeps the later revision. If two versions have the same revision time, the one that is stated later is kept.
     ///
     /// A version later than `version` may be imported after this statement, and is then in the table again, even after a removal.
-    /// If two such versions have the same revision time, this also applies to the one that was stated earlier.
+    /// If several such versions have the same revision time, this applies to each of them.
     mutating func list(_ version: Event) {
         earlier = rows.contains { $0 != nil && $0!.updated > version.updated } ? version : nil
         rows = rows.reduce(into: []) { rows, row in
@@ -74,7 +74,7 @@ private struct Outcomes {
         listed.insert(version)
     }
 
-    /// - Parameter ifSure: whether the removal happens in any case. If false, the rows without the removal also stay possible.
+    /// - Parameter ifSure: whether the removal happens in any case. If false, the present rows also stay possible.
     mutating func remove(ifSure isSure: Bool = true, _ isGone: (Event) -> Bool) {
         let remaining = rows.map { row in row.flatMap { isGone($0) ? nil : $0 } }
         // A table that contains the earlier revision, and not the later one, may lose the row.

@@ -13,9 +13,8 @@ import Testing
 struct StatementTests {
     let server = TestServer.shared
 
-    /// Imports four statements in 4 orders, or in all 24 with THOROUGH=1. There is one event for each combination of words that
-    /// the four statements can say about an event, and there are families of three events that may be taken for the same event:
-    /// see `SmallWorld`. Each run chooses at random the kinds of the four statements, their services and the times of a revision.
+    /// Imports four statements in 4 orders, or in all 24 with THOROUGH=1. `SmallWorld` describes the events. Each run chooses at
+    /// random the kinds of the four statements, their services and the times of a revision.
     @Test(
         "Every order of four statements about an event ends as the oracle says",
         arguments: rounds(1, of: 2))

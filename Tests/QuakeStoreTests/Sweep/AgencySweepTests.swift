@@ -7,7 +7,7 @@ import Testing
 
 @testable import QuakeStore
 
-/// Covers changes that other agencies make to their events and the USGS does not.
+/// Covers changes that other agencies make to their events, but the USGS does not make.
 @Suite("Sweeps of other agencies")
 struct AgencySweepTests {
     let server = TestServer.shared
@@ -65,7 +65,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "An origin that moves to an earlier time is a revision, even after a newer document of another service"
+        "A move of an origin to an earlier time is a revision, even after a newer document of another service"
     )
     func earlierOrigin() async throws {
         try await withEvents(["gfz2026aaaa"], at: Self.gfz) { database, catalogue, sweep in
@@ -140,7 +140,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "An id of EMSC that moves to another earthquake is a revision, and the history keeps the earlier place"
+        "If an id of EMSC moves to another earthquake, the event is revised, and the history keeps the earlier place"
     )
     func movedID() async throws {
         let catalogue = TestCatalogue(now: Self.now, knows: [.emsc, .updatedAfter])
@@ -181,7 +181,7 @@ struct AgencySweepTests {
     }
 
     @Test(
-        "The ISC is asked for its bulletin's last months, and the refusal of an answer in another format names the format"
+        "The ISC is asked for its bulletin's last months, and the error for an answer in another format names that format"
     )
     func isc() async throws {
         let isIMS = Atomic(false)

@@ -7,8 +7,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// Covers answers with status 200 that contain other text than rows, because the service reports a failure in its answer.
-@Suite("Answers that contain other text than rows")
+/// Covers answers with status 200 that contain text other than rows, because the service reports a failure in its answer.
+@Suite("Answers that contain text other than rows")
 struct BrokenAnswerTests {
     private let server = TestServer.shared
     private static let minute = 60_000

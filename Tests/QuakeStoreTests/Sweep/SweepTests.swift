@@ -285,7 +285,6 @@ struct SweepTests {
                 let requests = server.requests.count
                 #expect(requests < 160, "20 answers have room for all events")
                 asked.store(.min, ordering: .relaxed)
-                // The second sweep imports what changed meanwhile.
                 catalogue.change { $0.now += Self.minute }
                 let second = try await database.sweep(through: server) {
                     $0.sweepLimit = 50
@@ -373,7 +372,6 @@ struct SweepTests {
                 catalogue.change { state in for number in 1...9 { state.add(event("us\(number)")) } }
                 let summary = try await database.sweep(through: server)
                 #expect(try await database.revised() == catalogue.revised)
-                // The service itself counts no more events, so nothing is missing.
                 #expect(summary.failure == nil)
             })
     }

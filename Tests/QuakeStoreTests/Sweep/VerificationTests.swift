@@ -15,7 +15,7 @@ struct VerificationTests {
     private static let day = 86_400_000
     private static let now = Int(Date().timeIntervalSince1970) * 1000 - 3 * day
 
-    /// Events 10 minutes apart, from two days before `now` on, which were revised one day before `now`.
+    /// Events 10 minutes apart, starting two days before `now`. All of them were revised one day before `now`.
     private func catalogue(_ count: Int = 100) -> TestCatalogue {
         let catalogue = TestCatalogue(now: Self.now)
         catalogue.change { state in

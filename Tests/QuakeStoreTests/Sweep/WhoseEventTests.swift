@@ -6,8 +6,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// An event that is missing from a service's list is deleted only if the event came from that service. That the service's agency
-/// contributed to the event is not enough.
+/// An event that is missing from a service's list is deleted only if the event came from that service. A contribution of the
+/// service's agency to the event is not enough.
 @Suite("Events that did not come from the service")
 struct WhoseEventTests {
     private let server = TestServer.shared
