@@ -73,15 +73,15 @@ struct PlotTests {
             })
     }
 
-    /// A mixture of 1000 events from magnitude 4 on, as in a long catalogue, and 2000 events from magnitude 1 on, as in a short
-    /// one.
+    /// A mixture of 1000 events of at least magnitude 4, as in a long catalogue, and 2000 events of at least magnitude 1, as in a
+    /// short one.
     private static let mixed = (0..<3000).map { index in
         let share = (Double(index % 1000) + 0.5) / 1000
         return ChartEvent(
             time: Instant(milliseconds: 0), magnitude: (index < 2000 ? 1 : 4) - 0.05 - log10(share))
     }
 
-    @Test("A poor fit is labelled and drawn as poor, next to a good fit from a larger magnitude on")
+    @Test("A poor fit is labelled and drawn as poor, next to a good fit that begins at a larger magnitude")
     func poorFit() throws {
         let relation = GutenbergRichter(Self.mixed)
         let poor = try #require(relation.fit)
@@ -99,7 +99,8 @@ struct PlotTests {
         #expect(known.fit?.from == 40 && known.fit?.isGood == true && known.other == nil)
     }
 
-    /// In a catalogue of 2000 events with b = 1, half of the events from magnitude 3.5 on are missing.
+    /// In a catalogue of 2000 events with b = 1, half of the events of at least magnitude 3.5 are missing. The magnitudes of the
+    /// other half are 0.3 too low.
     @Test("A fit is poor if its points bend away from the line, even if only a few do")
     func bend() throws {
         let magnitudes = (0..<2000).map { 1.95 - log10((Double($0) + 0.5) / 2000) }
@@ -144,12 +145,12 @@ struct PlotTests {
         }
         #expect(abs(ends[0].last! - left) < 0.2 && abs(ends[1].first! - left - width) < 0.2)
 
-        // A catalogue that holds everything from 2.5 on has no shading.
+        // Nothing is shaded if the catalogue holds all events of at least magnitude 2.5.
         let alike = Coverage([.init(from: day(-9), until: day(50), minimumMagnitude: 2.5)])
         let even = try #require(Picture(Plot.cumulative(events, coverage: alike, caption: caption)))
         #expect(even.elements.allSatisfy { $0.attributes["class"] != "gap" })
 
-        // The second period is also a gap, but only below magnitude 4.5; a plot of magnitudes shades only that part.
+        // The second period is a gap only below magnitude 4.5, and a plot of magnitudes shades only that part.
         let time = try #require(Picture(Plot.time(events, coverage: coverage, caption: caption)))
         let shades = time.elements.filter { $0.attributes["class"] == "gap" }
         #expect(shades.count >= 2 && time.texts.contains("not held by the catalogue"))
@@ -298,7 +299,7 @@ struct PlotTests {
 
     @Test("A very large rate in Omori's law does not break the plot")
     func steep() {
-        // All aftershocks are within an hour, a hundred days after the mainshock.
+        // All aftershocks happen within the same hour, a hundred days after the mainshock.
         let rate = AftershockRate((0..<50).map { 100 + Double($0 * $0) / 60_000 }, observed: 1000)
         #expect((rate.omori?.k ?? 0) > 1e18)
         #expect(Picture(Plot.aftershocks(rate, caption: caption)) != nil)

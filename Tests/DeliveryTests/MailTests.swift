@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// The server may have lost its connection to the passwords for a while.
+    /// The server may have lost the connection to its database of passwords for a while.
     @Test func aServerThatDoesNotOfferALoginIsTriedAgain() async throws {
         try await run("starttls", "login", "hide-login") { python in
             let refused = try await failure {

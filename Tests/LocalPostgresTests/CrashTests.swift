@@ -110,7 +110,8 @@ struct CrashTests {
     }
 }
 
-/// With this configuration, a creation hangs after initdb has ended, because the session that creates the database first sleeps.
+/// With this configuration, a creation hangs after initdb has ended: the session that creates the database begins with a long
+/// sleep.
 private let stuck = TemporaryCluster.configuration + "post_auth_delay = '2000'\n"
 
 /// Whether initdb has ended, and the process that creates the database is running.

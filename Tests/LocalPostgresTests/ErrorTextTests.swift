@@ -48,7 +48,7 @@ struct ErrorTextTests {
         #expect(Set(folders).count == folders.count)
     }
 
-    @Test("If QUAKES_POSTGRES names a server, only that server is considered")
+    @Test("If QUAKES_POSTGRES names a folder, only that folder is searched")
     func namedServer() async throws {
         let binaries = try await PostgresBinaries.find()
         #expect(await PostgresBinaries.candidates(named: binaries.directory) == [binaries.directory])

@@ -15,8 +15,8 @@ func withCluster(
     try await removing(temporary, after: body)
 }
 
-/// Runs `body` with a running cluster that exists already. It is a copy, which takes a fraction of the time of a creation, and it
-/// is removed like the cluster of `withCluster`.
+/// Runs `body` with a running cluster, which is removed like the cluster of `withCluster`. The cluster is a copy of an existing
+/// one, because a copy takes a fraction of the time of a creation.
 func withRunningCluster(
     settings: [String: String] = [:], _ body: (LocalCluster) async throws -> Void
 ) async throws {

@@ -48,7 +48,7 @@ struct ConnectionOptionsTests {
         "sesame sesame", "\u{301}sesame", "[sesame", "sesame]", "sesame\\", "sesame=sesame", "sesame\nsesame",
     ]
 
-    /// Every attempt fails: nothing listens on port 1, and if the password is misread as a host, looking up its name fails.
+    /// Every attempt to connect fails: nothing listens on port 1, and a password that is misread as a host has no address.
     @Test(
         "A password with odd characters appears neither in the description nor in an error",
         arguments: oddPasswords)

@@ -233,7 +233,7 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("An error passes if the server is away, read-only, busy or full, not if it refuses the statement")
+    @Test("An error is temporary if the server is away, read-only, busy or full, but not if a statement is refused")
     func passing() {
         func isPassing(_ sqlState: String?, connectionLost: Bool = false) -> Bool {
             PostgresError(

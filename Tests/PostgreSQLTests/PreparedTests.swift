@@ -155,7 +155,7 @@ extension Connection {
         #expect(all == numbers, sourceLocation: sourceLocation)
     }
 
-    /// Compares the queries that the session has prepared, with the numbers of runs with a custom plan and with a generic plan.
+    /// Checks which queries the session has prepared, and how many runs of each had a custom plan or a generic plan.
     fileprivate func expect(plans: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let found: String? = try query(
             """

@@ -75,7 +75,7 @@ struct QueryTests {
         }
     }
 
-    /// In libpq's text format, a text ends at the first NUL, so only "Eureka" would have been stored.
+    /// In libpq's text format, a text ends at the first NUL, so the server would store only "Eureka".
     @Test("The server refuses text with a NUL character instead of cutting it off")
     func nulInText() async throws {
         try await TestServer.shared.withSharedDatabase { database in

@@ -39,8 +39,8 @@ struct AlteredCatalogueTests {
                 let after = try await site.get(path)
                 #expect(after.text.contains("\"tz\":60"))
                 #expect(after.headers["etag"] != tag)
-                // The server sends a 304 for the newest state of which it was notified. The notification may arrive a moment
-                // after the change.
+                // The server sends a 304 if the tag is that of the newest state it knows. The notification of a change may arrive
+                // a moment after the change.
                 try await waitUntil { try await site.get(path, ["If-None-Match": tag]).status == 200 }
             }
         }

@@ -19,8 +19,8 @@ struct CachingTests {
             try await TestSite.run(of: database) { site in
                 let first = try await site.get(dayPath)
                 let tag = try #require(first.headers["etag"])
-                // The server confirms a state with a 304 only once it was notified of the state, which may be a moment after an
-                // answer.
+                // The server sends a 304 for an answer only once it was notified of the answer's state. This may be a moment
+                // after the answer.
                 try await waitUntil {
                     try await site.get(dayPath, ["If-None-Match": "\"x\", \(tag)"]).status == 304
                 }
@@ -43,7 +43,7 @@ struct CachingTests {
     }
 
     @Test(
-        "An answer as of a position is cacheable for an hour, or for a year if cited; as of a bare token, it is revalidated"
+        "An answer as of a position is cacheable for an hour, or a year if cited; one as of a bare token is revalidated"
     )
     func immutablePast() async throws {
         try await TestServer.shared.withDatabase { database in
@@ -79,8 +79,8 @@ struct CachingTests {
                     #expect(checked.status == 200)
                     #expect(checked.headers["cache-control"] == "public, max-age=0", "\(form)")
                 }
-                // After a restore, another transaction has this token. The request has another limit, because a cached answer
-                // would still be served.
+                // After a restore, another transaction can have this token. The request has a new limit, because a repeated
+                // request would get a cached answer.
                 try await database.query(
                     "update history.transaction set nonce = '00000000' where token = 1"
                 )
@@ -137,7 +137,7 @@ struct CachingTests {
             var settings = ServerSettings.patient
             settings.stateAge = .seconds(3600)
             try await TestSite.run(of: database, settings) { site in
-                // The server asks the database until it is notified of the state.
+                // Until a notification arrives, the server asks the database for its state.
                 try await waitUntil { try await site.get("/health").status == 200 }
                 let tag = try #require(try await site.get(dayPath).headers["etag"])
                 try await waitUntil { try await site.get(dayPath, ["If-None-Match": tag]).status == 304 }
@@ -194,7 +194,7 @@ struct CachingTests {
         }
     }
 
-    @Test("If-None-Match never turns an error into a 304, such as the 410 for a pruned past")
+    @Test("If-None-Match never turns an error, such as the 410 for a pruned past, into a 304")
     func pruned() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(5).document)

@@ -37,7 +37,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "Loopback and a proxy that names no client have no limit; a /64 network shares one; a forged header is ignored"
+        "Loopback and a proxy naming no client have no limit; a /64 network has one limit; forged headers are ignored"
     )
     func rateLimitKeys() throws {
         let proxies = TrustedProxies([try #require(TrustedProxies.Network("10.0.0.1"))])

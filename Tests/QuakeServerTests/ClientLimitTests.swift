@@ -3,7 +3,7 @@ import QuakeServer
 import TestSupport
 import Testing
 
-/// Time limits on clients. The tests do not measure time. They wait for the effect of a limit, without a time limit.
+/// The tests do not measure time. They wait for the effect of a limit, and this wait has no time limit.
 @Suite("Limits on clients")
 struct ClientLimitTests {
     /// client    asks for a long answer, reads only its head                                       finds it cut off
@@ -96,7 +96,7 @@ struct ClientLimitTests {
                     clients[2].connect(to: site.port)
                     clients[2].write("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
                 }
-                // A server without the limit would nearly always have answered by now.
+                // Without the limit, the server would nearly always answer within 200 ms.
                 #expect(!clients[2].isReadable(within: 200))
                 clients[0].close()
                 let head = await onThread { clients[2].readHead() }

@@ -19,7 +19,7 @@ struct MirrorTests {
             var writer = RandomWriter(seededRandom())
             for _ in 0..<12 {
                 try await writer.write(1 + writer.random.below(4), to: first)
-                // There are only a dozen events, so one deletion may be a large part of them, which the brake would hold.
+                // There are only a dozen events, so the brake might hold even a few deletions.
                 let summary = try await second.mirror(site) { $0.retraction = .force }
                 #expect(summary.failure == nil)
                 #expect(try await second.rows() == first.rows())

@@ -32,7 +32,7 @@ struct MonitoringTests {
         }
     }
 
-    @Test("Health reports the interval between a service's documents, such as an hour")
+    @Test("Health reports the interval between a source's documents, for example an hour")
     func interval() async throws {
         try await TestServer.shared.withDatabase { database in
             var feed = DayFeed.of(5)

@@ -65,7 +65,8 @@ struct ShutdownTests {
         }
     }
 
-    /// Begins a long answer, calls `body` with its client and its head while the server is ending, and waits for the end.
+    /// Begins a long answer, calls `body` with the client and the answer's head while the server shuts down, and waits for the
+    /// end of both.
     private func withLongAnswer(
         endingTime: Duration, _ body: @escaping @Sendable (LoopbackSocket, String) async throws -> Void
     ) async throws {

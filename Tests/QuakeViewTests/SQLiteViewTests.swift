@@ -348,7 +348,7 @@ struct SQLiteViewTests {
             view = nil
             let file = try Data(contentsOf: URL(filePath: path))
 
-            // Only the first page, which has the number of pages, had been written.
+            // The checkpoint has written only the first page, which has the number of pages.
             try file.prefix(4096).write(to: URL(filePath: path))
             try log.write(to: URL(filePath: path + "-wal"))
             try FileManager.default.removeItem(atPath: path + "-shm")

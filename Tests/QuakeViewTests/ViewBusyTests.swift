@@ -52,7 +52,8 @@ struct ViewBusyTests {
     private static func locked(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
-        // A reader may see what the follower has committed a moment before the follower releases its lock.
+        // The follower's commit becomes visible a moment before the follower releases its lock, so this program waits for the
+        // lock.
         configuration.busyMode = .callback { _ in
             usleep(10_000)
             return true

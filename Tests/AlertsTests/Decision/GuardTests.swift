@@ -21,7 +21,7 @@ import Testing
         #expect(stage.commit(after: .seconds(hours * 3600), quake()).isEmpty != isTold)
     }
 
-    /// In 2017 the USGS mailed an earthquake of 1925 as new, when its place was corrected.
+    /// In 2017, the USGS corrected the place of an earthquake of 1925, and mailed a report as if the earthquake were new.
     @Test func anEarthquakeOf92YearsAgoIsNotReported() {
         var stage = Stage(world, rule("late", .init(4)) { $0.maxAge = Ledger.memory })
         let old = quake("ci1", 6.8, time: at("1925-06-29T14:42:16Z"))
@@ -93,7 +93,7 @@ import Testing
         #expect(stage.commit(quake { $0.status = "automatic" }, quake("us2") { $0.stations = 7 }).isEmpty)
         #expect(stage.commit(quake("us3") { $0.stations = 8 }).kinds == [.new])
         #expect(stage.commit(quake { $0.status = "reviewed" }).kinds == [.new])
-        // The guard held the earthquake's first report back, so the kind is new and not risen.
+        // The guard held back the earthquake's first report, so the kind is new and not risen.
         #expect(stage.commit(quake("us2") { $0.stations = 9 }).kinds == [.new])
         #expect(stage.commit(quake("us2") { $0.stations = 3 }).isEmpty)
     }
@@ -164,7 +164,7 @@ import Testing
         #expect(later.first?.earthquakes.first?.magnitude == 7)
     }
 
-    /// The database's clock was ahead, and commits keep that time until the clock has caught up.
+    /// After the database's clock was ahead, commits keep its latest time until the clock has caught up.
     @Test func aCommitInTheFutureCountsAsMadeNow() {
         var stage = Stage(world)
         let change = EventChange(before: nil, after: quake(), committedAt: noon + .seconds(9 * 3600))

@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    /// It is enough if a follower writes only the rows in `touched`.
+    /// A follower has to store only the rows in `touched`.
     @Test func onlyRowsListedAsTouchedHaveChanged() {
         var world = World(seededRandom())
         var stage = Stage(Self.someRules)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// After all commits, the last report of each earthquake agrees with the catalogue, if no rule delays it.
+    /// If a rule delays no reports, the last report of each earthquake agrees with the catalogue after all commits.
     @Test func theLastReportsAgreeWithTheCatalogue() {
         var world = World(seededRandom())
         var single = rule("one", .init(4.2))

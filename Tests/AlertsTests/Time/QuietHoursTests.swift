@@ -65,8 +65,7 @@ import Testing
         #expect(night.end(at: at("2011-12-31T09:00:00Z")) == at("2011-12-31T17:00:00Z"))
     }
 
-    /// Checks the definition in steps of five minutes: it is quiet from the first minute that shows `from` until the first minute
-    /// that shows `to`.
+    /// Checks every five minutes that quiet hours begin when the clock shows `from`, and end when it shows `to`.
     @Test func quietHoursFollowTheirDefinitionOverAYear() throws {
         for (zone, from, to) in [
             ("Europe/Berlin", "22:00", "07:00"), ("Australia/Lord_Howe", "23:15", "06:45"),

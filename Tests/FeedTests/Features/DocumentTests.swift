@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// Of a feature of 100 MiB, only the first 64 KiB are kept. The test runs in a separate process, so that the memory of other
+    /// Only the first 64 KiB of a feature of 100 MiB are kept. The test runs in a separate process, so that the memory of other
     /// tests is not measured.
     @Test(.measuresMemory) func onlyTheBeginningOfAHugeFeatureIsKept() async {
         await #expect(processExitsWith: .success) {

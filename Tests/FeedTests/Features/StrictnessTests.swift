@@ -96,7 +96,7 @@ struct JSONCase: CustomTestStringConvertible, Sendable {
     let text: [UInt8]
     /// nil if the reader accepts the text.
     let reason: Rejection.Reason?
-    /// Whether the text leaves a string or a bracket open, or closes one too many, so that its end is unknown.
+    /// Whether the text leaves a string or a bracket open, or closes a bracket that is not open, so that its end is unknown.
     let breaksStructure: Bool
     /// Whether the text is valid, but has a number outside the range of PostgreSQL's numeric.
     var isBeyondNumeric = false

@@ -200,8 +200,8 @@ import Testing
         }
     }
 
-    /// With any server, the bytes handed over are a prefix of the feed, or the whole feed if no error is thrown, and an error has
-    /// a description.
+    /// The bytes handed over are always a prefix of the feed, and the whole feed if no error is thrown. Every error has a
+    /// description.
     @Test func randomFailuresEndInTheFeedOrAClearError() async throws {
         let half = Array(Self.feed.prefix(Self.feed.count / 2))
         var damaged = Self.compressed

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// The fetches run in a separate process, which prints the growth, because the comments of its failures are lost.
+    /// The fetches run in a separate process. It prints how much its memory grows, because the comments of its failures are lost.
     @Test(.measuresMemory) func hundredsOfFetchesLeaveNothingBehind() async {
         let result = await #expect(
             processExitsWith: .success, observing: [\.standardErrorContent]

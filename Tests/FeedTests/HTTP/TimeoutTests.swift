@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    /// A reader may wait for its database for any length of time. Here it takes an hour for each chunk, by a clock that only the
-    /// reader moves.
+    /// A reader may wait for its database for any length of time. This reader takes an hour for each chunk, by a clock that only
+    /// the reader moves.
     @Test func theReadersOwnTimeDoesNotCountTowardsTheReadTimeout() async throws {
         let clock = Mutex(ContinuousClock.now)
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { server in
@@ -53,14 +53,14 @@ import Testing
         }
     }
 
-    /// A listening socket that never accepts drops connections beyond its queue.
+    /// If a listening socket accepts no connections, the kernel drops those for which its queue has no room.
     @Test func aConnectionThatIsNeverMadeTimesOut() async throws {
         let listener = try LoopbackSocket.bound(queue: 0)
         let queue = (0..<4).map { _ in LoopbackSocket(nonBlocking: true) }
         defer { for socket in queue + [listener] { socket.close() } }
         for socket in queue { socket.connect(to: listener.port) }
         let url = "http://127.0.0.1:\(listener.port)/feed"
-        // With the client's default limit, the missing head would be reported first.
+        // With the default connect timeout of 10 s, the head timeout would expire first.
         let error = await failure {
             _ = try await FeedSource(url).contents(
                 Self.options.with(\.connectTimeout, .milliseconds(500)).with(\.headTimeout, .seconds(5)))
@@ -68,7 +68,8 @@ import Testing
         #expect(error as? FeedError == .unavailable(url: url, reason: "no connection within 0.5 seconds"))
     }
 
-    /// A socket that listens and never accepts can be connected to, but does not respond: neither to TLS nor as a proxy.
+    /// A client can connect to a socket that listens but never accepts. The client gets no response to its TLS handshake or its
+    /// CONNECT request.
     @Test func aHandshakeThatNeverEndsTimesOut() async throws {
         let listener = try LoopbackSocket.bound()
         defer { listener.close() }

@@ -10,8 +10,8 @@ import Testing
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
         for _ in 0..<20_000 {
-            // The years 1600 to 2399. Foundation's dates are precise enough there that the text is at most a millisecond too
-            // early (see below).
+            // The instants are in the years 1600 to 2399. In these years, Foundation's text is at most a millisecond too early
+            // (see below).
             let instant = Instant(milliseconds: Int64(random.below(25_245_000_000_000)) - 11_676_096_000_000)
             let date = Date(timeIntervalSince1970: Double(instant.milliseconds) / 1000)
             let text = formatter.string(from: date)

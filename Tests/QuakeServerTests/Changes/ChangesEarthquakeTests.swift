@@ -87,8 +87,8 @@ struct ChangesEarthquakeTests {
         }
     }
 
-    /// For each row that arrived, the preferred row and the members of its earthquake, as last received; empty for a row without
-    /// an earthquake.
+    /// The earthquake of each row that arrived, as last received: its preferred row, and its members. The list is empty for a row
+    /// without an earthquake.
     private static func earthquakes(_ events: [StreamClient.Event]) -> [String: [String]] {
         var found: [String: [String]] = [:]
         for event in events {

@@ -87,7 +87,7 @@ struct ChangesFilterTests {
         return Set(lines.map { String($0.split(separator: ",", omittingEmptySubsequences: false)[11]) })
     }
 
-    /// The minimum of a filter is never above its maximum, because the service refuses such a query.
+    /// The service refuses a minimum above a maximum, so a filter never has one.
     private func filter(_ random: inout SplitMix64) -> String {
         let all = [
             "minmagnitude=\(Double(random.below(30)) / 10)",

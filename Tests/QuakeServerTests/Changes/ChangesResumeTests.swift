@@ -28,7 +28,7 @@ struct ChangesResumeTests {
                 try await writer.write(1, to: database)
                 return try await StreamClient.with(site, "after=\(start)") { client in
                     var events: [StreamClient.Event] = []
-                    // Write at least five passes, even if the service is slow and combines them.
+                    // Cause at least five passes, even if the service is slow and combines transactions.
                     for _ in 0..<5 {
                         try await writer.write(3, to: database)
                         events += await client.events(upTo: try await database.newestToken())

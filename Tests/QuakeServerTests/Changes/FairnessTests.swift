@@ -118,7 +118,7 @@ struct FairnessTests {
         }
     }
 
-    /// Waits until a query waits for another lock than these, and returns that lock.
+    /// Waits until a query waits for a lock that is not one of the `known` locks, and returns that lock.
     private func awaitedLock(of database: TestDatabase, otherThan known: [Int]) async throws -> Int {
         var new: Int?
         try await waitUntil {
@@ -185,7 +185,7 @@ struct FairnessTests {
     }
 
     @Test(
-        "A query that exceeds the time of short queries is repeated as a costly one, with the limit of its address"
+        "A query that exceeds the time of short queries is repeated as a costly one, and its address's limit applies"
     )
     func notShort() async throws {
         try await server.withDatabase { database in

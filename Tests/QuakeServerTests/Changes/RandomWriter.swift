@@ -2,7 +2,7 @@ import PostgreSQL
 import SampleFeed
 import TestSupport
 
-/// Makes random changes to a few events, in transactions of several changes, some of which touch the same event.
+/// Makes random changes to a few events. A transaction has one to five statements, and may change the same event more than once.
 struct RandomWriter {
     var random: SplitMix64
     private let codes = 12

@@ -174,7 +174,7 @@ final class StreamClient: Sendable {
 
 /// The copy that a client builds from a stream by the rules in docs/following.md.
 struct StreamReplica: Sendable {
-    /// The JSON that had each row, by the row's code.
+    /// The JSON document in which each row arrived, by the row's code.
     private var documents: [String: String] = [:]
     var token = 0
     var id: String?

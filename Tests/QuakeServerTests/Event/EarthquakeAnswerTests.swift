@@ -104,7 +104,7 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "A merged earthquake's code finds the earthquake it became part of, even after its event was deleted")
+        "After a merge, the absorbed earthquake's code finds the remaining one, even if the code's event is deleted")
     func mergedCode() async throws {
         try await withSite { database, site in
             try await database.withConnection { connection in

@@ -167,7 +167,8 @@ struct EventAnswerTests {
             // As of token 1, the event has its first id, and as of token 2, its second one.
             #expect(try await database.answer("eventid=q0a&asof=1&format=text").contains("\nq0a|"))
             #expect(try await database.answer("eventid=q0a&asof=2&format=text").contains("\nq0b|"))
-            // The event with the new code does not match, or the code does not exist.
+            // In the first request, the event with the new code does not match. In the second request, the new code does not
+            // exist.
             await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a&minmagnitude=9") }
             await #expect(
                 throws: Refusal(409, "event q0d was deleted; includedeleted=true shows it")

@@ -43,7 +43,8 @@ struct BackfillCommandTests {
     func killed(_ order: [String]) async throws {
         var random = seededRandom()
         let service = TestEventService(count: Self.events, limit: Self.events / 15)
-        // Requests are numbered. The service holds back its answers to requests from this number on, until the number is raised.
+        // Requests are numbered. The service holds back its answer to a request with this number or a higher one, until the
+        // number is raised.
         let firstHeld = Mutex(Int.max)
         let received = Mutex(0)
         try await TestServer.shared.withDatabase { database in
@@ -88,8 +89,8 @@ struct BackfillCommandTests {
                 #expect(try row.decode("count") == Self.events)
                 #expect(try row.decode("codes") == Self.events)
                 // Each window takes two requests: one for the count and one for the events. If all windows were full, there would
-                // be 15. There may be 5 more, because windows are planned to be 90 % full, and 5 repetitions after the kills.
-                // Each of the six runs may also request the count of the whole stretch.
+                // be 15 windows. Windows are planned to be 90 % full, so there may be 5 more. After each of the 5 kills, one
+                // window may be repeated. Each of the six runs may also request the count of the whole stretch.
                 let most = 2 * (15 + 5 + 5) + 6
                 #expect(
                     server.requests.count <= most,

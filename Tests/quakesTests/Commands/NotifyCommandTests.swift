@@ -289,7 +289,7 @@ struct NotifyCommandTests {
         }
     }
 
-    /// Opens a named pipe to write, when another process has opened it to read.
+    /// Opens a named pipe for writing once another process has opened it for reading.
     private func opened(_ pipe: String) async throws -> FileHandle {
         var file: Int32 = -1
         try await waitUntil {

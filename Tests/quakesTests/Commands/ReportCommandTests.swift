@@ -174,7 +174,8 @@ struct ReportCommandTests {
     @Test("A poor fit is reported, with a better value for completeness")
     func poorFit() async throws {
         try await server.withDatabase { database in
-            // As if the catalogue mixed two networks: 2000 events from magnitude 1 on, and 1000 events from magnitude 4 on.
+            // The catalogue looks like a mixture of two networks: 2000 events of at least magnitude 1, and 1000 events of at
+            // least magnitude 4.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)

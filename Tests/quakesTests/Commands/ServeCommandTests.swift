@@ -149,7 +149,7 @@ struct ServeCommandTests {
                     async let answers: Void = withTaskGroup { group in
                         for client in clients { group.addTask { await onThread { _ = client.readAll() } } }
                     }
-                    // Wait until the clients receive nothing more, because the rest waits for the disk.
+                    // Wait until the clients receive nothing more. The rest of their answers waits for the disk.
                     var (calm, before) = (0, -1)
                     while calm < 50 {
                         #expect(LoopbackSocket.health(at: port).contains("\"status\":\"ok\""))

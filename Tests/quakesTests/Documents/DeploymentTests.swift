@@ -63,7 +63,7 @@ struct DeploymentTests {
         #expect(try #require(Double(level.output.1)) < 3)
     }
 
-    /// Checking units offline needs systemd 250 or later.
+    /// The analysis also needs systemd 250 or later, which is not checked here.
     private static let canAnalyze = FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze")
 
     @Test("Each alert has a severity and a runbook entry, and each entry has an alert")
@@ -85,7 +85,7 @@ struct DeploymentTests {
     func health() async throws {
         let compose = try Self.text("docker-compose.yml").matches(of: /test: \["CMD", "quakes", (.*)\]/)
             .map { try Self.words($0.output.1) }
-        // The probe of a reader names that reader, so the probe does not fail because another reader is late or was removed.
+        // The probe of a reader names that reader, so that a late or removed reader does not affect the probes of others.
         func lag(of reader: String) -> [String] { ["status", "--max-lag", "5m", "--reader", reader] }
         let sources = ["all_hour", "all_day", "usgs"]
         let age = ["--max-age", "15m"]

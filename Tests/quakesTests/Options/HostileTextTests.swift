@@ -105,7 +105,7 @@ struct HostileTextTests {
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""):
-                // The second quote of an escaped pair comes immediately after the first, which has ended the quoted part.
+                // The first quote of an escaped pair ends the quoted part, and the second one immediately begins it again.
                 isQuoted.toggle()
                 field.append(byte)
             case UInt8(ascii: ",") where !isQuoted:

@@ -53,7 +53,7 @@ struct DescriptorTests {
         try await withSetting { setting in
             let arguments = ["follow", "--view", setting.view]
             let status = try await setting.quakes.without([0, 1, 2]).run(arguments) { process in
-                // By then, the program has opened all its files and sockets.
+                // Once the view can be listed, the program has opened all its files and sockets.
                 try await waitUntil {
                     try await setting.quakes.run("list", "--view", setting.view).status == 0
                 }

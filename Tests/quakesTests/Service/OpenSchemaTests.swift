@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// In databases made before PostgreSQL 15, any role can create functions in the schema `public`. PostgreSQL prefers such a
-/// function to its built-in one if its parameter types match the arguments more exactly.
+/// function to a built-in one with the same name if its parameter types match the arguments more exactly.
 @Suite("A schema in which every role can create functions")
 struct OpenSchemaTests {
     let server = TestServer.shared

@@ -93,7 +93,7 @@ struct OperationsTests {
         try await server.withDatabase { database in
             let feed = SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("a")])
             let run = try await quakes(["import", "-", "--log-format", "json"], database, input: feed)
-            // Programs that read the log as JSON often read standard output too, such as systemd's journal.
+            // Programs that read the log as JSON, such as systemd's journal, often read standard output too.
             #expect(run.output.isEmpty)
             let line = try #require(run.errors.split(separator: "\n").first { $0.contains("run ended") })
             let object = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])

@@ -43,7 +43,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "A feed that its server calls fresh for years is requested after 15 minutes, or at the interval if that is longer"
+        "If a server calls its feed fresh for years, the feed is requested after 15 minutes, or at a longer interval"
     )
     mutating func freshForYears() {
         for (every, wait) in [(60, 900), (3600, 3600)] {

@@ -2,8 +2,8 @@ import Foundation
 import Subprocess
 import TestSupport
 
-/// A disk for a program's temporary files that a test can block. A preloaded library replaces pwrite and waits as a blocked disk
-/// would.
+/// A disk for a program's temporary files. A test can block the disk: a preloaded library replaces pwrite, and waits as a blocked
+/// disk would.
 struct SlowDisk {
     private let folder: URL
 

@@ -60,7 +60,7 @@ struct WorkerTests {
                 try await waitUntil { path.connectionCount > 0 }
                 try await server.cluster.start()
                 let attempts = path.connectionCount
-                // At least the second of two more attempts begins after the server has started.
+                // Wait for two more attempts, because only the second one certainly begins after the server has started.
                 try await waitUntil { path.connectionCount > attempts + 1 }
                 try await database.withConnection { _ = try await Migrator($0).migrate() }
                 try await waitUntil { try await database.quakes() == 1 }
@@ -259,8 +259,8 @@ struct WorkerTests {
         }
     }
 
-    /// Each worker is killed or stopped while it waits for the feed, or for another session that has inserted one of its events.
-    /// That event is in a random batch.
+    /// Each worker is killed or stopped while it waits for the feed, or for another session that has inserted one of the feed's
+    /// events. This event is at a random place in the feed.
     @Test(
         "After workers were killed or stopped at random, no event is lost, and no lock and no unfinished run remain"
     )
