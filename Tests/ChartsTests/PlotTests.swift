@@ -198,7 +198,7 @@ struct PlotTests {
         #expect(Section(from: (10, 20), to: (-10, -160), width: 1) == nil)
     }
 
-    @Test("The histogram of depths has a bar for each range with events; the bar's length is their number")
+    @Test("The histogram of depths has a bar for each range with events; its length is the number of events")
     func depths() throws {
         let events = [1.0, 2, 3, 33, 33, 610, nil].map {
             ChartEvent(time: Instant(milliseconds: 0), depth: $0, magnitude: 5)

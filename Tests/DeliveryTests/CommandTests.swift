@@ -70,7 +70,7 @@ import Testing
             ])
     }
 
-    /// The test replaces the clock, so the time limit runs out once the command has started.
+    /// The test replaces the sleep of the time limit, so the limit runs out once the command has started.
     @Test func aCommandThatHangsIsKilledWithAllThatItStarted() async throws {
         try await withFolder { folder in
             let fifo = folder.appending(path: "started").path()

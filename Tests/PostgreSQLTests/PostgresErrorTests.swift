@@ -233,7 +233,9 @@ struct PostgresErrorTests {
         }
     }
 
-    @Test("An error is temporary if the server is away, read-only, busy or full, but not if a statement is refused")
+    @Test(
+        "An error is temporary if the server is away, read-only, busy or full, but not if it refuses the statement"
+    )
     func passing() {
         func isPassing(_ sqlState: String?, connectionLost: Bool = false) -> Bool {
             PostgresError(

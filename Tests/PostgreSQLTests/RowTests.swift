@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A row's columns")
 struct RowTests {
-    @Test("Columns are decoded by name; of two with the same name, the first is used")
+    @Test("Columns are decoded by name; if two have the same name, the first is used")
     func byName() async throws {
         let row = try await row(
             "select 'us7000' as code, 4.5::float8 as magnitude, true as felt, 1 as twice, 2 as twice")
@@ -94,7 +94,7 @@ struct RowTests {
     }
 
     @Test(
-        "An interval is read as a duration, to the microsecond; one with months, whose length varies, is refused"
+        "An interval is read as a duration, to the microsecond; one with months is refused, because months vary"
     )
     func intervals() async throws {
         let row = try await row(

@@ -51,7 +51,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("The transaction is rolled back when the task is cancelled, even if the body does not check for it")
+    @Test("A cancelled task's transaction is rolled back, even if the body ignores the cancellation")
     func cancelled() async throws {
         try await withTable { database, connection in
             let importing = Task {

@@ -93,7 +93,7 @@ struct CachingTests {
         }
     }
 
-    /// A shared cache keys answers by their paths alone, so it would give URLs with one client's host to all clients.
+    /// A shared cache finds an answer by its path alone, so it would give URLs with one client's host to all clients.
     @Test("An answer whose URLs have the host that the client named is private to that client")
     func host() async throws {
         try await TestServer.shared.withDatabase { database in

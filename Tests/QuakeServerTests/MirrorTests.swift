@@ -75,7 +75,7 @@ struct MirrorTests {
     }
 
     @Test(
-        "A mirror with an invalid position reads a snapshot, and deletes rows that the source lacks unless they are many"
+        "A mirror with an invalid position reads a snapshot, and deletes rows that the source lacks, unless there are many"
     )
     func anew() async throws {
         try await withPair { first, second, site in

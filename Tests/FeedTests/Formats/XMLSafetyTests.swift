@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "An event with more than 1 MiB to keep is rejected alone; picks are not kept, so they do not count"
+        "If an event has more than 1 MiB to keep, only it is rejected; picks are not kept, so they do not count"
     )
     func largeEvents() throws {
         let origin =

@@ -193,7 +193,7 @@ struct ReportCommandTests {
         }
     }
 
-    @Test("A view that the owner added is a report even without a comment; one without columns is not")
+    @Test("A view that the owner added is a report even without a comment; a view without columns is not")
     func added() async throws {
         try await server.withDatabase { database in
             try await database.query(

@@ -70,8 +70,8 @@ struct FollowKillTests {
     }
 }
 
-/// Runs one follower again and again. Each run is called a life. SIGKILL ends each life, about half of them shortly after a write,
-/// and the next life continues from there.
+/// Runs one follower again and again. Each run is called a life. SIGKILL ends each life, about half of them shortly after a
+/// write, and the next life continues from there.
 private final class Lives {
     private let quakes: QuakesCommand
     private let arguments: [String]
