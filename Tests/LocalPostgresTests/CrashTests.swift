@@ -23,7 +23,7 @@ struct CrashTests {
         }
     }
 
-    /// After a reboot, or in a container, the process id in postmaster.pid soon belongs to another process.
+    /// After a reboot, or in a container, the process id in postmaster.pid may belong to another process.
     @Test(
         "A stale pid file does not prevent a start, even if its number belongs to another process of the same user"
     )

@@ -21,7 +21,7 @@ struct AgencyFeedTests {
                      ('obs:7', 'obs', '7', null)) as event (code, net, net_code, url)
         """
 
-    /// The paths of scopes, each with the codes that a feed lists there.
+    /// Scopes as they are written in paths, each with the codes that its feeds list.
     private static let scopes: [(String, [String])] = [
         ("", ["us7000abcd", "zz1", "ci123"]), ("usgs/", ["us7000abcd", "zz1", "ci123"]),
         ("gfz/", ["gfz2026texh"]), ("scedc/", ["ci123"]), ("ingv/", []),

@@ -34,7 +34,7 @@ struct StandbyAndPoolerTests {
         try await TestServer.shared.withDatabase { database in
             let pooler = try await Pooler.start(
                 .transaction, before: try await TestServer.shared.cluster(),
-                // Each transaction uses another session than the one before it.
+                // Each transaction uses a different session from the transaction before it.
                 settings: ["server_round_robin = 1"])
             try await compare(database, pooler.database(database)) {}
             withExtendedLifetime(pooler) {}

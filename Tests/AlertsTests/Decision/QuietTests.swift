@@ -66,7 +66,7 @@ import Testing
         var stage = stage(night(.defer), rule("strong", .init(6)))
         #expect(
             stage.commit(quake("us1", 5, time: stage.now), quake("us2", 6, time: stage.now)).codes == ["us2"])
-        // The earthquake is reported at once when it reaches the other rule.
+        // The earthquake is reported at once when it also matches the other rule.
         #expect(stage.commit(quake("us1", 6, time: stage.now)).codes == ["us1"])
         stage.now = at("2026-11-26T22:00:00Z")
         #expect(stage.tick().isEmpty)

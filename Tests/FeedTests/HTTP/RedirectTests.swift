@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// An origin is a scheme, a host and a port: a different port or host name must not receive the password.
+    /// An origin is a scheme, a host and a port. A server with another port or host name must not receive the password.
     @Test func credentialsAreNotSentToAnotherOrigin() async throws {
         try await TestFeedServer.run(script: [.whole(.ok, Self.feed)]) { other in
             try await TestFeedServer.run { request in

@@ -50,7 +50,7 @@ import Testing
             second as? FeedError == .brokenCompression(reason: "it ends too early", offset: data.count + 7))
     }
 
-    /// The test does not change the header (bytes 0 to 9), because its time stamp, flags and system (bytes 4 to 9) are ignored.
+    /// The test does not change the header (bytes 0 to 9). The decoder ignores its time stamp, flags and system (bytes 4 to 9).
     @Test func aChangedByteIsNoticed() async {
         let data = gzip(Array(Self.text.prefix(500)))
         for index in data.indices where index > 9 {

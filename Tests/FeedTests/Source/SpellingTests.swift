@@ -38,7 +38,7 @@ struct SpellingTests {
         #expect(comparing < 20 * reading)
     }
 
-    /// The processor time that this thread spends in `body`, in nanoseconds, which does not depend on other processes.
+    /// The processor time that this thread spends in `body`, in nanoseconds. Other processes do not affect it.
     private func processorTime(_ body: () -> Void) -> Int {
         func now() -> Int {
             var time = timespec()

@@ -53,7 +53,7 @@ struct LiveLoopTests {
     }
 }
 
-/// The client of the last turn. Only the queue refers to it until its turn is over.
+/// The client of the last turn. Until this turn is over, only the queue refers to the client.
 private struct Last {
     weak var client: LiveClient?
 }

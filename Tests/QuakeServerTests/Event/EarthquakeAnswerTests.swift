@@ -104,7 +104,8 @@ struct EarthquakeAnswerTests {
     }
 
     @Test(
-        "After a merge, the absorbed code finds the remaining earthquake, even if the code's event was deleted")
+        "After a merge, the absorbed code finds the remaining earthquake, even if the code's event was deleted"
+    )
     func mergedCode() async throws {
         try await withSite { database, site in
             try await database.withConnection { connection in

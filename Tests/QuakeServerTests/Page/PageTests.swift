@@ -22,7 +22,7 @@ struct PageTests {
         let axe = try #require(Chromium.axe)
         try await TestServer.shared.withDatabase { database in
             let script = projectFile("Tests/page.py").path
-            // The server's own psql, because Debian's psql is a script that takes longer than a short query.
+            // Use the server's own psql: Debian's psql is a script, and takes longer to start than a short query may take.
             let psql = try await TestServer.shared.cluster().program("psql")
             let result = try await Subprocess.run(
                 .name("python3"), arguments: .init([script, try QuakesCommand.path, axe, "\(part)/4"]),

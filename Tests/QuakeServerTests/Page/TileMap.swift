@@ -64,7 +64,7 @@ struct TileMap {
         return winding > 0
     }
 
-    /// The parts of a side of a tile that have land on the inside, in thousandths of a degree along the side.
+    /// The ranges of a tile's side at which the tile has land, in thousandths of a degree along the side.
     func land(at side: Side, of corner: Corner) -> [Range<Int>] {
         if whole.contains(corner) { return [0..<10_000] }
         // For each place on the side, the number of parts that begin there minus the number that end there. Parts can cancel each
