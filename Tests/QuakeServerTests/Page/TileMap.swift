@@ -67,8 +67,8 @@ struct TileMap {
     /// The ranges of a tile's side at which the tile has land, in thousandths of a degree along the side.
     func land(at side: Side, of corner: Corner) -> [Range<Int>] {
         if whole.contains(corner) { return [0..<10_000] }
-        // For each place on the side, the number of parts that begin there minus the number that end there. Parts can cancel each
-        // other, because a ring may run along the side and back.
+        // For each place on the side, the number of ranges that begin there minus the number that end there. Ranges can cancel
+        // each other, because a ring may run along the side and back.
         var changes: [Int: Int] = [:]
         for ring in tiles[corner] ?? [] {
             for (a, b) in zip(ring, ring.dropFirst()) where a.isOn(side) && b.isOn(side) {
