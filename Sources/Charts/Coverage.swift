@@ -18,7 +18,7 @@ public struct Coverage: Sendable {
         /// Milliseconds since 1970.
         var from: Double
         var until: Double
-        /// The smallest magnitude that is held; infinity if nothing is held, minus infinity if all magnitudes are.
+        /// The smallest magnitude that is held; infinity if nothing is held, minus infinity if all magnitudes are held.
         let magnitude: Double
     }
 
@@ -76,7 +76,7 @@ public struct Coverage: Sendable {
 
     /// The moment at which the first gap of the catalogue after `moment` begins, or else the end of the last held period; nil if
     /// the catalogue holds nothing at `moment`. As in `report.held_until`, a stretch is a gap if its smallest held magnitude is
-    /// larger than the one at `moment` and larger than `magnitude`.
+    /// larger than `magnitude` and than the smallest held magnitude at `moment`.
     public func heldUntil(_ moment: Instant, from magnitude: Double? = nil) -> Instant? {
         let level = periods.filter { $0.from <= moment && moment < $0.until }
             .map { $0.minimumMagnitude ?? -.infinity }.min()

@@ -4,8 +4,8 @@ import Foundation
 /// The lock that lets only one process on a machine follow into a file at a time. The lock ends with the process, even if the
 /// process is killed.
 ///
-/// The lock is on a separate file beside the view's file. With a lock on the view's file itself, SQLite's locks would be lost as
-/// soon as this process closed the lock's descriptor (https://www.sqlite.org/howtocorrupt.html, 2.2).
+/// The lock is on a separate file beside the view's file. If the lock were on the view's file itself, SQLite's locks would be
+/// lost when this process closed the lock's descriptor (https://www.sqlite.org/howtocorrupt.html, 2.2).
 public final class FollowerLock: Sendable {
     /// The real path of the file, with links resolved, so that one file has one lock.
     public let path: String

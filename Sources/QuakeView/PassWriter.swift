@@ -97,8 +97,8 @@ final class PassWriter: @unchecked Sendable {
 
     /// Moves the view from the pass's position to `position`, and commits.
     ///
-    /// - Throws: `DatabaseError` if the file has another position by now, because another program has restored its content: the
-    ///   pass's changes then do not belong to the file's rows.
+    /// - Throws: `DatabaseError` if another program has restored the file's content, so that the file has another position. The
+    ///   pass's changes then do not belong to its rows.
     func commit(_ pass: Pass, at position: Position) throws {
         try queue.writeWithoutTransaction { db in
             let replaced = try fresh.map { fresh in

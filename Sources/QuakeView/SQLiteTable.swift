@@ -10,8 +10,8 @@ struct SQLiteTable: Sendable {
     let declarations: String
     let indexes: String
     /// Writes a row. If there is already a row with the same code and the same time, that row is updated. Unlike `insert or
-    /// replace`, the update does not move the row. It sets no indexed column either, because SQLite would rewrite the column's
-    /// index entry, even if the value was the same. So SQLite writes only half as many pages.
+    /// replace`, the update does not move the row. It also sets no indexed column, because SQLite would rewrite the index entry
+    /// even for an equal value. So SQLite writes only half as many pages.
     ///
     /// A row with the same code and another time is not changed; `retime` has to update it.
     let upsert: String

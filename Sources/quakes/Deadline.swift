@@ -17,8 +17,8 @@ final class Deadline: Sendable {
         Failure(.unavailable, "the run took longer than --timeout \(limit.formatted)")
     }
 
-    /// Runs `body`, and cancels it when the time limit has passed. `body` can then record the deadline's `failure`. The `failure`
-    /// is nil if `body` was cancelled for another reason.
+    /// Runs `body`, and cancels it when the time limit has passed. `body` can then report the deadline's `failure`, which is nil
+    /// after a cancellation for another reason.
     ///
     /// - Parameter limit: the time limit. Without one, `body` gets no deadline.
     /// - Throws: `Failure` when `body` ends because of the limit; any other error of `body`.

@@ -36,7 +36,7 @@ struct Quakes: AsyncParsableCommand {
     /// once.
     static func main() async {
         StandardDescriptors.reserve()
-        // A reader that goes away makes a write fail, and does not end an import in the middle.
+        // Without SIGPIPE, a write to a closed pipe only fails. The signal would end an import in the middle.
         Glibc.signal(SIGPIPE, SIG_IGN)
         // libdispatch wants to set priorities of threads, which only root may do. Without this setting, it would report the
         // failure in the system's log at each start.
@@ -47,7 +47,7 @@ struct Quakes: AsyncParsableCommand {
         // By default, glibc has up to eight arenas for each core. Memory that is free in one arena is not available to the
         // others.
         mallopt(M_ARENA_MAX, max(2, Int32(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
-        // The signals are caught from here on, before the command does anything visible.
+        // The signals are caught before the command does anything visible.
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let command = Task { await runCommand() }
         Task { await cancel(command, at: signals) }
@@ -62,8 +62,8 @@ struct Quakes: AsyncParsableCommand {
     /// Cancels the command at the first signal, and waits for its end without a time limit. A second signal ends the process at
     /// once, without any clean-up.
     ///
-    /// Two signals within 100 ms count as one, because timeout(1) sends a signal first to its child and then to their whole
-    /// group.
+    /// Two signals within 100 ms count as one, because timeout(1) signals its child first, and then the process group of the
+    /// child.
     private static func cancel(_ command: Task<Int32?, Never>, at signals: UnixSignalsSequence) async {
         var first: ContinuousClock.Instant?
         for await received in signals {

@@ -5,14 +5,15 @@ import QuakeStore
 /// Decides when a daemon imports a source next. Time and randomness come from the caller.
 struct Schedule {
     let every: Duration
-    /// The limit of a random delay before each run. It keeps the daemons of many people from asking a service at the same moment.
+    /// The limit of a random delay before each run. Because of the delay, the daemons of many people do not ask a service at the
+    /// same moment.
     let jitter: Duration
     private var retry = Backoff(from: Self.firstRetry, to: .seconds(60))
     private var reconnect = Backoff(from: Self.firstRetry / 4, to: .seconds(3))
 
     private static let firstRetry: Duration = .seconds(1)
-    /// The longest time without a request, even if the server says that its feed will not change for longer. Some servers say so
-    /// for years, and a request in the meantime costs them only a 304 response.
+    /// The limit of the time for which a server says that its feed will not change. Some servers name a time of years, and an
+    /// earlier request costs them only a 304 response.
     private static let longestFreshness: Duration = .seconds(15 * 60)
     /// The limit of the wait that a server asks for. A longer wait is shortened to this time.
     private static let longestAbsence: Duration = .seconds(24 * 3600)
@@ -23,7 +24,7 @@ struct Schedule {
 
     /// How a run ended, as far as that affects the next run.
     enum Ending: Equatable {
-        /// The feed was read, or it is broken. Another run is useless until the feed has a new version.
+        /// The feed was read, or the run failed in another way than those below. The next run is at the planned time.
         case done
         /// The feed was read, and its server says that it will not change for this long.
         case fresh(Duration)
@@ -39,8 +40,8 @@ struct Schedule {
 
     /// Runs begin at intervals of `every`, however long they take. If a run takes longer than that, the next one follows at once.
     /// A run that was not possible is repeated after 1 s, 2 s, … 60 s; while the database can't be reached, after 0.25 s … 3 s.
-    /// Each of these waits is random, between half of that time and all of it. A wait never ends after the planned time, unless
-    /// the planned time is less than 1 s away, or another worker holds the source.
+    /// Each of these waits is random, between half of that time and all of it. A wait ends at the planned time at the latest,
+    /// except if that time is less than 1 s away, or if another worker holds the source.
     ///
     /// If a server says how long its feed will not change, the next run waits for that time, but for at most 15 minutes. If a
     /// server asks for a wait, the limit is a day.

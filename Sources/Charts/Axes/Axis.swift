@@ -33,7 +33,7 @@ struct Axis {
     /// value, it is extended by at least 0.5 on each side.
     ///
     /// - Parameters:
-    ///   - least: a value to which the range is extended, but not to the next tick below it.
+    ///   - least: a value to which the range is extended. It is not extended further to the next tick.
     ///   - isTight: whether the range stays as it is, and is not extended.
     ///   - isDownward: whether the lower end of the range is at the top.
     static func linear(
@@ -75,8 +75,8 @@ struct Axis {
         return axis
     }
 
-    /// A number, from 10,000 on with a space between groups of three digits. Very large numbers, infinity and NaN are written as
-    /// in Swift.
+    /// A number. If it has five or more digits before the point, spaces separate groups of three digits. Very large numbers,
+    /// infinity and NaN are written as in Swift.
     static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
         guard abs(value) * scale < 1e18 else { return "\(value)" }

@@ -5,7 +5,7 @@ struct LandPaths {
     private(set) var coast = ""
 
     private let projection: Projection
-    /// The degrees up to which land is drawn on either side of the middle meridian. Land is drawn a little beyond the map's edge,
+    /// How far land is drawn on either side of the middle meridian, in degrees. Land is drawn a little beyond the map's edge,
     /// unless the map shows the whole globe.
     private let halfWidth: Double
     private let south: Double

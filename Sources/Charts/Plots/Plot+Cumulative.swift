@@ -29,8 +29,8 @@ extension Plot {
         }
     }
 
-    /// The parts of the line: one for each stretch that the catalogue holds, even if only from some magnitude on. A stretch that
-    /// the catalogue does not hold also gets a part if it contains events, for example from an incomplete feed.
+    /// The parts of the line: one for each stretch that the catalogue holds, even if it holds only the larger events. A stretch
+    /// that the catalogue does not hold also gets a part if it contains events, for example from an incomplete feed.
     private func lines(
         of events: [ChartEvent], _ stretches: [Coverage.Stretch]
     ) -> [(from: Double, until: Double, events: ArraySlice<ChartEvent>)] {

@@ -5,8 +5,8 @@ extension Plot {
     ///
     /// - Parameters:
     ///   - events: the events to show. Events without a magnitude are left out, and the caption says so.
-    ///   - coverage: the periods that the catalogue holds. Other periods are shaded. A period that the catalogue holds only from
-    ///     some magnitude on is shaded up to this magnitude.
+    ///   - coverage: the periods that the catalogue holds. Other periods are shaded. If the catalogue holds only the larger
+    ///     events of a period, the period is shaded up to the smallest held magnitude.
     ///   - magnitude: the smallest selected magnitude; nil for all.
     public static func time(
         _ events: [ChartEvent], coverage: Coverage = Coverage(), from magnitude: Double? = nil,

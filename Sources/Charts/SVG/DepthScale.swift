@@ -1,6 +1,6 @@
 /// Six classes of depth: one set for all depths of the earth, and a finer set if all events are within the crust.
 struct DepthScale {
-    /// The depth in km at which each class except the first begins.
+    /// The depths, in km, at which the classes after the first begin.
     private let bounds: [Double]
     private let hasUnknown: Bool
 

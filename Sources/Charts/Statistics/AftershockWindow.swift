@@ -6,7 +6,7 @@ public struct AftershockWindow: Sendable, Equatable {
     public let kilometres: Double
     public let days: Double
 
-    /// - Returns: nil if the distance or the time is not given and there is no magnitude to derive it from.
+    /// - Returns: nil if the magnitude is nil, and the distance or the time is not given either.
     public init?(magnitude: Double?, kilometres: Double? = nil, days: Double? = nil) {
         guard let kilometres = kilometres ?? magnitude.map({ pow(10, 0.1238 * $0 + 0.983) }),
             let days = days

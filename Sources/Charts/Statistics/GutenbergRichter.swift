@@ -15,8 +15,8 @@ public struct GutenbergRichter: Sendable {
     let leftOut: Int
     /// nil unless the earthquakes are in at least two bins.
     public let fit: Fit?
-    /// The first fit that is good and has at least fifty earthquakes, beginning at `completeness` or, failing that, at the next
-    /// larger bins in turn; nil if there is no such fit.
+    /// The first fit that is good and has at least fifty earthquakes; nil if there is no such fit. The fit from `completeness` is
+    /// tried first, and then the fits from larger bins in turn.
     public let good: Fit?
 
     public struct Fit: Sendable {

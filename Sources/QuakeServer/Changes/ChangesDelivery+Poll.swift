@@ -35,7 +35,7 @@ extension ChangesDelivery {
             }
             guard let place = place(in: ring) else {
                 if try await sendHistory(to: &output, client, channel) { return }
-                // `sendHistory` has registered a reader that has left by now.
+                // `sendHistory` has registered another closure, for a reader that has left by now.
                 client.begin { news.wake() }
                 await live.wait(news, nil) { place(in: $0) != nil }
                 // The history has nothing after the client's position, even if this process has not reached that position yet.

@@ -7,6 +7,7 @@ extension ClientAddress {
 
     /// Whether this is 127.0.0.1 or ::1.
     var isLoopback: Bool { self == .loopback || self == ClientAddress("::1") }
-    /// The address whose limits apply. An IPv6 client has at least a network of 64 bits, so limits apply to the whole network.
+    /// The address whose limits apply. An IPv6 client can use all addresses of a /64 network, so the limits apply to the whole
+    /// network.
     var rateLimitKey: ClientAddress { isVersion4 ? self : prefix(64) }
 }

@@ -7,8 +7,8 @@ enum EventAPI {
     /// A machine-readable description of the service (https://www.w3.org/submissions/wadl/), from which ObsPy learns the
     /// parameters.
     ///
-    /// - Parameter base: the path of the service, without a slash at the end. It has no host, because ObsPy mistakes a service
-    ///   for another one if its URL contains the word `station`.
+    /// - Parameter base: the path of the service, without a slash at the end. The path has no host, because ObsPy takes a service
+    ///   for the station service if its URL contains the word `station`.
     static func wadl(base: String) -> String {
         """
         <?xml version="1.0" encoding="UTF-8"?>

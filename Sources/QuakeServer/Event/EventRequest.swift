@@ -173,7 +173,7 @@ extension QuakeSelection {
             guard let token = Int(moment) else { throw parameters.wrong(.asof, "is not a token") }
             asOf = .token(token)
         } else {
-            // `PastMoment` also reads a time with an offset, which is the form in which the service prints `committed_at`.
+            // `PastMoment` also reads a time with an offset, because the service prints `committed_at` in this form.
             guard let past = PastMoment(time: EventParameters.withoutBlankSign(moment)) else {
                 throw parameters.wrong(
                     .asof,

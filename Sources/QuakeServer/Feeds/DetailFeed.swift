@@ -1,7 +1,7 @@
 import QuakeStore
 
 /// The detail document of one event, under the USGS's path or under the path of its agency. Like the summary feeds, it contains
-/// the properties that the catalogue keeps; its list of products is empty
+/// the properties that the catalogue keeps; its list of products is usually empty
 /// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/geojson_detail.php).
 enum DetailFeed {
     static func answer(of code: String, in scope: FeedScope) -> Answer {

@@ -8,7 +8,7 @@ import NIOHTTPTypesHTTP1
 /// HTTP/1 on one client's connection.
 ///
 /// HummingbirdCore reads the requests and calls the responder. HummingbirdCore's own HTTP/1 channel is not used, because it lacks
-/// the rules of `HTTPRules` and reads the next request while it answers one.
+/// the rules of `HTTPRules`, and reads the next request before the current one is answered.
 struct HTTPConnection: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 

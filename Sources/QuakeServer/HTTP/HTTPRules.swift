@@ -78,8 +78,8 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // A client that closes its sending side may still wait for an answer, or may have left; only a write shows which. A
-        // stream that has begun has no end to wait for, so it is closed at once.
+        // A client that has closed its sending side may still wait for an answer, or may have left. Only a write shows which. A
+        // stream has no end to wait for, so a stream that has begun is closed at once.
         if event as? ChannelEvent == .inputClosed, request != nil {
             if hasBegun, client.isStream { return context.close(promise: nil) }
             close(context, in: TimeAmount(service.settings.halfClosedTime)) {

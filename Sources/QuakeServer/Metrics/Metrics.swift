@@ -10,7 +10,7 @@ final class Metrics: Sendable {
         var underWay = 0
         var connections = 0
         var rows = 0
-        /// The bytes of bodies. Those of live changes include the framing of their chunks.
+        /// The bytes of bodies. The bytes of live changes include the framing of chunks.
         var bytes = 0
         /// Clients that were disconnected because they did not read.
         var slowClients = 0

@@ -99,8 +99,8 @@ struct PageFile: Sendable {
     }
     .map { "<link rel=\"modulepreload\" href=\"/page/\($0)\">" }.joined(separator: "\n")
 
-    /// The files that need no preload link: the script that the markup names, and the modules that are imported later, when the
-    /// map is zoomed in, or for the first event that has a mechanism.
+    /// The files that need no preload link. The markup names `start.js`. `tiles.js` is imported when the map is zoomed in, and
+    /// the other two for the first event that has a mechanism.
     private static let notPreloaded: Set = ["start.js", "tiles.js", "beachball.js", "mechanism.js"]
 
     private init(_ name: String, _ bytes: [UInt8], isFramed: Bool = false) {

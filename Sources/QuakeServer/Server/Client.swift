@@ -7,7 +7,7 @@ final class Client: Sendable {
     /// The IP address of the other end of the connection; nil if the connection does not use IP.
     private let peer: ClientAddress?
     private let proxies: TrustedProxies
-    /// Why the connection is refused; nil if it is not.
+    /// Why the connection is refused; nil if it is accepted.
     let refusal: Refusal?
     /// The paths that are served on the address to which the client has connected.
     let scope: Responder.Scope
@@ -71,8 +71,8 @@ final class Client: Sendable {
         set { state.withLock { $0.isStream = newValue } }
     }
 
-    /// Registers the work for the client. `left` is called when the client disconnects, or at once if it has already
-    /// disconnected.
+    /// Registers `left`, which stops the work for the client. `left` is called when the client disconnects, or at once if the
+    /// client has already disconnected.
     func begin(_ left: @escaping @Sendable () -> Void) {
         let isGone = state.withLock { state in
             state.left = left

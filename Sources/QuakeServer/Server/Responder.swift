@@ -111,7 +111,7 @@ final class Responder: Sendable {
             try await answer(request, target, route, &output, for: client, on: channel)
             result = .success(())
         } catch {
-            // A stream normally ends because its client leaves, so a stream counts with the status that was sent, not with 0.
+            // A stream normally ends because its client leaves. So a stream is counted with the status that was sent, not with 0.
             hasLeft = !channel.isActive && !client.isStream
             result = .failure(error)
         }

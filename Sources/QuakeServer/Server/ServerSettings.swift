@@ -28,7 +28,7 @@ public struct ServerSettings: Sendable {
     public var trustedProxies = TrustedProxies()
     /// Whether `/changes` and `/history` show the author and the context of a change.
     public var namesAuthors = true
-    /// After this long without any bytes, a stream gets a heartbeat, which shows the client that the stream is alive.
+    /// The time without any bytes after which a stream gets a heartbeat. The heartbeat shows the client that the stream is alive.
     public var heartbeat = Duration.seconds(15)
     /// The greatest total size of the passes that are kept for live clients, in bytes. A single pass that is larger than this is
     /// not kept at all.
@@ -40,7 +40,7 @@ public struct ServerSettings: Sendable {
     public var targetLength = 2000
     public var headSize = 16 << 10
     static let headFields = 100
-    /// How long a client may take to send a request, or to send the next one.
+    /// How long a client may take to send its first request, or the next one.
     public var idleTime = Duration.seconds(60)
     /// How long a client may take to read a piece of an answer. A piece usually has at most 64 KiB.
     public var readTime = Duration.seconds(30)

@@ -13,7 +13,7 @@ enum Lane: CaseIterable {
     /// history or the table.
     case costly
 
-    /// The slow lanes. A slow lane gets a session before the short lane only while no request of that slow lane is running.
+    /// The slow lanes. A slow lane comes before the short lane only while no request of the slow lane is running.
     fileprivate static let slow = [Lane.costly, .long]
 }
 

@@ -1,7 +1,7 @@
 import Glibc
 import QuakeView
 
-/// The bytes of a file or pipe that a person names, such as rules or parameters.
+/// The bytes of a file that the user names, such as a rules file. The file may be a pipe.
 ///
 /// - Throws: `FileError` with the system's reason.
 func contents(ofFile path: String) throws(FileError) -> [UInt8] {

@@ -23,7 +23,7 @@ struct Column<Row>: Sendable {
         (self.layout, self.cell) = (layout, cell)
     }
 
-    /// The same column for rows of another type, which have a row of this type as a part.
+    /// The same column for rows of another type, each of which contains a row of this type.
     func of<Whole>(_ part: @escaping @Sendable (Whole) -> Row) -> Column<Whole> {
         Column<Whole>(layout) { cell(part($0)) }
     }

@@ -39,7 +39,7 @@ struct ReplacedFile {
         }
     }
 
-    /// Has `rsvg-convert` draw the picture, at twice its size.
+    /// Draws the picture with `rsvg-convert`, at twice its size.
     ///
     /// - Throws: `Failure` if the picture could not be drawn; `FileError`.
     func writePNG(_ svg: String) async throws {

@@ -7,7 +7,7 @@ import Synchronization
 enum StandardError {
     private static let lines = LogLines(to: STDERR_FILENO)
 
-    /// Prints a line as it is, even if the log is JSON: a line of the log, or wrong usage. For messages, use `say`.
+    /// Prints a line as it is, even if the log is JSON. Use it for lines of the log and for wrong usage; for messages, use `say`.
     static func print(_ text: String) { write(text + "\n") }
 
     private static func write(_ text: String) {

@@ -24,8 +24,8 @@ extension Terminal {
         hasLinks = hasStyles && Self.understandsLinks(kind, environment)
     }
 
-    /// Terminals ignore links that they do not know (OSC 8), except for a few: the Linux console and Emacs show parts
-    /// of them as text, and so did GNOME's terminals before VTE 0.50
+    /// Terminals without links ignore their escape sequences (OSC 8), with a few exceptions. The Linux console and Emacs show
+    /// parts of the sequences as text, as did GNOME's terminals before VTE 0.50
     /// (https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda).
     private static func understandsLinks(_ kind: String, _ environment: Environment) -> Bool {
         if kind == "linux" || kind.hasPrefix("eterm") { return false }

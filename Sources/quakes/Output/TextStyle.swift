@@ -9,8 +9,8 @@ enum TextStyle: String, Sendable {
 
     func applied(to text: String) -> String { "\u{1B}[\(rawValue)m\(text)\u{1B}[0m" }
 
-    /// The style of a magnitude. Earthquakes from 2.5 on are often felt; from 4.5 on, the USGS lists them for the whole world;
-    /// from 6 on, they do damage; from 7 on, they are major.
+    /// The style of a magnitude. Earthquakes of 2.5 or more are often felt. The USGS lists those of 4.5 or more for the whole
+    /// world. Those of 6 or more do damage, and those of 7 or more are major.
     init?(magnitude: Double?) {
         guard let magnitude else { return nil }
         switch magnitude {

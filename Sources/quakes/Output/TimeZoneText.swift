@@ -1,7 +1,7 @@
 import Feed
 import Glibc
 
-/// The zone in which a table shows times. The raw value is the name that a column's title gives to the zone.
+/// The zone in which a table shows times. The raw value is the zone's name in a column's title.
 enum TimeZoneText: String {
     case utc = "UTC"
     /// The zone of the environment variable TZ, else the system's.

@@ -11,7 +11,7 @@ struct Output: ~Copyable {
     private(set) var status = 0
     private(set) var lastWrite = ContinuousClock.now
 
-    /// - Parameter metrics: count the bytes of the body, without the framing of chunks.
+    /// - Parameter metrics: counts the bytes of the body, without the framing of chunks.
     init(_ writer: consuming ResponseWriter, _ metrics: Metrics) {
         self.writer = consume writer
         self.metrics = metrics

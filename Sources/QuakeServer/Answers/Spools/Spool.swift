@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The last piece is in memory. Earlier pieces are in temporary files without names while a reader may still need them, so the
 /// session is free as soon as the database has sent all rows, even if readers are slow. A file is dropped when all readers have
-/// read it; a short shared spool is an exception. Once all readers have left, writing fails.
+/// read it, unless the spool is short enough to be kept for later readers. Once all readers have left, writing fails.
 ///
 /// No code waits for the disk or for the quota while it holds the lock, because that would block the few threads that send all
 /// answers.

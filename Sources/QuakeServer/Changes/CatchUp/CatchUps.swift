@@ -32,8 +32,8 @@ final class CatchUps: Sendable {
         self.logger = quiet
     }
 
-    /// Adds a client that reads the pass from `start`. If the same pass was already begun for other clients, the client joins it,
-    /// unless the live passes no longer continue from the end of that pass.
+    /// Adds a client that reads the pass from `start`. If the same pass was already begun for other clients, and the live passes
+    /// still continue from its end, the client joins it.
     ///
     /// - Parameters:
     ///   - rateLimitKey: the address whose limits the pass counts against.
@@ -73,8 +73,8 @@ final class CatchUps: Sendable {
             while true {
                 let isEarly = ContinuousClock.now < end
                 do {
-                    // A snapshot always uses the costly lane. For any other start, a session of the short lane first finds out
-                    // whether the changes to read are few, and if so, reads them.
+                    // A snapshot always uses the costly lane. For any other start, a session of the short lane first checks
+                    // whether there are only a few changes to read. If so, it reads them.
                     var isRead = false
                     if catchUp.start != .snapshot, isEarly {
                         do {

@@ -99,7 +99,7 @@ final class LiveChanges: ReaderView, Sendable {
 
     /// Calls `body` for each live client on its event loop, and wakes waiting polls.
     ///
-    /// - Parameter filters: if not nil, only the clients and polls with one of these filters are called or woken.
+    /// - Parameter filters: the filters of the clients and polls to call or wake; nil for all clients and polls.
     private func wake(
         having filters: Set<ChangeFilter>? = nil, _ body: @escaping @Sendable (LiveClient, LiveRing) -> Void
     ) {

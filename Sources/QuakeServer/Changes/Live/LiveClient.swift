@@ -192,7 +192,7 @@ final class LiveClient: ChannelInboundHandler {
 final class ToldOutage: Sendable {
     private let number = Atomic(0)
 
-    /// Whether the client has not been told of this outage yet. Returns true once for each outage.
+    /// Returns true at the first call for an outage, so that the client is told of each outage once.
     func take(_ outage: Int) -> Bool { number.exchange(outage, ordering: .relaxed) != outage }
 }
 

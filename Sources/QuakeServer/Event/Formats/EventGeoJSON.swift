@@ -32,8 +32,8 @@ struct EventGeoJSON: EventEncoder {
     /// How many events the request skips; nil for a feed, which never skips events.
     var offset: Int?
     /// Whether this is the detail document of one requested event. A feature then has a list of products, which clients expect
-    /// from the USGS's detail documents; the list is empty, because the table has no products. If there is one event, the
-    /// document is that feature alone, as at the USGS.
+    /// from the USGS's detail documents; the list is empty unless the event's `extra` contains products. If there is one event,
+    /// the document is that feature alone, as at the USGS.
     var isDetail = false
     /// The JavaScript function that is called with the document; nil for the plain document.
     var callback: String?

@@ -26,9 +26,9 @@ const applied = (moment, v) => [dot(moment[0], v), dot(moment[1], v), dot(moment
 export const amplitude = (moment, direction) => dot(direction, applied(moment, direction));
 
 /**
- * The moment of a mechanism from `extra`. If all elements of the tensor are known and one is not 0, the moment is the whole
- * tensor, with its isotropic part and CLVD. Otherwise, it is the double couple of the first plane that is known. The result is
- * null if no plane is known either.
+ * The moment of a mechanism from `extra`. If all elements of the tensor are known, and at least one is not 0, the moment is the
+ * whole tensor, with its isotropic part and CLVD. Otherwise, it is the double couple of the first plane that is known. The result
+ * is null if no plane is known either.
  *
  * @returns {Moment | null}
  */
@@ -43,7 +43,7 @@ export function momentOf(mechanism) {
   return plane && doubleCouple(plane);
 }
 
-/** The elements Mrr, Mtt, Mpp, Mrt, Mrp and Mtp of a mechanism; null if one is unknown, or all are 0. */
+/** The elements Mrr, Mtt, Mpp, Mrt, Mrp and Mtp of a mechanism; null if one of them is unknown, or if all are 0. */
 export function tensorOf(mechanism) {
   const elements = ["mrr", "mtt", "mpp", "mrt", "mrp", "mtp"].map((name) => mechanism[name]);
   return elements.every(Number.isFinite) && elements.some((each) => each !== 0) ? elements : null;

@@ -31,7 +31,7 @@ export class Catalogue {
 
   /**
    * Applies the changes of a pass. Only the last change of each event counts. An event with an origin time before `start` is not
-   * added: it was too old to be shown before its revision, too.
+   * added, because it is too old for the selected period.
    *
    * Returns the new events, and the news for screen readers: [kind, quake].
    */

@@ -33,8 +33,8 @@ function contains([south, west, north, east], region) {
 }
 
 /**
- * The gaps, in which the catalogue is incomplete: { from, until, magnitude }. In a gap, the catalogue is only complete from
- * `magnitude` on; infinity means that it is not complete for any magnitude. Charts/Coverage.swift shades plots by the same rule.
+ * The gaps, in which the catalogue is incomplete: { from, until, magnitude }. In a gap, the catalogue is complete only for events
+ * of at least `magnitude`; infinity means that it is complete for none. Charts/Coverage.swift shades plots by the same rule.
  *
  * @param {Held[]} held
  * @param {number} from
@@ -75,7 +75,7 @@ const most = 2;
  */
 
 /**
- * How much of a selection the catalogue certainly has: all events (perhaps only from a magnitude on), a part of them, or nothing.
+ * How much of a selection the catalogue certainly has: all events (perhaps only the larger ones), a part of them, or nothing.
  * `words` is the end of the sentence about this. The result is null if the period is empty.
  *
  * @param {Held[]} held

@@ -5,7 +5,7 @@ import * as projection from "./projection.js";
 import { folded } from "./quake.js";
 import { file } from "./service.js";
 
-/** From this scale on, the coasts of the world map are wrong by more than a pixel. */
+/** At this scale and larger ones, the coasts of the world map are wrong by more than a pixel. */
 export const closeUp = 256 * 2 ** 6;
 
 /**

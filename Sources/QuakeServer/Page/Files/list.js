@@ -133,8 +133,8 @@ export class QuakeList {
   }
 
   /**
-   * Updates a row. If at most the age has changed, the row keeps its elements, because the user may be selecting or clicking
-   * them, and only the text of the age is replaced.
+   * Updates a row. If nothing but the age has changed, only the text of the age is replaced. The row keeps its elements, because
+   * the user may be selecting or clicking them.
    */
   #fill(row, index) {
     const quake = this.#quakes[index];
@@ -240,7 +240,7 @@ function agencyWords(quake) {
   return length > 1 ? format.count(length, "agency", "agencies") : label(agencyOf(quake));
 }
 
-/** Whether a mark needs no line, because there is no mark, or a badge shows it. */
+/** Whether a row has no line for its mark: there is no mark, or a badge shows it. */
 const isBrief = (mark) => mark == null || mark.kind === "new";
 
 /** An event's badges, [look, words]: whether it is new, its type if it is not an earthquake, and its effects on people. */

@@ -213,7 +213,7 @@ const handlers = {
     wait(act, "check", retryTime);
   },
 
-  /** The number of the page's files that are refused has changed to `count`. */
+  /** The server now refuses `count` of the page's files. */
   withheld: (state, _, { count }) => {
     state.withheld = count;
   },
@@ -324,8 +324,8 @@ const wait = (act, name, time) => act("wait", { name, time });
 const tokenOf = (position) => Number.parseInt(position ?? "", 10);
 
 /**
- * When the newest document was made, and the age in ms from which it is late: 15 minutes, or 2.5 times the worker's interval if
- * that is longer.
+ * When the newest document was made, and the age in ms at which it counts as late: 15 minutes, or 2.5 times the worker's interval
+ * if that is longer.
  */
 function lateness(services) {
   if (services.length === 0) return null;

@@ -177,7 +177,7 @@ export class QuakeMap {
 
   #set({ x, y, scale }) {
     const bounded = Math.max(this.#least, Math.min(greatest, scale));
-    // The map cannot move further than the poles.
+    // The map cannot move far beyond the poles.
     const half = Math.min(0.5, this.#height / bounded / 2);
     this.#view = { x: x - Math.floor(x), y: Math.max(half - 0.08, Math.min(1.08 - half, y)), scale: bounded };
     this.#setBounds();

@@ -33,7 +33,7 @@ export function typeLabel(quake) {
 /** A text in the form that the search compares: in lower case, without accents. */
 export const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** The names of states by their abbreviations, with which many places of the USGS end. */
+/** The names of states by their abbreviations. Many places of the USGS end with such an abbreviation. */
 const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,
   dc district of columbia,fl florida,ga georgia,hi hawaii,id idaho,il illinois,in indiana,ia iowa,ks kansas,ky kentucky,la louisiana,
   me maine,md maryland,ma massachusetts,mi michigan,mn minnesota,ms mississippi,mo missouri,mt montana,ne nebraska,nv nevada,

@@ -41,13 +41,13 @@ export function colouring(by, agencies, units = "km") {
   return { key: `${by} ${units}`, by, labels: by === "age" ? ageLabels : depthLabels(units), number };
 }
 
-/** The class in page.css of the colour with this number. */
+/** The CSS class of the colour with this number. */
 export const colorClass = (by, number) => (number < 0 ? "color-unknown" : `color-${by}-${number}`);
 
 /** The radius in pixels. */
 export const radius = (magnitude) => (magnitude == null ? 2.5 : 2 + 0.55 * 1.6 ** Math.max(-1, Math.min(10, magnitude)));
 
-/** How much an event stands out in the list, from 0 to 4. */
+/** How much an event of this magnitude stands out in the list, from 0 to 4. */
 export const weight = (magnitude) => [2.5, 4.5, 6, 7].filter((limit) => magnitude != null && magnitude >= limit).length;
 
 /**

@@ -26,7 +26,7 @@ async function ask(path, signal, cache = "default") {
 
 const retryTime = 3000;
 let withheld = 0;
-/** This is called when the number of the page's files that are currently refused has changed. */
+/** Called with the number of the page's files that are refused at the moment, each time that number changes. */
 let toldWithheld = (/** @type {number} */ _) => {};
 export const onWithheld = (told) => (toldWithheld = told);
 

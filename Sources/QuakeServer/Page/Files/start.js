@@ -1,4 +1,4 @@
-// Starts the page. A server or a proxy refuses files when too many requests come from one address. This file has no static
+// Starts the page. The server or a proxy may refuse files when too many requests come from one address. This file has no static
 // imports, so it runs even if the other files are refused: it then shows a message and requests them again.
 
 const attempts = 4;

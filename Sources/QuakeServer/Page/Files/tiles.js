@@ -8,15 +8,15 @@ import * as projection from "./projection.js";
 const size = 10;
 const columns = 360 / size;
 const rows = 180 / size;
-/** The number of files that are kept in memory; more if more are in view. */
+/** The number of files that are kept in memory. All files in view are kept, even if there are more of them. */
 const kept = 100;
 const retryTime = 10_000;
 /**
- * How long after a frame its missing files are requested, in ms. While the map flies to an event, most tiles are in view only for
- * a moment.
+ * The wait between a frame and the requests for its missing files, in ms. While the map flies to an event, most tiles are in view
+ * only for a moment.
  */
 const pause = 150;
-/** How far land is painted beyond the edges along which it was cut, so that no seams show between tiles. */
+/** How far land is painted beyond the edges where it was cut, in widths of the world. So no seams show between tiles. */
 const overlap = 1 / columns / 100;
 
 /** The functions that read and paint a tile of each kind. The kinds are painted in this order. */

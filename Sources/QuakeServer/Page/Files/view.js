@@ -239,8 +239,8 @@ export class View {
   }
 
   /**
-   * Updates the download links. They return the listed events, but ignore the search and the choice of the other networks, which
-   * the server does not support.
+   * Updates the download links. They return the listed events, but ignore the search, and the choice of `other networks`, because
+   * the server does not support these.
    */
   #showDownloads(moment) {
     const { settings, omitted } = this.#state;

@@ -42,7 +42,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The number of connections that import a document of more than one batch in parallel. A document that can show renamed or withdrawn events always uses one connection. (default: the number of cores, at most 4)",
+            "The number of connections that import one document in parallel, if it has more than one batch. A document that can show renamed or withdrawn events always uses one connection. (default: the number of cores, at most 4)",
             valueName: "n"))
     var lanes: Int?
 

@@ -162,7 +162,7 @@ struct AssociateCommand: AsyncParsableCommand {
         do {
             outcome = try await associator.associate(rebuilds: rebuild, on: connection)
         } catch let error as PostgresError where error.sqlState == "55P03" {
-            // The other session did not finish before this session's wait for it ended.
+            // This session's wait for the other session's lock has timed out.
             throw Failure(.busy, "another session is associating; try again later")
         }
         if follow { return }

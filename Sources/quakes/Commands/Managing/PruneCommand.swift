@@ -8,8 +8,8 @@ struct PruneCommand: AsyncParsableCommand {
         discussion: """
             The earthquakes stay as they are. Only the record of who changed them, with their earlier values, is removed. \
             If a named reader was seen in the last 24 hours, the history that it still needs stays too. A reader that \
-            comes back after its history was removed takes a fresh snapshot. All history since the oldest moment that \
-            quakes cite has recorded stays, too.
+            comes back after its history was removed takes a fresh snapshot. All history since the oldest cited moment \
+            (quakes cite) stays, too.
 
             The record of a run is kept for --keep-runs. A reject is kept for --keep-runs after a feed last contained it. \
             The last run and the last successful run of each source always stay, and so do runs that have not ended.

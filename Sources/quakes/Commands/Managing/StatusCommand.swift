@@ -8,7 +8,7 @@ struct StatusCommand: AsyncParsableCommand {
         abstract: "Show whether the data are fresh, what failed, and how far behind the readers are.",
         discussion: """
             For each source: when its newest document was made, when it was last imported successfully or found \
-            unchanged, and how long ago that was.
+            unchanged, and the time since then.
 
             For a monitor: with --max-age, --max-document-age or --max-lag, the exit code is 69 if a source has not been \
             imported successfully for too long, if its newest document is too old, or if a named reader is too far behind. \

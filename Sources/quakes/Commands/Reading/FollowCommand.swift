@@ -91,8 +91,8 @@ struct FollowCommand: AsyncParsableCommand {
         }
     }
 
-    /// Shows the progress of the first pass into a file at a terminal. A stream needs no such line, because its output shows the
-    /// progress.
+    /// At a terminal, shows the progress of the first pass into a view's file. A stream needs no such line, because its output
+    /// shows the progress.
     private static func observer(of view: some ReaderView) -> (@Sendable (PassProgress) -> Void)? {
         guard view is SQLiteView, StandardError.isTerminal else { return nil }
         let line = Mutex(ProgressLine())

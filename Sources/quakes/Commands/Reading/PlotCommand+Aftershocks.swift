@@ -65,7 +65,7 @@ extension PlotCommand {
         try await picture.write(Plot.aftershocks(rate, caption: caption))
     }
 
-    /// A given number as it was given, or the default number without decimals.
+    /// The given number or, without one, the default rounded to an integer.
     private static func words(_ given: Double?, else other: Double) -> String {
         guard let given, given != given.rounded() else { return "\(Int((given ?? other).rounded()))" }
         return "\(given)"

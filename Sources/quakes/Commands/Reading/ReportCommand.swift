@@ -109,7 +109,7 @@ struct ReportCommand: AsyncParsableCommand {
 
     /// The value as SQL reads it. A time may be given as in the other commands, such as `2019-07` or `7d`.
     private func time(_ value: String, of parameter: Report.Parameter) -> String {
-        // SQL reads a moment more precisely, with microseconds.
+        // A moment is passed on unchanged, because SQL also reads its microseconds.
         guard parameter.type == "timestamp with time zone", let time = TimeArgument(argument: value),
             time.end > time.instant || Instant(value) == nil
         else { return value }

@@ -94,7 +94,7 @@ struct NotifyCommand: AsyncParsableCommand {
     // MARK: Sending messages
 
     private func tell(_ file: RulesFile) async throws {
-        // A reload may be asked for before the file is watched. By default, SIGHUP would end the command.
+        // A SIGHUP that arrives before the file is watched would otherwise end the command.
         if !once { signal(SIGHUP, SIG_IGN) }
         let inForce = RulesInForce(try file.read())
         let database = try await database.located()

@@ -28,8 +28,8 @@ struct Database: Sendable {
         }
     }
 
-    /// Checks the login and the schema at the start of a command that runs until it is stopped, before its first query. Fails at
-    /// once if they do not suit the command. If the database can't be reached, this method waits, as the command does later.
+    /// Checks the login and the schema before the first query of a command that runs until it is stopped. Fails at once if they
+    /// do not suit the command, and waits while the database can't be reached.
     func waitUntilFit(for purpose: Roles.Purpose) async throws {
         var backoff = Backoff.reconnecting
         var failure = RepeatedFailure()

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 import LocalPostgres
 
-/// The parts of the process's environment that decide where the database is.
+/// The process's environment variables, and whether the process has a terminal.
 struct Environment {
     var variables: [String: String]
     var isTerminal: Bool

@@ -17,7 +17,7 @@ struct SectionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "For a section: the width of the strip along the line whose events are shown. (default: 100)",
+            "For a section: show the events in a strip of this width along the line. (default: 100)",
             valueName: "km"))
     var width: Double?
 

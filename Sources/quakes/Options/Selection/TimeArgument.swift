@@ -75,7 +75,7 @@ struct TimeArgument: ExpressibleByArgument {
 }
 
 /// Reads a length of time, with or without `ago` after it, and returns the moment that is this long before `now`. The result is
-/// also nil if the moment is earlier than any time that an event can have.
+/// nil if the text is not a length of time, or if the moment is too early for any event.
 private func ago(_ text: String, before now: Instant) -> Instant? {
     guard let length = TimeLength(text.replacing(#/ ago$/#.ignoresCase(), with: "")) else { return nil }
     if length.months == 0 {

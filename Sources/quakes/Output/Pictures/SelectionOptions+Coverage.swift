@@ -3,8 +3,8 @@ import Feed
 import QuakeStore
 
 extension SelectionOptions {
-    /// The periods that the catalogue holds, perhaps only from a magnitude on; empty for a view's file and for a past state, for
-    /// which the periods are unknown.
+    /// The periods that the catalogue holds; a period may have a minimum magnitude. The result is empty for a view's file and for
+    /// a past state, because their periods are unknown.
     func held(in source: QuakeSource) async throws -> [HeldPeriod] {
         guard case .database(let database) = source, asOf == nil else { return [] }
         return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }

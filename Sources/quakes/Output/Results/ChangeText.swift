@@ -17,7 +17,7 @@ extension Change {
             Column("change", minimumWidth: 30, flexible: true, widest: 500, breaking: .text) {
                 $0.story
             } style: { change in
-                // Only an insertion or a deletion has a magnitude here. An update has it among its members.
+                // Only an insertion or a deletion has a magnitude here. An update lists its magnitude among its members.
                 let style = TextStyle(magnitude: change.magnitude)
                 return style == .dim ? nil : style
             }

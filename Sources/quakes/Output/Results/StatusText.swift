@@ -42,7 +42,7 @@ struct Status: Sendable {
         }
         if let maxLag = limits.lag {
             for reader in history.readers where reader.behind > maxLag || reader.isBeforeHorizon {
-                // quakes prune, too, ignores a reader that has been silent for more than 24 hours.
+                // A reader that was silent for 24 hours may have been removed. quakes prune keeps no history for it.
                 let remedy =
                     reader.silence > .seconds(86_400)
                     ? ", last seen \(reader.silence.rough) ago; if it was removed: quakes forget --reader \(reader.name)"
