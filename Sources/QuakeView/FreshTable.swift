@@ -2,10 +2,10 @@ import GRDB
 
 /// Collects the rows of a fresh snapshot in a new table, which then replaces the old one.
 ///
-/// Until then, readers of the file see the old rows, or no rows. So the new rows need not be in one transaction: they are
-/// committed step by step, and SQLite's log stays as small as a step, for a table of any size. The indexes are created at the
-/// end, from sorted entries. Because rows arrive in no particular order, an index that grew row by row would be read and
-/// rewritten in every step once the index was larger than SQLite's cache.
+/// Until then, readers of the file see the old rows, or no rows. So the new rows need not be in one transaction. They are
+/// committed step by step, and SQLite's log stays small for a table of any size. The indexes are created at the end, from sorted
+/// entries. Because rows arrive in no particular order, an index that grew row by row would be read and rewritten in every step
+/// once the index was larger than SQLite's cache.
 ///
 /// SQLite reuses the pages of the old table. The file does not become smaller. Indexes and triggers that other programs created
 /// on the old table are dropped with it.

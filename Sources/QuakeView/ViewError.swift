@@ -9,8 +9,8 @@ public struct ViewError: Error, CustomStringConvertible {
     public let isFailure: Bool
     public let message: String
 
-    /// The error to throw after SQLite has reported `error` to a process that uses the file: `ViewBusy` if another program
-    /// keeps the file locked, because a later attempt may succeed; otherwise `ViewError`.
+    /// The error to throw for an SQLite error of a file that is in use. It is `ViewBusy` if another program keeps the file
+    /// locked, because a later attempt may succeed. Otherwise it is a `ViewError`.
     static func using(_ path: String, _ error: DatabaseError) -> any Error {
         error.resultCode == .SQLITE_BUSY
             ? ViewBusy("\(path): another program keeps the file locked") : ViewError(path: path, error)

@@ -60,8 +60,8 @@ public struct ViewFile: Sendable {
 }
 
 extension QuakeSelection {
-    /// The rows that match the selected times and magnitudes, and the code if only one is selected, in the selection's order. If
-    /// the selection has only times and magnitudes, SQLite returns no more rows than its `limit`.
+    /// The rows that match the selected times and magnitudes, and the selected code if there is only one, in the selection's
+    /// order. If the selection has only times and magnitudes, SQLite returns no more rows than its `limit`.
     fileprivate func rows(in db: Database) throws -> RowCursor {
         if let near {
             db.add(
@@ -99,8 +99,8 @@ extension QuakeSelection {
     }
 
     /// The time as a text that sorts correctly among the times in the file, which are texts, too. The years in the file have four
-    /// digits, because the constraint quake_times of the server's table requires that. A time before those years becomes an empty
-    /// text, which sorts before all of them; a time after them becomes a colon, which sorts after all digits.
+    /// digits, because the constraint quake_times of the server's table requires that. A time before these years becomes an empty
+    /// text, which sorts before all other texts. A time after these years becomes a colon, which sorts after all digits.
     private static func text(_ time: Instant) -> String {
         let text = time.description
         return text.utf8.count == 24 ? text : text.hasPrefix("-") ? "" : ":"

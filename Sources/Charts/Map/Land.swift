@@ -18,8 +18,8 @@ public enum Land {
     static let rings: [[Point]] = EmbeddedFiles.file("map/land.txt")
         .split(separator: UInt8(ascii: "\n")).map(decode)
 
-    /// The islands that only maps of a region show, because they are too small for a map of the world: islands of Natural Earth
-    /// at 1:10 million with at least about 5 square kilometres (`scripts/mapdata`).
+    /// Small islands of Natural Earth at 1:10 million (`scripts/mapdata`), of about 5 square kilometres or more. Only maps of a
+    /// region show them, because they are too small for a map of the world.
     static let islands: [[Point]] = EmbeddedFiles.file("map/islands.txt")
         .split(separator: UInt8(ascii: "\n")).map(decode)
 

@@ -11,7 +11,7 @@ public struct MomentTensor: Sendable, Equatable {
 
     /// Takes the elements that catalogues publish, in any unit: r is up, t south and p east.
     ///
-    /// nil if all elements are 0, or one is not finite.
+    /// nil if all elements are 0, or if one of them is not finite.
     public init?(rr: Double, tt: Double, pp: Double, rt: Double, rp: Double, tp: Double) {
         self.init([Direction(tt, -tp, rt), Direction(-tp, pp, -rp), Direction(rt, -rp, rr)])
     }
@@ -19,7 +19,7 @@ public struct MomentTensor: Sendable, Equatable {
     /// The double couple of a fault plane with these angles in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter
     /// 4). A real mechanism may also have a part that is not a double couple, which planes cannot express.
     ///
-    /// nil if one angle is not finite.
+    /// nil if one of the angles is not finite.
     public init?(strike: Double, dip: Double, rake: Double) {
         let (strike, dip, rake) = (strike * .pi / 180, dip * .pi / 180, rake * .pi / 180)
         let normal = Direction(-sin(dip) * sin(strike), sin(dip) * cos(strike), -cos(dip))

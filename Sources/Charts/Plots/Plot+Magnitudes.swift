@@ -2,8 +2,7 @@ import Glibc
 
 extension Plot {
     /// The number of earthquakes of each magnitude, with the Gutenberg–Richter relation, as an SVG document. If the line fits
-    /// poorly, it is drawn in another style, and a second line begins at the magnitude from which the fit is good, if there is
-    /// one.
+    /// poorly, it is drawn in another style. If a fit from a larger magnitude is good, its line is drawn, too.
     public static func magnitudes(_ relation: GutenbergRichter, caption: Caption) -> String {
         let bins = relation.counts.keys.sorted()
         let range =

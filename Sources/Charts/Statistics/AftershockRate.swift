@@ -13,8 +13,8 @@ public struct AftershockRate: Sendable {
     }
 
     public let bins: [Bin]
-    /// Omori's law, rate = K t^−p, fitted from the last bin with at least half of the highest rate: before that, catalogues miss
-    /// many small aftershocks. nil for fewer than ten aftershocks.
+    /// Omori's law, rate = K t^−p. The fit begins with the last bin that has at least half of the highest rate, because
+    /// catalogues miss many small aftershocks before that. nil if fewer than ten aftershocks remain.
     public let omori: Omori?
 
     /// Omori's law without its constant c, which matters only for the first minutes.

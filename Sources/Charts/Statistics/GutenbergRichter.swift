@@ -5,7 +5,8 @@ import Glibc
 ///
 /// Magnitudes are counted in bins of 0.1. If no completeness is given, it is estimated by maximum curvature (Wiemer and Wyss
 /// 2000): the bin with the most earthquakes, or the one with the largest magnitude if several bins have the most. This estimate
-/// is too low by about 0.2, and by any amount if catalogues of different completeness are mixed, so check `fit.isGood`.
+/// is usually too low by about 0.2. If catalogues of different completeness are mixed, it can be far too low, so check
+/// `fit.isGood`.
 public struct GutenbergRichter: Sendable {
     /// The number of earthquakes in each bin. The key is the middle of the bin, in tenths of a magnitude.
     public let counts: [Int: Int]

@@ -19,8 +19,8 @@ struct Answer: Sendable {
     /// settled documents.
     var edition: (@Sendable (CatalogueState) -> String)?
     /// Reads the catalogue's state and the rows with one statement, notes the state, and then writes the body. If one statement
-    /// is not enough, the closure writes nothing and returns false, and `write` is called. nil for an answer that always needs
-    /// `write`.
+    /// is not enough, the closure writes nothing and returns false, and `write` is called. This closure is nil for an answer that
+    /// always needs `write`.
     var writeAtOnce: (@Sendable (isolated Connection, AnswerWriter) throws -> Bool)?
     /// Writes the body in a REPEATABLE READ, READ ONLY transaction that sees the given state. Before anything is written, the
     /// closure may throw a `Refusal`, which becomes the answer. If the connection is lost before anything is written, the closure

@@ -98,8 +98,8 @@ extension ChangesDelivery {
         return isHere ? place : nil
     }
 
-    /// For each live pass from `place` on, the changes that the filter selects, or nil if the request has no filter. The whole
-    /// list is nil if there are no such passes, or if the filter is still being applied.
+    /// For each live pass that follows `place`, the changes that the filter selects, or nil if the request has no filter. The
+    /// whole list is nil if there are no such passes, or if the filter is still being applied.
     private func ready(_ place: LivePlace, _ ring: LiveRing) -> [SelectedChanges?]? {
         guard place.next < ring.next else { return nil }
         var all: [SelectedChanges?] = []

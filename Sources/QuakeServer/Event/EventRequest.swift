@@ -108,8 +108,7 @@ struct EventRequest: Sendable {
     }
 
     /// The token of the past state that the answer shows; nil if the answer can change. An answer never changes if the request
-    /// names a position, and if the answer does not depend on records that pruning removes, such as deletions and changes of
-    /// codes.
+    /// names a position, and asks for nothing that pruning may remove: deleted events, and earlier codes of events.
     var unchangingPast: Int? {
         guard case .position(let position) = selection.asOf, selection.deleted == .excluded,
             selection.values[.code] == nil

@@ -7,8 +7,8 @@ import QuakeStore
 /// If the catalogue follows the USGS's feeds, a feed of the USGS has the `url` that it has at the USGS. Its `generated` is copied
 /// from the newest settled document that covers the feed. So the feed is never dated later than the catalogue's data, and another
 /// Quakes server can import and settle the feed like the USGS's own. Any other feed is dated with the current minute and has a
-/// URL of this server. That URL contains the agency's name, so an import does not recognise the document as a summary feed. The
-/// import inserts or updates the listed events, and deletes none.
+/// URL of this server. That URL contains the agency's name, so an import does not recognise the document as a summary feed, and
+/// deletes no events.
 struct SummaryFeed: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     let name: String

@@ -24,7 +24,7 @@ final class HTTPRules: ChannelDuplexHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // If a connection is accepted just as the server begins to close, the event that closes connections does not reach it.
+        // The event that closes connections does not reach a connection that is accepted just as the server begins to close.
         if service.phase == .closing { context.close(promise: nil) }
     }
 

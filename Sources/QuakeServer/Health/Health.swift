@@ -6,8 +6,9 @@ extension Responder {
     /// seconds.
     private static let silence = Duration.seconds(30)
 
-    /// The reply to a health check: 200 if the database has answered lately and has been reachable since, and the server is not
-    /// shutting down; otherwise 503. A late feed does not make the server unhealthy: alerts report late feeds.
+    /// The reply to a health check. Its status is 200 if the database has answered lately and is not known to be unreachable, and
+    /// the server is not shutting down; otherwise it is 503. A late feed does not make the server unhealthy: alerts report late
+    /// feeds.
     var health: Reply {
         let age = board.age
         let hasDatabase = live.outage == nil && age.map { $0 < Self.silence } ?? false

@@ -8,8 +8,8 @@ enum OpenFiles {
 
     /// Raises the limit of open files as far as the system allows.
     ///
-    /// - Returns: the greatest number of connections that clients may hold. The process keeps the files that it needs itself.
-    ///   Three quarters of the rest are for connections, and one quarter is for the temporary files of slow clients.
+    /// - Returns: the greatest number of connections that clients may hold. The process needs some of its files itself. Three
+    ///   quarters of the others are for connections, and one quarter is for the temporary files of slow clients.
     static func roomForConnections() -> Int {
         var limit = limits
         limit.rlim_cur = limit.rlim_max

@@ -70,8 +70,8 @@ public struct QuakeServer: Sendable {
                 for _ in 0..<settings.sessions { group.addTask { await sessions.keepOne() } }
                 group.addTask {
                     do {
-                        // The follower also reports the state at each poll, because a settled document that changes no event
-                        // sends no notification.
+                        // The follower also reports the state at each poll, because there is no notification of a settled
+                        // document that changes no event.
                         let follower = Follower(
                             options, view: responder.live, name: nil, logger: logger)
                         try await follower.run(

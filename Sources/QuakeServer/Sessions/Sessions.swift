@@ -183,9 +183,9 @@ final class Sessions: Sendable {
         passOn()
     }
 
-    /// Closes all connections; those in use are closed when they are returned. A lost connection means that the database server
-    /// has restarted, or that it hangs or is cut off, so that another server may be the leader by now. If the other connections
-    /// stayed open, each request would have to wait until its connection failed.
+    /// Closes all connections; those in use are closed when they are returned. After a lost connection, the database server may
+    /// have restarted, or another server may be the leader by now. If the other connections stayed open, each request would have
+    /// to wait until its connection failed.
     func invalidateConnections() {
         let idle = state.withLock { state in
             let idle = state.idle.compactMap { state.keepers.removeValue(forKey: ObjectIdentifier($0)) }

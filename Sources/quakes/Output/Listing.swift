@@ -104,7 +104,7 @@ final class Listing<Row>: Sendable {
     /// Writes the rest of the listing.
     ///
     /// - Parameters:
-    ///   - what: names the rows that were shown, such as "the newest", for the message that there are more.
+    ///   - what: names the shown rows in the message that there are more rows, such as "the newest".
     ///   - none: what to say if a table is empty, such as "no rejects"; nil to say nothing.
     func finish(_ what: String, none: String? = nil) {
         StandardOutput.write(rest())

@@ -1,7 +1,7 @@
 import Feed
 import QuakeStore
 
-/// Shows the progress of a long task on one line of a terminal, which is rewritten again and again.
+/// Shows the progress of a long task on one line of a terminal. Each text replaces the previous one.
 struct ProgressLine {
     /// The time between two lines if standard error is not a terminal; nil to print none.
     var pause: Duration?

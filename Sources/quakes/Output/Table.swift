@@ -8,7 +8,7 @@ struct TableColumn {
     var minimumWidth = 0
     /// A column with priority 0 is always shown. If a table does not fit, the columns with the highest number are dropped first.
     var priority = 0
-    /// Whether its cells may be shortened, with "…" at the end, when there is too little room.
+    /// Whether its cells may be shortened, with "…", when there is too little room.
     var flexible = false
     /// The greatest width, in terminal cells, to which a text can widen its column. Without this limit, one text of a megabyte
     /// would make every line a megabyte wide.

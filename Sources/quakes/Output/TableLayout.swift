@@ -5,9 +5,9 @@ struct TableLayout {
 
     func fits(into width: Int) -> Bool { total(widths) <= width }
 
-    /// Makes the table fit. First, empty columns are dropped until the rest fits. If that is not enough, other columns are
-    /// dropped by their priority until the rest fits with its flexible columns at their minimum. Then the flexible columns are
-    /// narrowed. If no more columns can be dropped, all columns are narrowed as far as necessary.
+    /// Makes the table fit. First, empty columns are dropped until the table fits. If that is not enough, other columns are
+    /// dropped by their priority until the table would fit with its flexible columns at their minimum. Then the flexible columns
+    /// are narrowed. If no more columns can be dropped, all columns are narrowed as far as necessary.
     ///
     /// - Parameter empty: the columns in which all cells are empty.
     mutating func fit(into width: Int, _ columns: [TableColumn], empty: Set<Int>) {

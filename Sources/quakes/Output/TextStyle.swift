@@ -37,8 +37,8 @@ enum TextStyle: String, Sendable {
 struct TextLink: Equatable, Sendable {
     private let url: String
 
-    /// nil unless it is an http or https URL of printable ASCII without spaces, so that a URL from a feed cannot end the escape
-    /// sequence and begin another. It is also nil for a URL that is too long for terminals.
+    /// nil if the URL is neither http nor https, is too long for terminals, or contains anything but printable ASCII without
+    /// spaces. So a URL from a feed cannot end the escape sequence and begin another.
     init?(_ url: String?) {
         guard let url, url.utf8.count <= 2000, url.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return nil }
         let scheme = ["https://", "http://"].first { url.lowercased().hasPrefix($0) }

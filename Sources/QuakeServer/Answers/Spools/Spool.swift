@@ -6,7 +6,7 @@ import Synchronization
 
 /// A buffer between a database session that writes bytes and clients that read them, each at its own speed.
 ///
-/// The last piece is in memory. Earlier pieces are in temporary files without names while a reader may still need them, so the
+/// The last piece is in memory. Earlier pieces are in temporary files without names while a reader may still need them. So the
 /// session is free as soon as the database has sent all rows, even if readers are slow. A file is dropped when all readers have
 /// read it, unless the spool is short enough to be kept for later readers. Once all readers have left, writing fails.
 ///

@@ -8,9 +8,9 @@ import Synchronization
 /// New changes for all connected clients. The process reads each pass once, and clients with the same form get the same bytes.
 ///
 /// ## Who owns what
-/// - **A pass** is kept here once, as lines. The newest pass is always kept, and older ones for up to `passTime` and `passSize`
-///   bytes in total. A client has a place in the passes. If a client is so slow that the pass at its place is no longer kept, the
-///   client is disconnected. It can reconnect and continue from its last position.
+/// - **A pass** is kept here once, as lines. The newest pass is always kept. Older passes are kept for up to `passTime`, and take
+///   up to `passSize` bytes in total. Each client has a place in the passes. A client is disconnected if it is so slow that the
+///   pass at its place is no longer kept. The client can reconnect, and continue from its last position.
 /// - **A filter** is applied to a pass once, on a separate queue in which client addresses take turns. The pass contains the
 ///   values that filters need, and keeps the result of each filter as two bits for each change. Clients without a filter do not
 ///   wait while filters are applied.

@@ -5,7 +5,7 @@ import QuakeStore
 /// Events in the text format of the FDSN standard: 14 columns separated by vertical bars.
 ///
 /// The table names only the preferred network of each event. In this format, the preferred network is the author, the catalogue
-/// and the contributor. If the earthquake is merged, the author of the magnitude may be another network.
+/// and the contributor. For a merged earthquake, the author of the magnitude may be another network.
 struct EventText: EventEncoder {
     var needsGroup = false
 

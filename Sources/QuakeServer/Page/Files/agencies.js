@@ -38,7 +38,7 @@ export const agencyOf = ({ net, code }) => known.get(net)?.name ?? (code?.includ
 /** The name of a network's agency; the network's name if it is not in the list. @param {string} net */
 export const agencyOfNetwork = (net) => known.get(net)?.name ?? net;
 
-/** The networks of the agency with this name; none for the other networks. @param {string} name @returns {string[]} */
+/** The networks of the agency with this name; none for `other networks`. @param {string} name @returns {string[]} */
 export const networksOf = (name) => [...known.values()].find((each) => each.name === name)?.networks ?? (name === others ? [] : [name]);
 
 /** An agency's name for people, such as `GFZ`. */
@@ -48,7 +48,7 @@ export const label = (name) => labels.get(name) ?? (name === others ? name : nam
 export const agency = ({ net }) => known.get(net) ?? null;
 
 /**
- * The names of the agencies of these events: first those in the list, in its order, then the others by name.
+ * The names of the agencies of these events: first the agencies in the list, in its order, and then the others by name.
  *
  * @param {Iterable<{ net: string, code: string }>} quakes
  */

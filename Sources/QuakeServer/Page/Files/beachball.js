@@ -82,7 +82,7 @@ export function doubleCouple(plane) {
   return scaled(normal.map((n, row) => sum(n, slip, slip[row], normal)));
 }
 
-/** The plane with this normal and this slip, either of which may point up or down. @returns {Plane} */
+/** The plane with this normal and this slip. Each of these two vectors may point up or down. @returns {Plane} */
 function planeBetween(normal, slip) {
   const [n, s] = normal[2] > 0 ? [times(-1, normal), times(-1, slip)] : [normal, slip];
   const strike = Math.hypot(n[0], n[1]) > noise ? Math.atan2(-n[0], n[1]) : 0;

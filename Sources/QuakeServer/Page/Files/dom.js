@@ -27,7 +27,6 @@ export function element(name, className, ...children) {
   return made;
 }
 
-/** A button that calls `pressed`. */
 export function button(words, pressed, className = "") {
   const made = element("button", className, words);
   made.type = "button";

@@ -133,7 +133,6 @@ export function value(name, content, zone) {
   return trimmed(content, digits) + unit;
 }
 
-/** The label of a column. */
 export const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
 
 /** Such as `Magnitude 4.1 → 4.3`. */

@@ -18,7 +18,7 @@ const surveyTime = 60_000;
  * @property {wishes.Settings} settings
  * @property {number} now
  * @property {number} id the number of the newest load
- * @property {{ mark: boolean, began: number } | null} load the load in progress, or the one that begins after a short wait; if
+ * @property {{ mark: boolean, began: number } | null} load the load in progress, or a load that begins after a short wait. If
  *   `mark` is true, differences from the shown events will be marked
  * @property {string | null} shown the selection that the events in the catalogue belong to; null before the first answer
  * @property {{ kind: "contradiction" | "refused" | "pruned" | "unreachable", text: string | null } | null} trouble

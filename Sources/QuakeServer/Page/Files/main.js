@@ -29,7 +29,6 @@ let state;
 let loading = new AbortController();
 let live = null;
 const timers = new Map();
-/** Draws everything at the next frame. */
 const refresh = atNextFrame(() => {
   controls.show(state.settings);
   view.show();

@@ -18,7 +18,6 @@ const nearby = 256 * 2 ** 3;
 export class QuakeMap {
   /** The visible part of the earth in degrees, rounded outwards. The longitudes are null if all of them are visible. */
   bounds = null;
-  /** Draws at the next frame. */
   draw = atNextFrame((time) => this.#paint(time));
   #canvas;
   #handlers;
@@ -36,7 +35,7 @@ export class QuakeMap {
   /**
    * - handlers.moved(): the map shows another part of the earth
    * - handlers.chosen(code): an event was clicked, or Enter was pressed on it
-   * - handlers.pointed(quake, at): the pointer is over an event at [x, y]; `quake` is null if it is not over an event
+   * - handlers.pointed(quake, at): the pointer is over an event at [x, y]; `quake` is null if there is no event under the pointer
    * - handlers.visited(quake, at): an event at [x, y] was reached with the keyboard; `quake` is null if the map lost the focus
    */
   constructor(canvas, handlers) {

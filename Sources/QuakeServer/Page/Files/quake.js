@@ -46,7 +46,7 @@ const states = new Map(`al alabama,ak alaska,az arizona,ar arkansas,ca californi
 
 /**
  * Returns a filter for events whose place or code contains these words, with or without accents. The name of a state also finds
- * places with its abbreviation, and the other way round.
+ * places with the state's abbreviation, and the abbreviation finds places with the name.
  */
 export function placeFilter(search) {
   const words = folded(search).split(/[\s,]+/).filter(Boolean);

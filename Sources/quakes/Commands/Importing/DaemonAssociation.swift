@@ -3,7 +3,7 @@ import Logging
 import PostgreSQL
 import QuakeStore
 
-/// Associates events in a daemon, once the table has rows of a second agency. Imports never wait for it.
+/// Associates events in a daemon, as soon as the table has rows of a second agency. Imports never wait for the association.
 ///
 /// Until there is a second agency, it checks for one at the start and after runs that inserted events. Each check reads the
 /// table. The wait before the next check is at least a hundred times as long as the check took, so a daemon with a catalogue of

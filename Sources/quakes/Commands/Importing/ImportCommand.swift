@@ -239,7 +239,7 @@ struct ImportCommand: AsyncParsableCommand {
                 do {
                     return try await database.namingGrants(for: .writer) {
                         try await importer.run(source) { progress in
-                            // If the whole feed has already arrived, its import ends before a person could read the line.
+                            // A feed that has arrived completely is imported before a person could read the line.
                             if progress.arrival.bytes != progress.arrival.length {
                                 line.show(ProgressState(progress, of: source))
                             }

@@ -11,7 +11,7 @@ struct SampleCommand: ParsableCommand {
 
                 quakes sample --count 1000 | quakes import -
 
-            By default, the newest event is more than an hour old. A feed that is written later continues with newer events. \
+            By default, the newest event is more than an hour old, and a feed that is written later has newer events, too. \
             With --until, the same options give the same bytes on every machine.
             """)
 

@@ -106,7 +106,7 @@ struct PlotCommand: AsyncParsableCommand {
             if let fit = relation.fit, !fit.isGood {
                 let remedy = relation.other.map { ", or --completeness \(Double($0.from) / 10)" } ?? ""
                 StandardError.say(
-                    "\(fit.words): the catalogue is not complete from the fitted magnitude on, or it mixes several catalogues; choose a region\(remedy)"
+                    "\(fit.words): the catalogue lacks some earthquakes of the fitted magnitudes, or it mixes several catalogues; choose a region\(remedy)"
                 )
             }
             return Plot.magnitudes(relation, caption: caption)

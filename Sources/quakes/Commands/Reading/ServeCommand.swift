@@ -11,8 +11,8 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             The live page is at /. /fdsnws/event/1/ is an FDSN event service, for ObsPy and other programs of seismologists. \
             The USGS feeds have the same paths as at the USGS: /earthquakes/feed/v1.0/summary/all_day.geojson and \
-            /earthquakes/feed/v1.0/detail/CODE.geojson. They have the USGS's events. For the events of another agency, or of \
-            all agencies, the path contains the name: summary/gfz/all_day.geojson, detail/all/CODE.geojson. /changes streams \
+            /earthquakes/feed/v1.0/detail/CODE.geojson. They contain only events of the USGS. Other paths contain the name of \
+            another agency, or all: summary/gfz/all_day.geojson, detail/all/CODE.geojson. /changes streams \
             the changes as they happen, for browsers and programs. /health is for load balancers, /metrics for Prometheus.
 
             The server only reads the database. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.

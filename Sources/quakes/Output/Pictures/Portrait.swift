@@ -27,7 +27,7 @@ struct Portrait: Sendable {
         if let service = FeedIdentity.host(of: quake[.url].text) { counts[service, default: 0] += 1 }
     }
 
-    /// The services that most of the events come from, those with the most events first. At most five are named.
+    /// The five services with the most events, the largest number first.
     var services: [String] {
         counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(5).map(\.key)
     }

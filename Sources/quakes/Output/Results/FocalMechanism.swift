@@ -19,7 +19,8 @@ struct FocalMechanism {
 
     private func number(_ name: String) -> Double? { (members[name] as? NSNumber)?.doubleValue }
 
-    /// The moment tensor, if all six elements are known; else the double couple of one plane; nil if neither is known.
+    /// The moment tensor if all six elements are known, or else the double couple of a known plane; nil if no plane is known
+    /// either.
     var moment: MomentTensor? {
         let elements = ["mrr", "mtt", "mpp", "mrt", "mrp", "mtp"].compactMap(number)
         if elements.count == 6,

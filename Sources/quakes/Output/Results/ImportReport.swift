@@ -17,7 +17,7 @@ struct ImportReport {
         switch format {
         case .json: write(summary.json.jsonText)
         // If the log is JSON, it already contains the summary, and a second line would often go to the same journal. If the run
-        // failed before it saw an event, a row of zeros would add nothing to the error.
+        // failed before it read an event, its summary would contain only zeros.
         case .text where options.logFormat == .text && (summary.failure == nil || summary.counts.seen > 0):
             write(isDaemon ? "\(Instant.now) \(summary.text)" : summary.text)
         case .text: break

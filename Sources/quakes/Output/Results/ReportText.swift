@@ -104,7 +104,7 @@ extension Report {
         let poor = rows.filter { cell("is_good_fit", $0) == "false" }
         guard let first = poor.first else { return nil }
         let advice =
-            "the catalogue is not complete from the fitted magnitude on, or it mixes several catalogues: choose a region"
+            "the catalogue lacks some earthquakes of the fitted magnitudes, or it mixes several catalogues: choose a region"
         if poor.count > 1 || !isFunction {
             return "\(poor.count) of the fits are poor (see is_good_fit): \(advice)"
         }
