@@ -17,9 +17,9 @@ struct ServeCommand: AsyncParsableCommand {
 
             The server only reads the database. It speaks HTTP without encryption; put a proxy in front of it for HTTPS.
 
-            The command runs until it is stopped. While the database is unavailable, it answers 503. SIGTERM ends it with exit \
-            code 0, after --drain-time and the unfinished responses. If systemd passes a socket to the command, the server uses \
-            that socket and ignores --listen.
+            The command runs until it is stopped. While the database is unavailable, the server answers 503. SIGTERM ends the \
+            command with exit code 0, after --drain-time and the unfinished responses. If systemd passes a socket to the \
+            command, the server uses that socket and ignores --listen.
             """)
 
     @Option(
