@@ -17,7 +17,7 @@ public struct MomentTensor: Sendable, Equatable {
     }
 
     /// The double couple of a fault plane with these angles in degrees (Aki and Richards, Quantitative Seismology, 2002, chapter
-    /// 4). A real mechanism may also have a part that is not a double couple, which planes cannot express.
+    /// 4). A real mechanism may also have another part, which planes cannot express.
     ///
     /// nil if one of the angles is not finite.
     public init?(strike: Double, dip: Double, rake: Double) {

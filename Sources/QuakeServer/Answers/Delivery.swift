@@ -150,7 +150,7 @@ struct Delivery: Sendable {
         } catch let error as PostgresError
             where error.isCancelledStatement && answer.lane == .short && !writer.hasWritten
         {
-            // The request is not short after all. It must not delay other short ones.
+            // The request is not short after all, and must not delay short requests.
             try await write(writer, in: .costly)
         }
     }

@@ -8,9 +8,9 @@ import Synchronization
 ///
 /// Each lane has a queue in which requests wait for a connection; client addresses take turns. The queue is bounded, except for
 /// patient requests and the process's own queries. If the queue is full, a new request is refused, unless another address has at
-/// least two more waiting requests than the new request's address. Then the last waiting request of the address with the most is
-/// refused instead. While the database is unreachable, requests are refused at once. A lost connection is reopened, with any
-/// number of attempts.
+/// least two more waiting requests than the new request's address. In that case, the last request of the address with the most
+/// waiting requests is refused instead. While the database is unreachable, requests are refused at once. A lost connection is
+/// reopened, with any number of attempts.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings

@@ -4,7 +4,7 @@ import Synchronization
 /// A part of a pass in one form, with the bytes that are written to the response body.
 struct LivePiece: Sendable {
     let bytes: ByteBuffer
-    /// The line of the pass that the next piece begins with; nil at the end of the pass.
+    /// The line of the pass with which the next piece begins; nil at the end of the pass.
     let next: Int?
 }
 

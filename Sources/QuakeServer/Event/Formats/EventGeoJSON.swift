@@ -38,7 +38,7 @@ struct EventGeoJSON: EventEncoder {
     /// The JavaScript function that is called with the document; nil for the plain document.
     var callback: String?
     var endsLine = false
-    /// Whether a feature gets the property `earthquake`, if other events describe the same earthquake.
+    /// Whether a feature gets the property `earthquake` when other events describe the same earthquake.
     var needsGroup = false
 
     private(set) var count = 0

@@ -39,8 +39,8 @@ export class Detail {
   }
 
   /**
-   * Shows an event as it was at the moment `settings.asof`, or as it is now if that is null. `begin` is when the history begins.
-   * If the event does not match the filters, `quake` is null, and the event's values are read from its story.
+   * Shows an event as it was at the moment `settings.asof`, or as it is now if that is null. `begin` is the time at which the
+   * history begins. If the event does not match the filters, `quake` is null, and the event's values are read from its story.
    *
    * The heading takes the focus if `isChosen`, or if the replaced elements had the focus. If nothing has changed except the
    * event's age, only the age is updated, so that selected text stays selected.

@@ -44,8 +44,8 @@ extension PlotCommand {
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
         }
-        // The time up to which the catalogue reaches: the beginning of its first gap after the mainshock, or else its newest
-        // event.
+        // The aftershocks are known up to this time: the beginning of the catalogue's first gap after the mainshock, or else its
+        // newest event.
         let end = try await heldUntil(mainshock, in: source)
         let known =
             if let end { end } else { try await first(in: source) { _ in }?.time ?? mainshock.time }

@@ -14,8 +14,8 @@ struct Town {
     let longitude: Double
 
     /// Finds a town by its name, in upper or lower case and with or without accents. If several towns have the name, the largest
-    /// one is found if it is far larger than the others: `Los Angeles` is in the United States. Otherwise, the country has to
-    /// follow the name: `Valencia, Spain`.
+    /// one is found if it is far larger than the others: `Los Angeles` means the city in the United States. Otherwise, the
+    /// country has to follow the name: `Valencia, Spain`.
     ///
     /// - Throws: `ValidationError` if no town has the name, or if several have it.
     static func named(_ text: String) throws -> Town {
