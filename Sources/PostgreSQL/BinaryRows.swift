@@ -100,7 +100,7 @@ public struct RowWriter {
         appendBytes([1] + Array(text))  // the version of jsonb's binary form
     }
 
-    /// A one-dimensional `text[]` without nulls: `body` appends each element with `appendBytes` and returns their number. The
+    /// A one-dimensional `text[]` without nulls: `body` appends each element with `appendBytes` and returns the count. The
     /// array takes 20 bytes and, for each element, four bytes and the element's size.
     @inlinable
     public mutating func appendTextArray(_ body: (inout RowWriter) -> Int) {

@@ -124,7 +124,7 @@ final class NoticeLog: Sendable {
         let level: Logger.Level =
             switch field(.severity, of: notice) {
             case "WARNING": .warning
-            // The server ended an idle connection, and libpq found the server's last message between two statements.
+            // Such a message arrives between two statements if the server ends an idle connection.
             case "ERROR", "FATAL", "PANIC": .error
             default: .info
             }

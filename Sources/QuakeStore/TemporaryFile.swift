@@ -44,7 +44,7 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// Fills a buffer with the bytes from an offset on. All of these bytes must have been written.
+    /// Fills a buffer with the bytes that begin at an offset. All of these bytes must have been written.
     ///
     /// - Throws: `Failure` of the kind `file`.
     public func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {

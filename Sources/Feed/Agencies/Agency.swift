@@ -3,7 +3,7 @@ public struct Agency: Sendable, Equatable {
     /// The `net` of the agency's events, in lower case. The events' codes begin with this name: `gfz:gfz2026texh`.
     public let name: String
     public let title: String
-    /// The licence of its data; nil if it is not published, so that users have to ask the agency.
+    /// The licence of its data; nil if the agency publishes none. Users then have to ask the agency.
     public var licence: String?
     /// A URL or a DOI of the terms of use, or of the citation that the agency asks for.
     public var terms: String?
@@ -13,7 +13,7 @@ public struct Agency: Sendable, Equatable {
     public var page: String?
     /// The beginnings of its events' public ids, after `smi:` or `quakeml:`, in lower case.
     public var authorities: [String] = []
-    /// The prefixes of its ids in the form of SeisComP, a prefix followed by a year and letters: `gfz2026texh`.
+    /// The prefixes of its ids from SeisComP. Such an id is a prefix, a year and letters: `gfz2026texh`.
     public var prefixes: [String] = []
     /// The agency's network in ComCat, if ComCat uses that network's ids unchanged. It is empty for `usgs`, to which all networks
     /// of ComCat belong.

@@ -6,7 +6,7 @@ struct EventIdentifier {
     let authority: String
     /// The id within the authority, such as `2026tjhylr`, or `46744251` in `smi:…/query?eventId=46744251`.
     let id: String
-    /// The identifier from the part after `owner` up to the id: `sc25a/Event/2026tjhylr`. If the id is in a query, `path` is the
+    /// The text from after `owner` to the end of the id, such as `sc25a/Event/2026tjhylr`. If the id is in a query, `path` is the
     /// id.
     let path: String
     /// The host, if the identifier is the address of an event at a service: `smi:HOST/fdsnws/event/1/query?eventid=ID`.

@@ -3,8 +3,7 @@ struct EventName: Equatable {
     var code: String
     var net: String
     var netCode: String
-    /// The URL of the event's page, or of the event at the agency's service; nil if the document does not say which agency the
-    /// event is from.
+    /// The URL of the event's page, or of the event at an event service; nil if neither is known.
     var url: String?
 
     /// Whether the event is withdrawn: its coordinates and its magnitude (`values`) are all zero, and its agency marks withdrawn
@@ -26,8 +25,8 @@ struct StatedName {
 /// Finds the names of a document's events: which agency gave an id, and where that agency shows the event.
 ///
 /// An id belongs to an agency only if the document says so. Contributors and authors only worked on an event: IRIS, for example,
-/// lists events of `us` and of the `ISC` under numbers that IRIS gave. If such a number were taken for a code of `us` or the
-/// `ISC`, the event could overwrite another one, or the service of `us` or the `ISC` could delete it. The first of these rules
+/// lists events of `us` and of the `ISC` under numbers that IRIS gave. If such a number were taken for a code of `us`, the event
+/// could overwrite an event of `us`, and would be deleted when `us` deletes the event with that code. The first of these rules
 /// that applies determines the agency (docs/agencies.md explains the rules to users):
 ///
 /// 1. The event service that the document comes from, if it is the service of a known agency.

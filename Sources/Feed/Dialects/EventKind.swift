@@ -1,4 +1,4 @@
-/// The kinds of events: the words of QuakeML, which FDSN text uses, too, and the abbreviations of some agencies.
+/// The kinds of events: QuakeML's words, which FDSN text also uses, and the abbreviations of some agencies.
 package enum EventKind {
     static func isKnown(_ text: some Collection<UInt8>) -> Bool {
         known.contains(text.map(\.asciiLowercased))

@@ -1,5 +1,5 @@
-/// Translates GeoJSON of other agencies. A member of the feature shows its form: `unid` is EMSC's, `publicID` is GeoNet's. The
-/// agency follows from the id by the same rules as in text and QuakeML.
+/// Translates GeoJSON of other agencies. Features in EMSC's form have the member `unid`; features in GeoNet's form have
+/// `publicID`. The agency follows from the id by the same rules as in text and QuakeML.
 struct FeatureDialect {
     private(set) var naming: EventNaming
     private var writer = FeatureWriter()
@@ -16,7 +16,7 @@ struct FeatureDialect {
         _ feature: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>, Rejection?, StatedDeletion?) throws -> Result
     ) rethrows -> Result? {
-        // A feature of the USGS has `net` or `code`, even if it also has a member with a name that another agency uses.
+        // A feature with `net` or `code` has the USGS's form, even if it also has `unid` or `publicID`.
         guard let members = FeatureMembers(feature), members.value("net") == nil, members.value("code") == nil
         else { return nil }
         let rejection: Rejection?
@@ -59,8 +59,8 @@ private protocol Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection)
 }
 
-/// EMSC's form (https://www.seismicportal.eu/fdsn-wsevent.html). The depth in the geometry is negative, the depth in the
-/// properties is not.
+/// EMSC's form (https://www.seismicportal.eu/fdsn-wsevent.html). The depth is negative in the geometry, but not in the
+/// properties.
 private struct EMSCFeature: Translatable {
     let members: FeatureMembers
     let isGone = false
@@ -95,8 +95,8 @@ private struct GeoNetFeature: Translatable {
     func write(to writer: inout FeatureWriter) throws(Rejection) {
         let time = try members.requiredTime("time")
         writer.append("time", time: time)
-        // GeoNet's lists of events have no revision times. The origin time replaces a missing one, because a revision cannot be
-        // earlier.
+        // GeoNet's lists of events have no revision times. The origin time replaces a missing revision time, because a
+        // revision cannot be earlier.
         writer.append("updated", time: try members.time(revised) ?? time)
         writer.append("mag", try members.number("magnitude"))
         writer.append("magType", (members.text("magnitudeType") ?? "").utf8)

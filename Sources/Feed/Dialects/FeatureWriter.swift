@@ -5,7 +5,7 @@ struct FeatureWriter {
     /// The deletion, if the event was withdrawn. In that case, `bytes` has only the event's id.
     private(set) var deletion: StatedDeletion?
 
-    /// Leaves the feature without any text, and so without an id.
+    /// Empties the feature. It then has no id, either.
     mutating func clear() {
         deletion = nil
         bytes.removeAll(keepingCapacity: true)

@@ -30,8 +30,8 @@ public struct DocumentScanner {
     }
 
     public var metadata: FeedMetadata { scanner?.metadata ?? FeedMetadata() }
-    /// Whether `metadata` is final, so that it shows whether the document is a summary feed, and which one. Only GeoJSON of the
-    /// USGS can be a summary feed, so for other formats the value is true as soon as the format is known.
+    /// Whether `metadata` is final. It then shows whether the document is a summary feed, and which one. Only GeoJSON of the USGS
+    /// can be a summary feed, so for other formats the value is true as soon as the format is known.
     public var sawMetadata: Bool { scanner?.sawMetadata ?? false }
     public var count: Int { scanner?.count ?? 0 }
     /// Whether events may be missing from the document, because it is empty, ended within a line, or contains text that is

@@ -1,7 +1,7 @@
 /// Recognises the format of a document by its first bytes.
 enum DocumentStart {
     static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    /// The greatest number of bytes of the first line that are read.
+    /// At most this many bytes of the first line are read.
     static let lineLimit = 1 << 10
 
     static let inUTF16 = "UTF-16, not UTF-8; \"iconv -f UTF-16 -t UTF-8\" converts it"

@@ -35,7 +35,8 @@ public struct FeatureDecoder {
             try feature.read(&cursor, &table)
             try cursor.expectEnd()
         } catch {
-            // If the feature is not valid JSON, the rejection says so, even if the JSON is valid up to this error.
+            // A feature that is not valid JSON is rejected for this reason, even if a refused value comes before the invalid
+            // bytes.
             if error.isRefusal, let fault = JSONCursor.fault(in: bytes) {
                 throw Rejection(fault, member: nil)
             }
@@ -122,7 +123,8 @@ private struct FeatureReader: ~Copyable {
             throw cursor.refusal(
                 .range, "an unknown property contains a number that PostgreSQL's numeric can't hold")
         }
-        // This member is the answering server's group of the event (`includeearthquake`), and not a property of the event.
+        // Another Quakes server adds this member (`includeearthquake`). It describes the earthquake that the event belongs to
+        // there, and is not a property of the event.
         if name.equals("earthquake", in: cursor.bytes) { return }
         record.extra.append((name.start - 1..<name.end + 1, start..<cursor.position))
     }

@@ -72,7 +72,7 @@ public struct FeatureScanner {
                 } else if try step(byte, at: consumed + index) {
                     captured.start(at: index)
                     valueOffset = consumed + index
-                    // A feature has at most `sizeLimit` bytes, so `measure` gets no more.
+                    // A larger feature is rejected, so `measure` gets at most `sizeLimit` bytes.
                     let end = min(chunk.count, index + Self.sizeLimit)
                     if case .feature = state, let size = measure(chunk.extracting(index..<end)) {
                         let bytes = chunk.extracting(index..<index + size)

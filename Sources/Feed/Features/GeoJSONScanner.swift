@@ -5,7 +5,7 @@ struct GeoJSONScanner: EventScanner {
 
     /// - Parameters:
     ///   - chunk: the offset in the document at which the next chunk to scan begins.
-    ///   - first: the document's bytes from `offset` on, as far as they have been read. No feature ends within these bytes.
+    ///   - first: the document's bytes that have been read so far, beginning at `offset`. No feature ends within them.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) throws {
         scanner = FeatureScanner(at: offset)
         dialect = FeatureDialect(naming)

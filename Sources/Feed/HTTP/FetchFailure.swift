@@ -38,7 +38,7 @@ struct FetchFailure: Error {
         case CURLE_OPERATION_TIMEDOUT:
             self.init("no connection within \(exchange.options.connectTimeout.inWords)", isPassing: true)
         case CURLE_PEER_FAILED_VERIFICATION:
-            // OpenSSL's own errors have numbers from 2 on. A smaller number means that libcurl's check of the host name has
+            // OpenSSL's own errors have numbers greater than 1. A smaller number means that libcurl's check of the host name has
             // failed.
             let isTrusted = handle[CURLINFO_SSL_VERIFYRESULT] <= 1
             self.init(isTrusted ? "its TLS certificate is for another host" : Self.untrusted)

@@ -64,7 +64,7 @@ public struct Validators: Sendable, Equatable {
     }
 }
 
-/// The result of reading a feed. `freshFor` is how long the feed will not change, according to the server
+/// The result of reading a feed. `freshFor` is how long the feed will stay unchanged, according to the server
 /// (`Cache-Control: max-age`); nil if the server does not say.
 public enum FetchResult: Sendable, Equatable {
     case document(Validators?, freshFor: Duration?)

@@ -27,8 +27,8 @@ extension UnsafeBufferPointer<UInt8> {
         return unit
     }
 
-    /// The index of the first byte, from `index` on, that is a quote, a backslash, a control character or not ASCII;
-    /// `count` when there is none.
+    /// The index of the first byte, at `index` or later, that is a quote, a backslash, a control character or not ASCII; `count`
+    /// when there is none.
     @inline(__always)
     func firstSpecialByte(from index: Int) -> Int {
         var index = index

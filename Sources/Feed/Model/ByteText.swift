@@ -50,9 +50,9 @@ extension [UInt8] {
         if !self[start...].contains(UInt8(ascii: ".")) { append(text: ".0") }
     }
 
-    /// Appends a number if it has at most seven decimals, as nearly all numbers of a feed do. If a whole number divided by a
-    /// power of ten is equal to the number, the whole number has the right digits: dividing two exact numbers rounds in the same
-    /// way as reading the decimal.
+    /// Appends a number if it has at most seven decimals, as nearly all numbers of a feed do. The digits are those of a whole
+    /// number. They are right if the whole number divided by a power of ten is equal to `number`, because the division rounds in
+    /// the same way as reading the decimal.
     ///
     /// - Returns: false if the number has more decimals; then nothing is appended.
     private mutating func append(plain number: Double) -> Bool {

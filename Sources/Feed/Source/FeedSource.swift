@@ -86,7 +86,7 @@ extension String {
     /// The text between `://` and the `@`. A password with an unescaped slash makes a URL invalid, but it must not be shown
     /// either. So if the text after the colon is not a port number, everything up to the last `@` counts as a secret.
     ///
-    /// The text is read by scalars, so that a combining mark after an `@` or a `?` does not hide it.
+    /// The text is read by scalars, so that a combining mark does not hide the `@` or `?` before it.
     private var userInfoRange: Range<Index>? {
         guard let scheme = unicodeScalars.firstRange(of: "://".unicodeScalars) else { return nil }
         let rest = unicodeScalars[scheme.upperBound...]

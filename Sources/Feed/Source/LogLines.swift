@@ -31,7 +31,7 @@ package final class LogLines: Sendable {
         case writtenAgain(String)
     }
 
-    /// - Parameter note: makes a line of this log from the text about lost lines; nil if the caller reports them.
+    /// - Parameter note: turns the text about lost lines into a line of this log; nil if the caller reports lost lines.
     @discardableResult
     package func write(_ text: String, note: ((String) -> String)? = nil) -> Outcome {
         state.withLock { state in

@@ -12,7 +12,7 @@ struct SourceName: CustomStringConvertible {
     private static let hidden: Substring = "…"
 
     init(_ url: String) {
-        // The URL is read by scalars, so that a combining mark after a ? or an & does not hide it.
+        // The URL is read by scalars, so that a combining mark does not hide the ? or & before it.
         let url = url.withoutUserInfo.unicodeScalars.prefix { $0 != "#" }
         let base = url.prefix { $0 != "?" }
         guard base.endIndex < url.endIndex else {

@@ -11,8 +11,8 @@ struct TextScanner: EventScanner {
     private var strays = 0
     /// Whether the document ended within a line.
     private var isOpenEnded = false
-    /// The error if the document ends with lines that are neither rows nor comments, because the service has written something
-    /// else in place of rows. The next row resets `breach` to nil.
+    /// The error if the document ends with lines that are neither rows nor comments: the service has written something else in
+    /// place of rows. The next row resets `breach` to nil.
     private(set) var breach: FeedError?
 
     private var row: TextRow
@@ -28,7 +28,7 @@ struct TextScanner: EventScanner {
 
     /// - Parameters:
     ///   - chunk: the offset in the document at which the next chunk to scan begins.
-    ///   - first: the document's bytes from `offset` on, as far as they have been read. They contain no line end.
+    ///   - first: the document's bytes that have been read so far, beginning at `offset`. They contain no line end.
     init(inChunkAt chunk: Int, at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
         kept = first
         lineSize = first.count

@@ -38,7 +38,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         let deletion: StatedDeletion?
     }
 
-    /// - Parameter first: the document's bytes from `offset` on, as far as they have been read.
+    /// - Parameter first: the document's bytes that have been read so far, beginning at `offset`.
     init(at offset: Int, _ first: [UInt8], _ naming: EventNaming) {
         block = first
         self.offset = offset

@@ -159,7 +159,8 @@ extension QuakeMLTranslator {
         var place: UnsafeBufferPointer<UInt8>?
         /// Whether lengths and distances are in kilometres.
         var isInKilometres = false
-        /// The event's type as in the table. A document that Quakes wrote contains it if QuakeML has no such type; nil otherwise.
+        /// The event's type in the table, from the comment that Quakes writes if the type in QuakeML differs; nil without such a
+        /// comment.
         var ownType: [UInt8]?
 
         /// Chooses the preferred origin, magnitude and mechanism. Without a preference, it chooses the first origin that is not

@@ -83,7 +83,7 @@ final class XMLReader: @unchecked Sendable {
     /// How many bytes of the document have been parsed.
     var position: Int {
         guard let parser, let input = parser.pointee.input else { return lastPosition }
-        // For an encoding other than UTF-8, libxml2 has to encode the unparsed text again to find out how many bytes it has.
+        // For an encoding other than UTF-8, libxml2 has to encode the unparsed text again to count its bytes.
         if input.pointee.buf?.pointee.encoder != nil {
             return max(lastPosition, Int(xmlByteConsumed(parser)))
         }
@@ -138,8 +138,7 @@ final class XMLReader: @unchecked Sendable {
                     continue
                 }
                 let text = Array(UnsafeBufferPointer(start: value, count: end - value))
-                // In an attribute, libxml2 writes every ampersand as `&#38;`, because the reader does not let it substitute
-                // entities.
+                // In an attribute, libxml2 writes every ampersand as `&#38;`, because it does not substitute entities by default.
                 return text.contains(UInt8(ascii: "&"))
                     ? text.replacing("&#38;".utf8, with: "&".utf8) : text
             }

@@ -150,7 +150,8 @@ extension Connection {
                 var error = PostgresError(
                     operation: operation, sqlState: sqlState, message: message,
                     remedy: sqlState == nil ? "is the server running there?" : nil, connectionLost: true)
-                // A value in the message is that of a setting, not of a row.
+                // The initializer may have hidden a value in the message. Here the value is that of a setting, not of a row, so
+                // it is shown.
                 error.message = message
                 return error
             }

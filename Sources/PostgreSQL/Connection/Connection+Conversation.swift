@@ -152,8 +152,8 @@ extension Connection {
         }
     }
 
-    /// Throws if the task is cancelled. It is called before each row of a stream: other checks run only while the connection
-    /// waits, and it never waits if rows arrive fast.
+    /// Throws if the task is cancelled. It is called before each row of a stream. Other checks run only while the connection
+    /// waits, and while rows arrive fast, the connection does not wait.
     func checkCancellation() throws {
         if case .cleanup = waitLimit { return }
         try Task.checkCancellation()

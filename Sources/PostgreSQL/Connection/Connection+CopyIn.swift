@@ -55,7 +55,7 @@ extension Connection {
         }
         guard result.status == accepted else {
             let error = failure(operation, result, handle)
-            // A second error can only come from a lost connection, which the first error already reports.
+            // A second error can only mean that the connection is lost, which the next statement reports.
             do { try readResults(operation, handle) { _ in } } catch {}
             throw error
         }

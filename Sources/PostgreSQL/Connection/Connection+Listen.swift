@@ -93,7 +93,8 @@ final class Alarm: Sendable {
 
     func wait(for socket: Int32, atMost limit: Duration) {
         var descriptors = [socket, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        // The limit of a minute bounds the delay if the clock of `poll` stops, such as while the machine sleeps.
+        // The clock of `poll` may stop, for example while the machine sleeps. The limit of a minute bounds the delay that this
+        // causes.
         let milliseconds = min(limit / .milliseconds(1), 60_000).rounded(.up)
         poll(&descriptors, 2, Int32(milliseconds))
         var rings: eventfd_t = 0

@@ -5,10 +5,10 @@ import PostgreSQL
 /// Keeps the tables `earthquake` and `earthquake_member` up to date. They record which rows of different agencies describe the
 /// same earthquake.
 ///
-/// The associator is a view whose data are in the catalogue's own database. **Each pass is one REPEATABLE READ transaction**,
-/// which reads the changes after the stored position, groups the affected rows, and writes groups and position together. So if
-/// the process is killed, the pass has either taken effect completely or not at all. The position's row is locked during a pass:
-/// any number of associators may run, but only one works at a time.
+/// The associator is a `ReaderView` whose data are in the catalogue's own database. **Each pass is one REPEATABLE READ
+/// transaction**, which reads the changes after the stored position, groups the affected rows, and writes groups and position
+/// together. So if the process is killed, the pass has either taken effect completely or not at all. The position's row is locked
+/// during a pass: any number of associators may run, but only one works at a time.
 ///
 /// A pass groups all rows again if the position is no longer valid, if the table was altered, if the parameters have changed, or
 /// if very many rows have changed.

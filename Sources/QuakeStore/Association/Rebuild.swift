@@ -37,7 +37,7 @@ struct Rebuild {
         outcome.written += try await removeRest()
     }
 
-    /// The plan of the cursor is made here, so only the cursor scans the table. Stored groups are looked up in indexes.
+    /// The server plans the cursor here, with a scan of the whole table. All later queries use indexes.
     private func declareCursor() async throws {
         try await connection.execute(script: "set local enable_seqscan = on", to: Self.operation)
         try await connection.execute(
@@ -63,7 +63,7 @@ struct Rebuild {
             .write(on: connection)
     }
 
-    /// Deletes what no row leads to: members that were deleted from `quake`, members of deleted groups, and empty groups.
+    /// Deletes the members that were deleted from `quake`, the members of deleted groups, and the empty groups.
     private func removeRest() async throws -> Int {
         try await connection.execute(
             script: "close quakes; set local enable_seqscan = on", to: Self.operation)

@@ -72,7 +72,8 @@ public struct Backfill: Sendable {
             try await lock.unlock()
             return reached
         } catch {
-            // The command may be repeated at once. If this fails, the connection is lost, and so is the lock.
+            // Releases the lock, so that the command can be repeated at once. A failure here means that the connection is lost,
+            // and the lock with it.
             do { try await lock.unlock() } catch {}
             throw error
         }

@@ -36,8 +36,8 @@ extension Range<Instant> {
     var last: Instant { upperBound - 1 }
 }
 
-/// An event service gave fewer events of a window than it counts in the window. If they were to be imported, they were, and
-/// nothing was deleted.
+/// An event service gave fewer events of a window than it counts in the window. A backfill or a sweep has imported these events,
+/// and has deleted nothing.
 public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int

@@ -162,7 +162,7 @@ struct ServiceWindows {
         if service.abilities == before {
             guard question.updatedAfter != nil, try await refusal(of: question) != nil else { return false }
         }
-        // The service answers only simpler requests, so it is not asked by the time of revision either.
+        // The service answers only simpler requests, so later requests do not select by the time of revision.
         service.abilities.remove(.updates)
         return true
     }

@@ -19,7 +19,7 @@ public struct ChangeSelection: Sendable {
     ///
     /// - Parameter begin: called once before the changes, with the beginning of the history in that snapshot.
     /// - Returns: whether there are more changes than the limit allowed.
-    /// - Throws: `PastError` when history does not reach back to `after`, or `after` is not a token yet.
+    /// - Throws: `PastError` when history does not reach back to `after`, or `after` is higher than the newest token.
     @discardableResult
     public func forEach(
         on connection: Connection, beginning begin: (Horizon) -> Void = { _ in },

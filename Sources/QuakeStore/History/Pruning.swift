@@ -50,7 +50,7 @@ public struct Pruning: Sendable {
             """
             select pruned_token as horizon,
                    (select name from history.reader
-                    -- As in history.prune, a report dated more than 24 hours in the future does not count.
+                    -- As in history.prune, only reports dated within 24 hours of now count.
                     where seen_at between now() - interval '24 hours' and now() + interval '24 hours'
                       -- The oldest transaction that remains. Without the condition on pruned_token, the search could pass index
                       -- entries of all deleted transactions.

@@ -154,8 +154,8 @@ struct DocumentImport {
         bytesRead += chunk.count
     }
 
-    /// Adds the features that the scanner hands over only at the end, because in text and QuakeML, only the document's end shows
-    /// that an event is complete.
+    /// Adds the features that the scanner hands over only at the end. In text and QuakeML, only the document's end shows that the
+    /// last event is complete.
     private mutating func importLastFeatures(_ group: inout LaneTasks) async throws {
         while true {
             var full: Int?
@@ -277,7 +277,8 @@ struct DocumentImport {
                 FeedIdentity(scanner.metadata)
             }
         // The metadata may follow the features, and only the end of an answer for a window shows whether the answer is complete.
-        // So before the last batch, a document without metadata and an answer for a window may still settle.
+        // So before the last batch, a document whose metadata is not known yet may still settle, and so may an answer for a
+        // window.
         let maySettle = identity != nil || (window != nil || !scanner.sawMetadata) && !isLast
         var settling = Settling(
             made: scanner.metadata.generated ?? sweep?.moment ?? window?.asked,

@@ -24,7 +24,7 @@ public struct ImportSummary: Sendable {
     public var duration = Duration.zero
     /// The error that made the outcome `failed` or `cancelled`; nil for any other outcome.
     public var failure: (any Error)?
-    /// A problem of the document, which was imported nevertheless.
+    /// A problem of the document that did not prevent its import.
     public var warning: String?
     /// The result of the fetch; nil if the document could not be read.
     var result: FetchResult?

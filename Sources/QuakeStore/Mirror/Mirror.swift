@@ -148,9 +148,10 @@ extension Failure {
     }
 }
 
-/// The lines of one answer, in constant memory. One task adds all lines first, and only reads them afterwards.
+/// The lines of one answer, in constant memory. All lines are added before the first line is read.
 struct StreamLines: @unchecked Sendable {
-    /// The greatest length of a line, in bytes. A change has at most two versions of an event, and a feature at most 1 MiB.
+    /// The greatest length of a line, in bytes. A change has at most two versions of an event. Each version came from a feature
+    /// of at most 1 MiB.
     static let longestLine = 8 << 20
 
     private let host: String

@@ -99,8 +99,8 @@ extension EventChange {
     }
 
     /// Compares all earthquakes, without the history. If an earthquake continues under another code, the new code is the code of
-    /// the earthquake that now has the old earthquake's row as a member, or else of an event that has one of the old
-    /// earthquake's codes.
+    /// the earthquake that now has the old earthquake's row as a member. If there is none, it is the code of an earthquake that
+    /// has one of the old earthquake's codes.
     private static func fresh(_ oldest: Instant) -> Query {
         """
         with event as materialized (

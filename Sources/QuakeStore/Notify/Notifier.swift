@@ -12,7 +12,7 @@ public final class Notifier: ReaderView {
     private let options: ConnectionOptions
     private let rules: RulesInForce
     private let logger: Logger
-    /// Whether a single pass follows, so that a digest of missed changes can't wait for further ones.
+    /// Whether there is only one pass. A digest of missed changes then can't wait for further changes.
     private let isOnce: Bool
     /// Called after each commit that has added messages.
     private let told: @Sendable () -> Void

@@ -39,8 +39,8 @@ public struct NotifyService: Sendable {
         }
     }
 
-    /// Runs until the task is cancelled. It waits while the database is unreachable, or can't be written at the moment: a full
-    /// disk, a lock, a read-only server.
+    /// Runs until the task is cancelled. It waits while the database is unreachable, or can't be written because of a full disk,
+    /// a lock or a read-only server.
     ///
     /// - Throws: `CancellationError`; `Failure` if another notifier is running at the start; `PostgresError` if a new connection
     ///   would not fix the error; `NoSession`.

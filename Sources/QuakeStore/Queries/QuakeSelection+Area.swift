@@ -69,8 +69,8 @@ extension QuakeSelection {
             return width < 0 ? width - 360 * (width / 360).rounded(.down) : min(width, 360)
         }
 
-        /// How far outside the western and eastern edges a position may be, in degrees: less than a millimetre. Adding 360° to a
-        /// longitude rounds it, so without this room, an event exactly on an edge could be outside.
+        /// How far outside the western and eastern edges a position may be, in degrees. This is less than a millimetre. Adding
+        /// 360° to a longitude rounds it, so without this room, an event exactly on an edge could be outside.
         private static let room = 1e-9
 
         public func contains(_ quake: Quake) -> Bool {

@@ -110,8 +110,8 @@ extension SelectedQuakes {
     /// lowest code replaces it until the associator has processed the deletion.
     private func shown(_ tables: GroupTables) -> Query {
         let solutions: Query = "from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code"
-        // For the present, each look-up uses an index. The tables of the past have none, so they are joined once. The planner
-        // would also overestimate the cost of the look-ups so much that the other joins would not matter to it.
+        // For the present, each look-up uses an index. The tables of the past have none, so they are joined once. With look-ups,
+        // the planner would also overestimate their cost so much that it would neglect the cost of the other joins.
         let first: Query =
             isPast ? "first.code" : "(select min(o.code) \(solutions) where o.earthquake = m.earthquake)"
         let join: Query =

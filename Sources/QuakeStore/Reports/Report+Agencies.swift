@@ -18,7 +18,7 @@ extension Report {
     /// Checks that the catalogue has events of each agency in a report's arguments, because a name may be misspelt. The case of
     /// letters does not matter.
     ///
-    /// - Throws: `Failure` if it has none of one of these agencies; `PostgresError`.
+    /// - Throws: `Failure` if the catalogue has no events of one of these agencies; `PostgresError`.
     public func checkAgencies(_ arguments: [String: String], on connection: Connection) async throws {
         for parameter in parameters where parameter.isArgument && parameter.isAgency {
             guard let agency = arguments[parameter.name] else { continue }

@@ -46,8 +46,8 @@ public struct Report: Sendable, Equatable {
     public var isChronicle: Bool { columns.first?.kind == .time }
 
     /// Calls `body` with each row as it arrives. The rows are sorted by the first column; rows of equal rank stay in the report's
-    /// order. A row is the list of its cells in
-    /// column order, nil for null. The first rows arrive soon if an index provides this order, as for `report.event`.
+    /// order. A row is the list of its cells in column order, nil for null. The first rows arrive soon if an index provides this
+    /// order, as for `report.event`.
     ///
     /// - Parameters:
     ///   - arguments: values as SQL writes them, keyed by the names of `parameters`; times without a zone are UTC.

@@ -3,10 +3,10 @@ import Feed
 // A sweep is a run that reads several answers, one after the other. Deletions are requested first. So if a later answer lists a
 // deleted event as existing, the event exists again.
 //
-// Answers are never paged by offset: if an event is deleted between two pages, the second page begins one event too late, and the
-// next sweep does not ask for the skipped event, because that event was revised before the cursor. So a sweep that is too large
-// for one answer is divided by origin times. An event moves from one part to another only if it is revised during the sweep, and
-// the next sweep asks for such events.
+// Answers are never paged by offset. If an event were deleted between two pages, the second page would begin one event too late.
+// The next sweep would not ask for the skipped event, because that event was revised before the cursor. So a sweep that is too
+// large for one answer is divided by origin times. An event moves from one part to another only if it is revised during the
+// sweep, and the next sweep asks for such events.
 extension DocumentImport {
     mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
         try await askForDeletions()

@@ -95,8 +95,8 @@ public struct Verification: Sendable {
 
     /// Compares the table with the service. The findings stay in a temporary table of the connection, however many there are.
     ///
-    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `UnfitService` if it dates its answers more than a
-    ///   day ago; `FeedError`, `PostgresError`.
+    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `UnfitService` if its answers are dated more than
+    ///   a day ago; `FeedError`, `PostgresError`.
     public func run() async throws -> Outcome {
         var outcome = Outcome()
         try await connection.execute(
@@ -187,7 +187,7 @@ public struct Verification: Sendable {
         try await connection.write(to: "compare with the service") {
             try await connection.execute(script: MergeStatement.incomingTable, to: "prepare to compare")
             try await connection.copy(batch.newest(without: []).indices, of: batch, into: "pg_temp.incoming")
-            // No imported row has a longer code, and an index entry can't hold a text of any length.
+            // Longer codes are left out: no imported row has one, and an index entry can't hold a text of any length.
             let unread = try batch.rejections.compactMap { rejected in
                 try batch.withBytes(of: rejected.feature) { readableCode(of: $0) }
             }
