@@ -2,7 +2,7 @@ import CPostgreSQL
 
 /// Where a server is and how to reach it: a set of libpq's connection keywords.
 ///
-/// libpq takes the other options from the `PG…` environment variables, the service file and the password file,
+/// libpq takes all other options from the `PG…` environment variables, the service file and the password file,
 /// as in every PostgreSQL client (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS).
 ///
 /// The description never contains a password.

@@ -86,8 +86,8 @@ func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {
     return oneLine(text)
 }
 
-/// Removes the value from the server's message about a refused value: the text from the first quotation mark to the last one, and
-/// bytes in hexadecimal. It recognises the quotation marks of all languages of the server's messages.
+/// Removes the refused value from the server's message: everything between the first and the last quotation mark, and all bytes
+/// in hexadecimal. The quotation marks of all languages of the server's messages are recognised.
 func withoutValues(_ message: String) -> String {
     // Compares scalars, because a combining character at the start of a value would form one Character with the quotation mark.
     let text = message.unicodeScalars

@@ -40,8 +40,8 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
             && (sqlState.map { state in ["08", "53", "57", "58"].contains { state.hasPrefix($0) } } ?? true)
     }
 
-    /// A later attempt may succeed: the connection was lost, or the server is read-only (25006), or has trouble with connections
-    /// (class 08), conflicts (40), resources (53), locks (55), an operator's intervention (57) or its disk (58).
+    /// A later attempt may succeed: the connection was lost, the server is read-only (25006), or the error is about connections
+    /// (class 08), conflicts (40), resources (53), locks (55), an operator's intervention (57) or the disk (58).
     public var isPassing: Bool {
         connectionLost
             || ["08", "25006", "40", "53", "55", "57", "58"].contains { sqlState?.hasPrefix($0) ?? false }

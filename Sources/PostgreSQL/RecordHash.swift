@@ -6,9 +6,9 @@
 /// server. PostgreSQL's documentation does not promise that the numbers stay the same, so first compare the number of a known row
 /// with the server's number.
 ///
-/// Two different rows have the same number with a probability of about 1 in 2⁶⁴, if the seed is random. There is one
-/// exception: the server folds an `int8` or a `timestamptz` into 32 bits before it hashes them, with any seed. Where that
-/// matters, hash the bytes of `timestamptz_send` instead.
+/// Two different rows have the same number with a probability of about 1 in 2⁶⁴, if the seed is random. There is one exception:
+/// with any seed, the server folds an `int8` or a `timestamptz` into 32 bits before hashing it. Where that matters, hash the
+/// bytes of `timestamptz_send` instead.
 ///
 /// Source: PostgreSQL's `common/hashfn.c`, `access/hash/hashfunc.c`, `utils/adt/rowtypes.c` and `utils/adt/arrayfuncs.c`.
 public struct RecordHash {

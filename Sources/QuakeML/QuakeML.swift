@@ -144,7 +144,7 @@ extension [UInt8] {
     }
 
     /// Appends the type. A type that the schema does not have becomes `other event`. If the written type differs from the type in
-    /// the table, a comment contains the original.
+    /// the table, a comment contains the type in the table.
     private mutating func append(type: UnsafeRawBufferPointer) {
         let spaced = type.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: " ") : $0.asciiLowercased }
         let name = EventType.synonyms[spaced] ?? spaced

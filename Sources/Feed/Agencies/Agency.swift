@@ -37,9 +37,9 @@ public struct Agency: Sendable, Equatable {
 
     var address: String { page ?? "\(service)query?eventid=" }
 
-    /// The values of `net` that the agency's events have. Usually this is only the agency's name. A contributor to ComCat has its
-    /// network instead, and `usgs` has its name and all networks of ComCat. In SQL, `report.agency` finds the agency of a
-    /// network.
+    /// The values of `net` that the agency's events have. Usually this is only the agency's name. For a contributor to ComCat, it
+    /// is the agency's network instead. For `usgs`, it is the name and all networks of ComCat. In SQL, `report.agency` finds the
+    /// agency of a network.
     public var networks: [String] {
         switch network {
         case nil: [name]

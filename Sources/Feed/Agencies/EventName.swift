@@ -125,8 +125,8 @@ struct EventNaming {
         return name
     }
 
-    /// The network of a ComCat id. It is the network among the workers that is a prefix of the id; otherwise the longest known
-    /// network that is a prefix; otherwise the first network among the workers; otherwise the letters at the beginning of the id.
+    /// The network of a ComCat id. It is the first of these that exists: a network among the workers that is a prefix of the id;
+    /// the longest known network that is a prefix; the first network among the workers; the letters at the beginning of the id.
     private static func network(of id: String, _ stated: StatedName) -> String {
         let named = stated.workers.map { $0.lowercased() }.filter(Agency.networksOfComCat.contains)
         return named.first(where: id.hasPrefix)

@@ -40,7 +40,7 @@ public struct FeatureScanner {
         consumed = offset
     }
 
-    /// Continues with the chunk that begins at `start` in the document. Its first bytes were already scanned as a separate chunk.
+    /// Continues with the chunk that begins at `start` in the document. The chunk's first bytes were already scanned separately.
     mutating func goOn(inChunkAt start: Int) {
         consumed = start
     }

@@ -45,8 +45,8 @@ struct HTTPHead: Sendable {
         self["retry-after"].first.flatMap { Curl.retryAfter($0, date: self["date"].first) }
     }
 
-    /// The content encodings, if there are several, or one other than gzip; nil otherwise. Gzip is recognised by the content's
-    /// bytes.
+    /// The content encodings if they are not supported: several, or one other than gzip. nil otherwise. Gzip is recognised by the
+    /// content's bytes.
     var unknownContentEncoding: String? {
         let codings = list("content-encoding").map { $0.lowercased() }.filter { $0 != "identity" }
         return codings.count > 1 || codings.contains { $0 != "gzip" && $0 != "x-gzip" }

@@ -1,6 +1,6 @@
 import Curl
 
-/// Finds the proxy for a request. It is set by environment variables: `http_proxy`, `https_proxy` or `HTTPS_PROXY`, and
+/// Finds the proxy for a request. Environment variables set the proxy: `http_proxy`, `https_proxy` or `HTTPS_PROXY`, and
 /// `all_proxy` or `ALL_PROXY`. `no_proxy` or `NO_PROXY` lists the hosts, domains, addresses and networks that are reached
 /// directly; `*` means all.
 ///

@@ -217,7 +217,7 @@ struct JSONError: Error {
     /// The message, without the offset.
     let text: String
     let offset: Int
-    /// Whether the JSON is well-formed up to here, but its content is not accepted.
+    /// Whether the JSON is well-formed up to the offset, but its content is not accepted.
     var isRefusal = false
 
     static let tooDeep = "nested more than \(JSONCursor.nestingLimit) levels deep"

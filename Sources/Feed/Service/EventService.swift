@@ -12,8 +12,8 @@ public struct EventService: Sendable, Hashable {
     private var otherFormat = "text"
     /// The shortest time from one sweep to the next.
     public var pace: Duration = .seconds(300)
-    /// For a service that does not support `updatedafter`: the number of days of origin times that each sweep requests
-    /// (`daysEach`), and the number that one sweep a day requests (`daysDaily`).
+    /// For a service that does not support `updatedafter`. Each sweep requests `daysEach` days of origin times, and one sweep a
+    /// day requests `daysDaily` days.
     public private(set) var (daysEach, daysDaily) = (3, 30)
 
     /// An ability that the standard does not require.

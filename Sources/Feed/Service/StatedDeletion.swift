@@ -1,5 +1,5 @@
-/// A withdrawn event. Either a service deleted it, as a row of the response to `includedeleted=only` says, or a document lists it
-/// as an event that never existed.
+/// A withdrawn event. It is either a row of a service's response to `includedeleted=only`, or an event that a document lists as
+/// never having existed.
 public struct StatedDeletion: Sendable, Equatable {
     public let code: String
     /// The time of the deletion, which is `updated` in a row; nil if a document does not give it. The importer then uses a later

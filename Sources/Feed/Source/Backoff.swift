@@ -14,8 +14,8 @@ public struct Backoff: Sendable {
         limit = shortest
     }
 
-    /// The next wait: a time between half the limit and the limit, which doubles with each call. `place` chooses the time between
-    /// half the limit (0) and the limit (1).
+    /// The next wait, which is between half the limit and the limit. The limit doubles with each call. If `place` is 0, the wait
+    /// is half the limit; if it is 1, the wait is the limit.
     public mutating func next(at place: Double = .random(in: 0..<1)) -> Duration {
         defer { limit = min(limit * 2, longest) }
         return limit * (0.5 + place / 2)

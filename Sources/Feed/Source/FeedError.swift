@@ -5,7 +5,7 @@ public enum FeedError: Error, Sendable, Equatable {
     case brokenDocument(reason: String, offset: Int)
     /// The compressed data are damaged, or inflate beyond the limit. The offset is in compressed bytes.
     case brokenCompression(reason: String, offset: Int)
-    /// The file does not exist, or it can't be read; for a URL, the server says that it does not exist (404, 410).
+    /// The file does not exist or can't be read, or the server says that the URL does not exist (404, 410).
     case noInput(path: String, reason: String)
     /// The feed's server can't be reached, or does not deliver. `status` is the HTTP status, if there was an answer.
     /// `retryAfter` is how long the server asks clients to wait, counted from its last answer.

@@ -24,7 +24,7 @@ package final class LogLines: Sendable {
 
     package enum Outcome: Equatable {
         case written
-        /// The line could not be written, for this reason. The line before it was written.
+        /// The line could not be written, for this reason. The previous line was written.
         case lost(String)
         case lostAgain
         /// The line was written, but earlier lines were lost. The text says how many, and why.

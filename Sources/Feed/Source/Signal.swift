@@ -1,4 +1,4 @@
-/// Wakes one waiting task at a time. If no task waits at a call of `wake()`, the next wait ends at once.
+/// Wakes one waiting task at a time. If no task is waiting when `wake()` is called, the next wait ends at once.
 package struct Signal: Sendable {
     private let calls = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 

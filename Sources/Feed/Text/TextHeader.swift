@@ -41,7 +41,7 @@ struct TextHeader {
         }
         let names = written.map { String($0.lowercased().filter { !$0.isWhitespace }) }
         guard names[0] == "eventid" || names.contains("eventid") && names.contains("time") else { return nil }
-        // If only carriage returns end the lines, the rows would be read as columns.
+        // In a file whose lines end only with carriage returns, the rows would be read as columns.
         guard !text.contains(UInt8(ascii: "\r")) else {
             throw Fault(text: "the header line contains a carriage return; end the lines with LF or CR LF")
         }

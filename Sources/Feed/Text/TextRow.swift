@@ -2,9 +2,9 @@
 struct TextRow {
     private(set) var naming: EventNaming
     private(set) var writer = FeatureWriter()
-    /// Whether the last line has fewer columns than the header line.
+    /// Whether the line that was read last has fewer columns than the header line.
     private(set) var isShort = false
-    /// Whether the last line is not a row but other text, such as an error message or HTML.
+    /// Whether the line that was read last is not a row but other text, such as an error message or HTML.
     private(set) var isStray = false
     private var fields: [UnsafeBufferPointer<UInt8>] = []
     /// The event's type after the place, if the header line does not name that column.

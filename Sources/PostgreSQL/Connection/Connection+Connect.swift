@@ -82,7 +82,7 @@ extension Connection {
                     connectErrors(operation, handle) + [silence(of: place, within: limit, operation)],
                     isSilent: true)
             }
-            // libpq may open a new socket between two calls, such as for another attempt without TLS.
+            // libpq may open a new socket between two calls, for example to try again without TLS.
             if waitForSocket(PQsocket(handle), for: status == PGRES_POLLING_WRITING ? POLLOUT : POLLIN) {
                 status = PQconnectPoll(handle)
             }
@@ -115,7 +115,7 @@ extension Connection {
 
     /// Sets the search path to `pg_catalog, pg_temp` if anyone may create functions in one of its schemas. Does nothing behind a
     /// pooler, because the pooler may give the session to another client later. All names in the statement are qualified, because
-    /// it still runs with the old search path.
+    /// the old search path is still in force.
     private func leaveOpenSchemas(_ handle: OpaquePointer) throws {
         try query(
             """

@@ -107,8 +107,8 @@ extension Connection {
             if PQisBusy(handle) == 1 { try watchWaitLimit(operation, handle) }
         }
         let result = PQgetResult(handle).map(QueryResult.init)
-        // If the statement ended before the cancellation reached it, it has succeeded and its result is returned. The caller's
-        // next statement throws `CancellationError`.
+        // A statement that ended before the cancellation reached the server has succeeded, and its result is returned. The
+        // caller's next statement throws `CancellationError`.
         if case .cancelling = waitLimit, let result, result.isFailure {
             while try nextResult(operation, handle) != nil {}
             throw CancellationError()

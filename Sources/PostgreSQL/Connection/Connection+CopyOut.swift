@@ -50,7 +50,7 @@ extension Connection {
         return String(cString: literal)
     }
 
-    /// The next message of a COPY, which the caller frees; nil at the end of the COPY, whether it succeeded or failed.
+    /// The next message of a COPY; nil at the end of the COPY, even if the COPY failed. The caller frees the message.
     private func nextCopyMessage(
         _ operation: String, _ handle: OpaquePointer
     ) throws -> UnsafeMutableRawBufferPointer? {

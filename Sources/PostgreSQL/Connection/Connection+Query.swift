@@ -21,8 +21,8 @@ extension Connection {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
-    /// Runs one query within a transaction, and calls `body` with each row as it arrives. The server plans it so that the first
-    /// tenth of the rows arrives soon: if an index has the rows in order, the first rows arrive at once, but all rows together
+    /// Runs one query within a transaction, and calls `body` with each row as it arrives. The server plans the query so that the
+    /// first tenth of the rows arrives soon. If an index has the rows in order, the first rows arrive at once. All rows together
     /// may take longer.
     public func forEachRow(
         soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void

@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 
 // A statement may take hours, so silence alone proves nothing. Keepalives prove nothing either, because the kernel answers them
-// even if the server process is frozen. But a working server accepts a new connection, even while its statements take long.
+// even if the server process is frozen. But a working server accepts a new connection, even while it runs long statements.
 extension Connection {
     /// How long a server may be silent in mid-statement before it is probed.
     static let silenceLimit: Duration = .seconds(2)

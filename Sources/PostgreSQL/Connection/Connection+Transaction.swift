@@ -17,7 +17,7 @@ extension Connection {
     ///     table is empty (https://www.postgresql.org/docs/current/mvcc-caveats.html).
     ///   - limit: how long the server may take to answer the COMMIT; nil for no limit. Give a limit only if the transaction
     ///     writes nothing.
-    /// - Throws: any error of `body`, or `PostgresError`; the latter also when a transaction is already open.
+    /// - Throws: any error of `body`; `PostgresError`, also when a transaction is already open.
     nonisolated public func transaction<Result>(
         _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
         holding table: String? = nil, endingWithin limit: Duration? = nil, to operation: String,

@@ -8,7 +8,7 @@ struct ServerHost: Equatable {
     let address: String
     let port: String
 
-    /// Whether the host that libpq reports, `place`, comes from this entry of the list. A part that is empty in the entry means
+    /// Whether `place`, the host that libpq reports, comes from this entry of the list. An empty property of the entry means
     /// libpq's default, and matches any value.
     fileprivate func isTried(at place: ServerHost) -> Bool {
         let given = name.isEmpty ? address : name

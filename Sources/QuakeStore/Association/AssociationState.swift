@@ -56,8 +56,8 @@ struct AssociationState {
 
     /// Stores the position, shape and parameters of a finished pass.
     ///
-    /// - Parameter isDurable: whether the commit waits for the disk. It need not wait if no group was written. A crash of the server
-    ///   may then lose the new position, and the same changes are read again.
+    /// - Parameter isDurable: whether the commit waits for the disk. It need not wait if no group was written. A crash of the
+    ///   server may then lose the new position, and the same changes are read again.
     func move(to snapshot: CatalogueState, isDurable: Bool, on connection: Connection) async throws {
         let position = snapshot.position
         try await connection.query(

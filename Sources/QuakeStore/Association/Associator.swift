@@ -56,8 +56,8 @@ public struct Associator: ReaderView {
         return outcome
     }
 
-    /// If the stored position is followed by more changes than this, all rows are grouped again. Without this limit, the
-    /// neighbours of all changed rows would have to fit into memory.
+    /// If more changes than this follow the stored position, all rows are grouped again. Without this limit, the neighbours of
+    /// all changed rows would have to fit into memory.
     private static let many = 50_000
 
     /// The context that the history records for the transaction of a pass.

@@ -48,8 +48,8 @@ struct Rebuild {
         try await connection.execute(script: "set local enable_seqscan = off", to: Self.operation)
     }
 
-    /// Writes the groups of the rows with these codes. Rows of a stored group may be in other components now, which are written
-    /// at another time.
+    /// Writes the groups of the rows with these codes. A stored group may have rows that are in other components now. Those
+    /// components are written separately.
     private func write(_ grouping: Grouping, of codes: Set<ExactText>) async throws -> Int {
         let known = try await Earthquake.withMembers(codes, on: connection)
         let others = Set(known.flatMap(\.members).map(\.code)).subtracting(codes)

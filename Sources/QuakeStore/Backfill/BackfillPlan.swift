@@ -54,7 +54,7 @@ struct BackfillPlan {
         let wanted = Double(limit) * Self.fill / max(density, .leastNonzeroMagnitude)
         if wanted < Double(length) { length = max(1, Int64(wanted)) }
         if let longest { length = min(length, longest) }
-        // Two even windows are better than a full one and a tiny last one.
+        // Two equal windows are better than a full window and a tiny one.
         if length < left, left < length * 2 { length = left / 2 + left % 2 }
         return isNewestFirst ? reached - length..<reached : reached..<reached + length
     }

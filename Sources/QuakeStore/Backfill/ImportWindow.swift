@@ -10,7 +10,8 @@ public struct ImportWindow: Sendable {
     let count: Int?
     /// A document with this many features may have been cut off.
     let limit: Int
-    /// Whether the table's version of an event is replaced if `Verification` has found that the service has an earlier version.
+    /// Whether the import is a repair. A repair also replaces the events that, according to `Verification`, have a later version
+    /// in the table than in the service.
     var isRepair = false
     /// When the request was made. An answer that does not say when it was made counts as made at this time.
     let asked = Instant.now

@@ -21,7 +21,7 @@ public struct CatalogueState: Sendable, Equatable {
     public let shape: String
     /// When the newest transaction was committed.
     public let committedAt: Instant
-    /// The history is complete from this time on.
+    /// The time at which the complete history begins.
     public let beginning: Instant
     /// The token of the oldest cited moment; nil if nothing is cited. Pruning keeps the history after this token.
     public let citedFrom: Int?

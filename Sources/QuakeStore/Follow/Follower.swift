@@ -17,8 +17,8 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: called with the progress of the first pass after each connect, which may be long. If the observer is
-    ///   set, the rows of that pass are counted first.
+    /// - Parameter observer: called with the progress of the first pass after each connect. That pass may be long. If the observer
+    ///   is set, the rows of that pass are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = .reconnecting, logger: Logger,
@@ -55,7 +55,7 @@ public struct Follower<V: ReaderView>: Sendable {
     ///   - told: called with the catalogue's state after each pass, even if the state has not changed. The view has this state or
     ///     an earlier one.
     ///   - lost: called when a connection was lost.
-    ///   - away: called each time no connection could be opened.
+    ///   - away: called each time a connection could not be opened.
     /// - Throws: `CancellationError`. If not `persistently`, also: any error before the first connection is open, except an
     ///   outage; `NoSession` if the follower cannot listen because a pooler is in transaction mode; any error that a new
     ///   connection would not fix.

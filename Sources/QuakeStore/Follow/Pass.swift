@@ -32,8 +32,8 @@ public struct Pass: Sendable {
         let snapshot: CatalogueState
     }
 
-    /// Calls `body` once with each changed row, as it is in this snapshot, or as deleted. On a fresh start, calls it with all
-    /// rows. The order is undefined.
+    /// Calls `body` once for each changed row, with the row as it is in this snapshot or with the row's deletion. On a fresh
+    /// start, calls it with all rows. The order is undefined.
     ///
     /// - Returns: the position that the view has reached once it has applied all rows.
     public func forEachRow(_ body: @Sendable (inout ViewRow) throws -> Void) async throws -> Position {

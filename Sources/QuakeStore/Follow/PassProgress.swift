@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The progress of the first pass after a connect, which may be long.
+/// The progress of the first pass after a connect. That pass may be long.
 public struct PassProgress: Sendable, Equatable {
     /// Whether the pass reads all rows; if false, it reads the changes.
     public let isSnapshot: Bool
