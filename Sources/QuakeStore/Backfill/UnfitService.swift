@@ -18,6 +18,6 @@ public struct UnfitService: Error, Equatable, CustomStringConvertible {
     }
 
     public var description: String {
-        "cannot \(asFor.rawValue) \(service): \(reason); the service must answer query in the USGS's GeoJSON or in the FDSN's text format, and must respect starttime and endtime"
+        "cannot \(asFor.rawValue) \(service): \(reason); the service must answer requests for events (query) in the USGS's GeoJSON or in the FDSN's text format, and must respect starttime and endtime"
     }
 }

@@ -17,8 +17,8 @@ public struct Follower<V: ReaderView>: Sendable {
     private let observer: (@Sendable (PassProgress) -> Void)?
     private let logger: Logger
 
-    /// - Parameter observer: called with the progress of the first pass after each connect. That pass may be long. If the observer
-    ///   is set, the rows of that pass are counted first.
+    /// - Parameter observer: called with the progress of the first pass after each connect. That pass may be long. If the
+    ///   observer is set, the rows of that pass are counted first.
     public init(
         _ options: ConnectionOptions, view: V, name: String?, poll: PollInterval = PollInterval(),
         backoff: Backoff = .reconnecting, logger: Logger,

@@ -6,8 +6,7 @@ public struct ChangeSelection: Sendable {
     public var code: String?
     public var author: String?
     /// The greatest number of changes; nil for all. Without `after`, the newest changes are read. With `after`, the first changes
-    /// after it are read, including the rest of the transaction that reaches the limit, so that reading can continue after the
-    /// last token.
+    /// after it are read. The last of their transactions is then read whole, so that reading can continue after its token.
     public var limit: Int?
     /// Whether inserts and deletes include the event's magnitude and place. This takes one look-up for each insert.
     public var describesEvents = false

@@ -10,7 +10,7 @@ enum HistoryText {
     ]
 
     /// The script that applies `shaping` to the open transaction. It also makes the server refuse to read a table if a policy
-    /// hides some of its rows, because a hidden row would look like a deleted one
+    /// hides some of its rows, because a hidden row would look like a deleted row
     /// (https://www.postgresql.org/docs/current/ddl-rowsecurity.html).
     static let settings =
         (shaping.map { "set local \($0.key) = '\($0.value)'" } + ["set local row_security = off"])
@@ -22,7 +22,7 @@ enum HistoryText {
     }
 
     /// A query for the values that undo changes. It has one row for each key: the values to put back, and the operation of the
-    /// key's first change. If that is an insert, the row did not exist before.
+    /// key's first change. If that change is an insert, the row did not exist before.
     ///
     /// - Parameter changes: changes of one table, for a FROM clause.
     static func undone(of changes: Query) -> Query {

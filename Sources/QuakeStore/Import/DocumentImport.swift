@@ -44,8 +44,8 @@ struct DocumentImport {
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL that the document's metadata states, with secrets removed, because it may be the requested URL. For a sweep, the
-    /// source.
+    /// The URL that the document's metadata states, or for a sweep, the source. Secrets are removed, because the URL may be the
+    /// requested one.
     var feed: String? { sweep == nil ? scanner.metadata.url.map { "\(FeedSource.url($0))" } : "\(source)" }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 

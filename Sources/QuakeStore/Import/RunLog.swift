@@ -46,7 +46,8 @@ struct RunLog {
     }
 
     /// Whether anyone but a worker has deleted earthquakes since the feed was fetched. If so, the feed is fetched again, because
-    /// it may still list them. A deletion less than a day before the fetch counts, too, if it was not yet committed at the fetch.
+    /// it may still list these earthquakes. A deletion less than a day before the fetch counts, too, if it was not yet committed
+    /// at the fetch.
     private static let hasDeletions: Query = """
         exists (select from import.deleted
                 where deleted.deleted_at > feed.fetched_at - interval '1 day'
@@ -136,9 +137,9 @@ struct RunLog {
         return first...last
     }
 
-    /// Stores the validators of an imported document. The validators of a document with a warning are not stored, so that the
-    /// next run fetches the document and warns again. The validators of a document that could have been settled but was not are
-    /// not stored either, because the next run may have an option that allows settling it.
+    /// Stores the validators of an imported document, with two exceptions. After a warning, they are not stored, so that the next
+    /// run fetches the document and warns again. If the document could have been settled but was not, they are not stored,
+    /// because the next run may have an option that allows settling it.
     private func keeping(_ summary: ImportSummary) -> Query {
         guard case .document(let validators, _) = summary.result, keepsValidators,
             summary.outcome == .done, summary.warning == nil, !summary.counts.isUnsettled

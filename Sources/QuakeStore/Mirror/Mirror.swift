@@ -143,7 +143,7 @@ extension Failure {
             .badData,
             """
             \(host) does not send the changes of a Quakes server: \(reason); nothing was imported; \
-            check that the URL is that of its /changes
+            check that a Quakes server answers at this URL
             """)
     }
 }

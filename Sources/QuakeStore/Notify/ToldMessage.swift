@@ -12,7 +12,7 @@ public struct ToldMessage: Sendable {
 
     public enum State: Sendable, Equatable {
         case delivered(Instant)
-        /// `reason` is the reason of the last failed attempt; nil if none has failed.
+        /// `reason` says why the last failed attempt failed; nil if none has failed.
         case waiting(next: Instant, reason: String?)
         case givenUp(Instant, reason: String?)
     }

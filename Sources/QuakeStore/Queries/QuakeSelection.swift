@@ -26,8 +26,8 @@ public struct QuakeSelection: Sendable {
     public var agency: Agency?
     /// Whether rows that describe one earthquake are merged into one: the preferred solution, with the magnitude that was chosen
     /// separately. A row that belongs to no group is an earthquake by itself. When merging, `values[.net]` and `contributors`
-    /// select the earthquakes that one of these networks reports, even if another network's row is preferred, and a code selects
-    /// the earthquake that has the row with this code. Merging is supported by a database, but not by a view's file. It cannot be
+    /// select the earthquakes that one of these networks reports, even if another network's row is preferred. A code selects the
+    /// earthquake that has the row with this code. Merging is supported by a database, but not by a view's file. It cannot be
     /// combined with `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.

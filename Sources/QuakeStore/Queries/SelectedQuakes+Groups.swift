@@ -1,8 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// The tables, as of one moment, that record which rows describe one earthquake. The three table expressions are for use in a
-/// FROM clause.
+/// The tables that record which rows describe one earthquake, as they were at one moment. The three table expressions are for use
+/// in a FROM clause.
 struct GroupTables {
     /// The WITH clause that the statement must begin with; empty for the present.
     let with: Query
@@ -110,8 +110,8 @@ extension SelectedQuakes {
     /// lowest code replaces it until the associator has processed the deletion.
     private func shown(_ tables: GroupTables) -> Query {
         let solutions: Query = "from \(tables.member) as o join \(tables.quake) as oq on oq.code = o.code"
-        // For the present, each look-up uses an index. The tables of the past have none, so they are joined once. With look-ups,
-        // the planner would also overestimate their cost so much that it would neglect the cost of the other joins.
+        // For the present, each look-up uses an index. The tables of the past have none, so they are joined once. The planner
+        // would also overestimate the cost of the look-ups so much that the cost of the other joins would hardly count.
         let first: Query =
             isPast ? "first.code" : "(select min(o.code) \(solutions) where o.earthquake = m.earthquake)"
         let join: Query =

@@ -5,7 +5,8 @@ extension Report {
     /// Checks that a report's mainshock exists, and that the window of its aftershocks is known. Otherwise the report would look
     /// as if there had been no aftershocks.
     ///
-    /// With the argument `merge`, the mainshock is the earthquake that the named event describes, with the earthquake's magnitude.
+    /// With the argument `merge`, the mainshock is the earthquake that the named event describes, with the earthquake's
+    /// magnitude.
     ///
     /// - Throws: `Failure` if the argument `mainshock` names no earthquake, or if the window depends on the mainshock's magnitude
     ///   and the mainshock has none.

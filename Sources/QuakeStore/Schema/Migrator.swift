@@ -40,7 +40,7 @@ public struct Migrator: Sendable {
     }
 
     /// - Returns: the titles of the migrations that this call has applied.
-    /// - Throws: `PostgresError`, which names the migration; the migrations before it stay applied. `MigrationError`.
+    /// - Throws: `PostgresError`, which names the failed migration; earlier migrations stay applied. `MigrationError`.
     @discardableResult
     public func migrate() async throws -> [String] {
         var applied: [String] = []

@@ -244,8 +244,8 @@ public struct Roles: Sendable {
             """
     }
 
-    /// If an error is about a missing privilege, adds a remedy that names the role to grant. Returns any other error unchanged, and
-    /// also the error of a login that has the role.
+    /// If an error is about a missing privilege, adds a remedy that names the role to grant. Returns any other error unchanged,
+    /// and also the error of a login that has the role.
     public static func naming(
         _ purpose: Purpose, in error: any Error, _ options: ConnectionOptions, logger: Logger
     ) async -> any Error {

@@ -95,8 +95,8 @@ public struct Verification: Sendable {
 
     /// Compares the table with the service. The findings stay in a temporary table of the connection, however many there are.
     ///
-    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `UnfitService` if its answers are dated more than
-    ///   a day ago; `FeedError`, `PostgresError`.
+    /// - Throws: `ShortAnswer` if the service gives fewer events than it counts; `UnfitService` if its answers are unusable, or
+    ///   dated more than a day ago; `FeedError`, `PostgresError`.
     public func run() async throws -> Outcome {
         var outcome = Outcome()
         try await connection.execute(

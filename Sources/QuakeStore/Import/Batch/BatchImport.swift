@@ -31,7 +31,7 @@ struct BatchImport {
                 expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {
                 // Once a feature is refused, an older feature with the same code takes its place, and may be refused as well. So
-                // from the second time on, all remaining features are tried.
+                // after the first search, each search tries all remaining features.
                 let known = refused.count
                 let candidates =
                     refused.isEmpty

@@ -22,12 +22,11 @@ struct Intake {
         batches = [FeatureBatch(capacity: batchSize, memoryLimit: memoryLimit)]
     }
 
-    /// Continues with one empty batch for each lane. With several lanes, all batches together, those being filled and those being
-    /// imported, hold no more features than the single batch before.
+    /// Continues with one empty batch for each lane. With several lanes, all batches that are being filled or imported hold no
+    /// more features together than the first batch did.
     mutating func divide(by lanes: Int) {
         if lanes > 1 { batchSize = max(1, batchSize / (2 * lanes)) }
-        // From here on, fewer bytes have to stay in memory, because a lane reads the other rows of its batch back from the file
-        // at once.
+        // A lane needs fewer bytes in memory, because it reads the other rows of its batch back from the file at once.
         memoryLimit = min(120 << 10, (5 << 20) / (2 * lanes))
         batches = (0..<lanes).map { _ in emptyBatch() }
     }

@@ -10,8 +10,8 @@ enum MergeStatement {
     /// - The session leaves the replica role, in which triggers do not fire and changes would be missing from the history.
     /// - If a worker is killed, even in the middle of a statement, its backend notices this within a few seconds, and releases
     ///   the lock on the source.
-    /// - A session drops its temporary tables when it ends. With synchronous replication, it would then wait for a standby. If the
-    ///   primary has lost its standbys, it would wait forever. So commits do not wait for standbys here, unless a transaction
+    /// - A session drops its temporary tables when it ends. With synchronous replication, it would then wait for a standby. If
+    ///   the primary has lost its standbys, it would wait forever. So commits do not wait for standbys here, unless a transaction
     ///   requests it with `waitingForStandbys`.
     /// - Locks already keep workers apart, so READ COMMITTED is enough. If SERIALIZABLE is the default of the database or the
     ///   login, it would only make transactions fail.
@@ -98,9 +98,9 @@ enum MergeStatement {
     /// Compares each row of `incoming` with the table. `incoming` has one row per code, in the order of the codes. Notes the
     /// features as present in the document if it may settle.
     ///
-    /// A feature counts as older if the row was revised later, except if neither of the two has a time of revision
-    /// (`areUndated`). `Settling.sift` has already removed the features that newer documents contradict. The result leaves out
-    /// most columns, so that the values of unchanged features are not copied.
+    /// A feature counts as older if the row was revised later. If neither of the two has a time of revision (`areUndated`), the
+    /// feature does not count as older. `Settling.sift` has already removed the features that newer documents contradict. The
+    /// result leaves out most columns, so that the values of unchanged features are not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
         compared as materialized (
@@ -121,8 +121,8 @@ enum MergeStatement {
         "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
     }
 
-    /// Notes the features as present. If the document lists an event in an earlier revision than the table, the times of the
-    /// table's row are noted instead, because settling checks whether the document covers the row.
+    /// Notes the features as present. If the table has a later revision of an event than the document, the times of the table's
+    /// row are noted, because settling checks whether the document covers the row.
     private static let presence = """
         ,
         noted as (
@@ -267,8 +267,8 @@ enum MergeStatement {
     }
 
     /// Adds a batch's counts to its run, and notes the id of its transaction in the history if the batch changed anything. If the
-    /// batch changed nothing, its commit need not wait for the disk: a crash can then lose only counts, and only those of a run
-    /// that the crash itself ended.
+    /// batch changed nothing, its commit need not wait for the disk. A crash can then lose only the counts of a run that the
+    /// crash itself ended.
     static func add(_ counts: inout ImportCounts, to run: Int, on connection: Connection) async throws {
         let sums = ImportCounts.named.map { name, count -> Query in
             "\(unescaped: name) = \(unescaped: name) + \(counts[keyPath: count])"

@@ -1,8 +1,8 @@
 import Feed
 import PostgreSQL
 
-/// What one document says about existing and deleted events, and the statements that apply this to the table. The rules and the
-/// tables for them are described at the beginning of `migrations/0004_settling.sql`.
+/// The information that one document gives about existing and deleted events, and the statements that apply it to the table. The
+/// rules and the tables for them are described at the beginning of `migrations/0004_settling.sql`.
 ///
 /// In each of the document's transactions, `age` is called before features are merged. If a newer document is already known,
 /// `sift` removes the features that newer documents contradict. The merge notes the features in `pg_temp.present`. In the last
