@@ -187,8 +187,8 @@ private struct FeatureReader: ~Copyable {
         return record
     }
 
-    /// Checks that the event has an id of 1 to 64 bytes, `net` and `code`. If only one of `net` and `code` is missing, it is
-    /// derived from the id by removing the other one.
+    /// Checks that the event has an id of 1 to 64 bytes, `net` and `code`. If `code` is missing, it is the id without `net` at
+    /// its beginning. If `net` is missing, it is the id without `code` at its end.
     private mutating func checkIdentity(_ bytes: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         switch (record.id, record.text(.net), record.text(.netCode)) {
         case (_, .some, .some): break

@@ -225,7 +225,7 @@ struct JSONError: Error {
 
 /// The names seen in one object. Two names are equal if they have the same characters after unescaping.
 struct MemberNames {
-    /// The first few names, one after the other. Comparing a few names one by one is faster than a set.
+    /// The first few names, concatenated. Comparing a few names one by one is faster than a set.
     private var first: [UInt8] = []
     /// Where each of the first names ends.
     private var ends: [Int] = []

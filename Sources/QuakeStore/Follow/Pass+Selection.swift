@@ -2,8 +2,8 @@ import Feed
 import PostgreSQL
 
 extension Pass {
-    /// The text after SELECT for the lines of the changes after `reached`, up to `end`. Changes of an event are left out unless
-    /// the selection includes the event at the beginning or at the end of the whole pass.
+    /// The text after SELECT for the lines of the changes after `reached`, up to `end`. Only changes of events that the selection
+    /// includes at the beginning or at the end of the whole pass are included.
     ///
     /// To decide whether the selection included an event before the pass, the overwritten values are put back into the event's
     /// row. This is rarely necessary. If the changes overwrote no value that the selection depends on, or changed only the row's

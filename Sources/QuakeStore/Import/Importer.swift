@@ -30,7 +30,7 @@ public struct Importer: Sendable {
         public init() {}
     }
 
-    /// What happens to events that a document shows to be renamed or withdrawn.
+    /// Determines whether events are deleted that, according to a document, were renamed or withdrawn.
     public enum Retraction: String, Sendable, CaseIterable {
         /// The events are deleted, unless there are suspiciously many of them.
         case auto

@@ -51,7 +51,7 @@ extension QuakeSelection {
     }
 
     /// A box between two parallels and two meridians, its edges included. It runs from `west` eastwards to `east`, across the
-    /// date line if necessary; both longitudes may be given from −180 to 180 or from 0 to 360.
+    /// date line if necessary. Both longitudes may be given from −180 to 180 or from 0 to 360.
     public struct Box: Sendable, Equatable {
         /// The four edges, in degrees.
         public var south: Double

@@ -59,7 +59,7 @@ final class FeatureBatch: @unchecked Sendable {
 
     var count: Int { records.count + rejections.count }
 
-    /// What to keep of each row: the row itself, its fingerprint (`number`), or both.
+    /// Determines how a row is kept: the row itself, its fingerprint (`number`), or both.
     enum Keeping {
         case row, number, rowAndNumber
     }
@@ -158,9 +158,9 @@ final class FeatureBatch: @unchecked Sendable {
 
     // MARK: One row per code
 
-    /// The newest record for each code; among equally new records, the last in the document. The records are sorted by the bytes
-    /// of their codes, so that all workers lock rows in the same order, and rows that are neighbours in the index are written
-    /// together.
+    /// The newest record for each code. If several records are equally new, it is the last of them in the document. The records
+    /// are sorted by the bytes of their codes, so that all workers lock rows in the same order, and rows that are neighbours in
+    /// the index are written together.
     ///
     /// - Parameter refused: ordinals of records to leave out.
     /// - Returns: the indices of the newest records, and how many of the other records are older than the newest record with the

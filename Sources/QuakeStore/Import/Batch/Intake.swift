@@ -10,7 +10,7 @@ struct Intake {
     private var decoder = FeatureDecoder()
     /// The record of the next feature, if the feature was decoded in order to find its end.
     private var record: QuakeRecord?
-    /// What the batches keep of each row. The choice depends on what the server is likely to need.
+    /// How the batches keep each row. The choice depends on what the server is likely to need.
     var keeping = FeatureBatch.Keeping.rowAndNumber
     /// The deletions that the document states.
     private(set) var deletions: [StatedDeletion] = []
