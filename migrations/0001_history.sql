@@ -1,10 +1,9 @@
 -- The history of any table that has a text key: who changed what, in the order in which the changes became visible.
 --
--- A transaction gets its number, the token, when it commits. With a number drawn earlier, readers would miss changes:
--- transactions commit in a different order than they begin, so a reader that has already seen token 7 would never see a token 6
--- that commits later.
+-- A transaction gets its number, the token, when it commits. If it were drawn earlier, readers would miss changes. For example, a
+-- reader that has already seen token 7 would miss token 6 if its transaction commits later.
 --
--- Keys, names and other indexed text are compared by their bytes (collate "C"), here and in the other files: this is cheaper, and
+-- Keys, names and other indexed text are compared by their bytes (collate "C"), here and in the other files. This is cheaper, and
 -- an upgrade of the system's collations can't corrupt an index.
 
 create schema history;
@@ -34,7 +33,7 @@ insert into history.store default values;
 
 create sequence history.token;
 comment on sequence history.token is 'Numbers the transactions. A transaction draws its token while it holds the commit lock.';
--- The clock is a sequence, because sequences are not transactional: a table would make concurrent SERIALIZABLE transactions fail.
+-- The clock is a sequence and not a table, because a table would make concurrent SERIALIZABLE transactions fail.
 create sequence history.clock minvalue 0 start 0;
 comment on sequence history.clock is 'Time of the last tracked commit, in microseconds since 1970.';
 create sequence history.holder;
@@ -100,8 +99,8 @@ comment on column history.change.before is
     'The overwritten values: null for an insert, the old values of the changed columns for an update, the whole row for a delete.';
 
 -- This index includes inserts, so a load has to maintain a second index. Without inserts in the index, reading the history of one
--- event would scan the whole table. The index is on the key alone, so it stores equal keys once; and new events have adjacent
--- codes, so few of its pages change.
+-- event would scan the whole table. The index is on the key alone, so it stores equal keys once. New events have adjacent codes,
+-- so few of its pages change.
 create index change_key on history.change (key);
 comment on index history.change_key is 'All changes of a key, which are the history of a row.';
 -- Deletions are rare. Without this index, a search for deletions would also read all updates.
@@ -150,7 +149,7 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 --     changes of an outer statement are recorded in front of it. The second place then becomes the lower of itself and the outer
 --     statement's place.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
--- otherwise just saves time: the row at the setting's position is used only if it belongs to this transaction, and everything
+-- otherwise just saves time. The row at the setting's position is used only if it belongs to this transaction. Everything else
 -- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
 -- would make concurrent SERIALIZABLE transactions fail. If the setting does not lead to such a row, the changes are first
 -- recorded under a new id, and the unique index on open transactions then shows whether the transaction already has a row. A
@@ -371,7 +370,7 @@ begin
               and t.xid = pg_current_xact_id() and age(t.xmin) <= age(pg_current_xact_id()::xid);
         end if;
         is_known := found;
-        -- A client has overwritten the setting, so the running statements are unknown.
+        -- If the row and the setting differ, a client has overwritten the setting. Then the running statements are unknown.
         if is_known and (own.id, own.changes) is distinct from (memory[1]::bigint, memory[3]::bigint) then
             depth := 0;
             statements := '{}';
@@ -614,19 +613,19 @@ $$;
 comment on function history.track(regclass, name, text) is
     'Begins to record the changes of a table. The arguments are the table, its text key, and the channel on which each transaction that changes the table announces its token. The table must belong to the owner of the function history.record().';
 
--- A login that may execute a trigger function can attach it to its own table: history.record() would then write anything that the
--- login likes into the history, and history.commit() would give it a token and a time.
+-- A login that may execute a trigger function can attach it to its own table. With history.commit(), the login could give a
+-- recorded transaction another token and time. history.record() also checks the owner of the table.
 revoke execute on function history.record(), history.commit() from public;
 
 -- Reading.
 --
 -- The cost of a pass must be proportional to what it reads, even if the planner's statistics are outdated. Readers come right
 -- after a load, when the statistics still describe the table before the load: a query that was planned for 10,000 keys once
--- hashed 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So most
--- of these functions are in PL/pgSQL, which caches plans. The functions history.check, history.shape, history.refuse_rewritten
--- and history.changed_keys are forced to use one plan for all arguments. Only history.changes plans its query at each call,
--- because the query names the table. Where a function reads the history, its plans avoid scans of whole tables (enable_seqscan),
--- which suits tables of any size, and `offset 0` keeps the order of a nested loop.
+-- hashed 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So most of
+-- these functions are in PL/pgSQL, which caches plans. The functions history.check, history.shape, history.refuse_rewritten and
+-- history.changed_keys are forced to use one plan for all arguments. Only history.changes plans its query at each call, because
+-- the name of the table is part of the query. Functions that read the history avoid scans of whole tables (enable_seqscan = off).
+-- In their queries, `offset 0` keeps the order of a nested loop.
 
 create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
 comment on aggregate history.overwritten(jsonb) is
@@ -710,9 +709,9 @@ $$;
 comment on function history.check(uuid, bigint, timestamptz, text) is
     'Whether a position still holds: ok; expired, if history after it was pruned; diverged, if it is not in this store''s past (after a restore or a failover). Unless the result is ok, the reader must take a fresh snapshot.';
 
--- An ALTER that changes rows is not recorded, and it may rewrite them while a reader is reading: a snapshot from before the
--- rewrite sees the rewritten table as empty (https://www.postgresql.org/docs/current/mvcc-caveats.html). The next two functions
--- protect readers from both.
+-- An ALTER that changes rows is not recorded. It may also rewrite the table while a reader is reading, and a snapshot from before
+-- the rewrite then sees an empty table (https://www.postgresql.org/docs/current/mvcc-caveats.html). The next two functions
+-- protect readers from both problems.
 --
 -- An ALTER that rewrites the rows gives the table another TOAST table. VACUUM FULL and CLUSTER change no row, and keep the TOAST
 -- table (https://www.postgresql.org/docs/current/storage-toast.html). Every other change that an ALTER makes to rows also changes
@@ -834,10 +833,9 @@ $$;
 comment on function history.changed_keys(bigint, text) is
     'The keys of the rows of a table that changed after a token, each once, for readers that keep rows but no history. Call it like history.changes: in a REPEATABLE READ transaction together with history.check and history.position.';
 
--- Runs with its owner's rights, so that a reader can report its position and change nothing else. A report keeps history from
--- being pruned, and operators watch the reports, so a login may neither report for another login's reader nor fill the table with
--- names. A session that has reported and keeps its transaction open locks the name. Other reports under that name then fail after
--- 100 ms.
+-- Runs with its owner's rights, so that a reader can report its position and change nothing else. Reports keep history from being
+-- pruned, and operators watch them. So a login may not report for another login's reader, and may have at most 1000 names. A
+-- session that has reported and keeps its transaction open locks the name. Other reports under that name then fail after 100 ms.
 create function history.report(reader text, reached bigint) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -868,13 +866,12 @@ comment on function history.report(text, bigint) is
 
 -- A transaction's age is usually counted from its committed_at. But if the server's clock was ahead at the commit and has been
 -- corrected since, its committed_at lies in the future, and so does the committed_at of every later transaction, because these
--- times never decrease. Such a time is useless. So the first pruning that finds one records the newest token and the present
--- time. From then on, each transaction up to that token whose committed_at is still in the future counts as committed at the
--- recorded time. Once all transactions up to that token are pruned, another token may be recorded.
+-- times never decrease. The first pruning that finds such a time records the newest token and the present time. From then on,
+-- each transaction up to that token whose committed_at is still in the future counts as committed at the recorded time. Once all
+-- transactions up to that token are pruned, another token may be recorded.
 --
 -- The cost of a step is proportional to what it deletes, however long the history is, and even if the planner's statistics are
--- outdated. This is why the function uses a list of ids: with outdated statistics, the planner would join the two tables by
--- reading all of one of them.
+-- outdated. A join of the two tables might be planned as a scan of a whole table, so the function uses a list of ids.
 create function history.prune(
     keep interval, keep_at_most interval default null, at_most integer default 1000, enough bigint default 100000,
     out transactions bigint, out changes bigint)

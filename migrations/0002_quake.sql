@@ -53,8 +53,8 @@ with (fillfactor = 90);
 
 create index quake_time on public.quake (time);
 comment on index public.quake_time is 'The newest events, and the events in a window of time.';
--- The index repeats the expression of report.day() instead of calling it, because every writer would need the right to execute
--- the function.
+-- The index repeats the expression of report.day() instead of calling it, because every writer would otherwise need the right to
+-- execute that function.
 create index quake_day on public.quake (date_bin('1 day', time, timestamptz '1970-01-01 00:00:00+00'));
 comment on index public.quake_day is 'Whole days, for report.daily_activity and report.daily_energy.';
 

@@ -23,11 +23,11 @@
 -- The servers of one service can disagree for hours, so a newer document may list an event in an earlier revision. Then the event
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
 --
--- Documents may arrive in any order. The table always has the content that it would have if they had arrived in the order in
--- which they were made. There are two exceptions, both if a document lists an event in an earlier revision than a previous
--- document did. If the event was gone in between, it may come back in either revision. If the later revision arrives after the
--- earlier one, a conclusion from the earlier one stays until the next document. A document that arrives late is compared with the
--- newer documents. Three things are known about them:
+-- Documents may arrive in any order. The table always ends up as if they had arrived in the order in which they were made. There
+-- are two exceptions. In both, a document lists an event in an earlier revision than a previous document did. If the event was
+-- gone in between, it may come back in either revision. If the later revision arrives after the earlier one, a conclusion from
+-- the earlier revision stays until the next document. A document that arrives late is compared with the newer documents. Three
+-- things are known about the newer documents:
 --
 -- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been deleted if the
 --   table had contained them.
@@ -320,11 +320,11 @@ comment on function import.sift(timestamptz, text, text, boolean, boolean) is
 
 -- Settles a document. Its features are in pg_temp.present (code, ids, time, updated, is_current; a rejected feature has no time).
 -- The deletions that it states, if it states any, are in pg_temp.stated (code, deleted_at, service). These tables have no
--- statistics: "not in" hashes a table once, while "not exists" may search all of it for each row. A document without a feed name
--- is not a feed: it only states which events are gone, and is not stored in import.settled.
+-- statistics, so the queries use "not in", which hashes a table once. "not exists" might search the whole table for each row. A
+-- document without a feed name is not a feed: it only states which events are gone, and is not stored in import.settled.
 --
 -- A document decides about every event in its window that no newer document lists. The lock keeps other workers from merging at
--- the same time: their earlier merges are committed, and their later features are compared with this document. If another program
+-- the same time. All earlier merges are committed, and all later features are compared with this document. If another program
 -- changes a row meanwhile, the deletion checks that row again.
 create function import.settle(
     service text, feed text, generated timestamptz, window_start timestamptz, window_end timestamptz,
@@ -636,7 +636,7 @@ end
 $$;
 comment on function import.note_coverage(
     text, double precision, tstzrange, double precision, double precision, double precision, double precision) is
-    'Notes that a service''s events with these origin times were imported whole, from a magnitude on and in an area.';
+    'Notes that all events of a service with these origin times, of at least this magnitude and in this area, were imported.';
 
 create function import.note_settled() returns trigger
 language plpgsql security definer

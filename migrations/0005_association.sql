@@ -80,7 +80,7 @@ select history.track('public.earthquake', 'code', 'quake_changes');
 select history.track('public.earthquake_member', 'code', 'quake_changes');
 select history.track('public.association_override', 'pair', 'quake_changes');
 
--- The associator's position, which is like that of any other reader. It changes in the transaction that writes the groups.
+-- The associator's position. It changes in the transaction that writes the groups.
 create table import.association (
     store uuid,
     token bigint,

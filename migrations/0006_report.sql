@@ -666,8 +666,8 @@ end;
 comment on function report.agency_comparison(text, text, timestamptz, timestamptz, double precision) is
     'The earthquakes that two agencies report, with the differences between the agencies. quakes associate decides which events are one earthquake. since, until and minimum_magnitude apply to the first agency''s events.';
 
--- `extra` has the focal mechanisms from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift). A writer may put anything there: a
--- value is null here unless it is a number in the range of double precision.
+-- `extra` has the focal mechanisms from QuakeML (Sources/Feed/XMLEvents/QuakeMLExtra.swift). A writer may put anything there, so
+-- a value is null here unless it is a number in the range of double precision.
 create view report.focal_mechanism as
 select time as origin_time, code, net as network, magnitude, magnitude_type, place, latitude, longitude, depth as depth_km,
        (number ->> 'strike1')::double precision as strike1_deg, (number ->> 'dip1')::double precision as dip1_deg,

@@ -9,7 +9,7 @@
 /// affect.
 ///
 /// **The time grows with the square of the number of rows that are close together**: each row is compared with the rows of other
-/// agencies that are within 40 s and in the same belt of latitude or a neighbouring one, which takes about 20 ns a pair. So
+/// agencies that are within 40 s and in the same belt of latitude or a neighbouring one. A comparison takes about 20 ns. So
 /// 10,000 rows at one place within one minute take about a second, and 40,000 rows about 20 s. These times are for a full run,
 /// and also for each pass that touches these rows. Memory is bounded by `CandidatePairs.partners` pairs for each row and agency.
 public struct Association: Sendable {

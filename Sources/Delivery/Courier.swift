@@ -4,7 +4,7 @@ import Foundation
 
 /// Delivers messages. Each call is one attempt.
 ///
-/// A message can arrive twice, with the same id, if the receiver accepted it but its response was lost.
+/// If the receiver accepts a message but its response is lost, the message arrives again, with the same id.
 public struct Courier: Sendable {
     public struct Options: Sendable {
         /// A PEM file of certificate authorities to trust in addition to the system's.

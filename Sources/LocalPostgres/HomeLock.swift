@@ -4,7 +4,7 @@ import Glibc
 ///
 /// The kernel releases the lock when the last process that holds it ends or crashes.
 package struct HomeLock: Sendable {
-    /// The descriptor is close-on-exec, so another program holds the lock only if it gets the descriptor on purpose.
+    /// The descriptor is close-on-exec, so another program holds the lock only if the descriptor is passed to it.
     package let descriptor: Int32
 
     /// Runs `body` while holding the lock. Waits up to `limit` while another process holds the lock.

@@ -10,7 +10,7 @@ extension LocalCluster {
 
     /// Reads the status with a few system calls, and changes nothing.
     ///
-    /// - Throws: `LocalPostgresError` when the folder belongs to another user or is not a cluster.
+    /// - Throws: `LocalPostgresError` if the data can't be read or are not a cluster.
     public func status() async throws -> Status {
         guard let version = try majorVersion() else { return .absent }
         guard let postmaster = try Postmaster.running(in: data, socket: socket) else {

@@ -9,8 +9,8 @@ extension LocalCluster {
     ///
     /// A cancelled call ends at once, but a server that has received the signal still stops.
     ///
-    /// - Throws: `LocalPostgresError` when the server is still running after 60 s, or if a server listens, but is not the
-    ///   recorded process. That process may be unrelated, so it gets no signal.
+    /// - Throws: `LocalPostgresError` when the server is still running after 60 s, or if a server listens, but the recorded
+    ///   process is not that server. The recorded process may be unrelated, so it gets no signal.
     @discardableResult
     public func stop(signal: Int32 = SIGINT) async throws -> Bool {
         try checkOwner(ServerAccount.current())

@@ -48,7 +48,7 @@ struct Postmaster: Sendable, Equatable {
     /// Call this only with the lock held and after `running` has returned nil, that is, when the recorded process is not the
     /// postmaster of these data and the socket does not answer. Two servers on one data directory would destroy it.
     ///
-    /// PostgreSQL itself ignores the files of a process that has ended. But it refuses to start when the process ID now
+    /// PostgreSQL itself ignores the files of a process that has ended. But it refuses to start if the recorded process ID now
     /// belongs to another process of the same user, or to a zombie.
     static func removeStaleFiles(in data: String, socket: ServerSocket) throws(LocalPostgresError) {
         guard let recorded = try recorded(in: data), kill(recorded.pid, 0) == 0 || errno == EPERM else {

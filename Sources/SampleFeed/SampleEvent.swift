@@ -42,7 +42,7 @@ struct SampleEvent {
         let worldwide = network == 0
         time = Self.end - index * Self.interval - random.below(Self.interval)
 
-        // Gutenberg–Richter with b = 1 above the network's completeness. Below it, events become rare.
+        // Gutenberg–Richter with b = 1 above the network's completeness. Below the completeness, smaller events are rarer.
         var size = 0
         if worldwide {
             size = 420 + catalogue.exceedance(&random)
@@ -92,8 +92,8 @@ struct SampleEvent {
 
         alternates = random.chance(worldwide ? 30 : 6, in: 100) ? 1 + random.below(8) / 7 : 0
         reviewed = random.chance(worldwide ? 92 : 58, in: 100)
-        // The time from the event to its last update: minutes for automatic events, up to weeks for reviewed ones. But the last
-        // update is never later than the document.
+        // The time from the event to its last update: minutes for automatic events, up to ten weeks for reviewed ones. The last
+        // update is always before the document.
         let lag = (90_000 + random.below(90_000)) << random.below(reviewed ? 16 : 5)
         let soonest = time + 60_000
         // The values after `updated` must not depend on the feed's end. So `random` always advances as it does with the standard

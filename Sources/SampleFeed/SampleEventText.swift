@@ -28,7 +28,7 @@ extension SampleEvent {
     }
 
     private func place(_ catalogue: SampleCatalogue) -> SampleText {
-        // In one place in sixteen, slashes and characters beyond ASCII are escaped.
+        // In one event of sixteen, slashes and characters beyond ASCII in the place are escaped.
         let town = draw & 15 == 0 ? catalogue.escaped[place.town] : catalogue.raw[place.town]
         guard place.distance > 0 else { return "\(bytes: town)" }
         return """

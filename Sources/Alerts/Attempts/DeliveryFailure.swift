@@ -1,5 +1,5 @@
-/// Why an attempt failed. The reason never contains a URL's path, a secret or a token. The status is all that it says about the
-/// receiver's response.
+/// Why an attempt failed. The reason contains no path of a URL, no secret and no token. It contains nothing of the receiver's
+/// response except the status.
 public struct DeliveryFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// Such as `hooks.example.org: HTTP status 503`.
     public let reason: String

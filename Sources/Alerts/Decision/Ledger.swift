@@ -3,8 +3,8 @@ import Feed
 /// The messages that each receiver got, and the messages that wait. This is the state that the rules need between two commits.
 ///
 /// Store it in the transaction that stores the messages and the position. Then a restart neither repeats nor skips a message. The
-/// ledger keeps entries for 30 days. Older entries can be deleted: without an entry, a revision leads to a message only if it
-/// makes the earthquake match a rule while the earthquake is younger than the rule's `maxAge`, which is at most 30 days.
+/// ledger keeps entries for 30 days. Older entries are not needed: without an entry, there is a message only if the earthquake is
+/// younger than the rule's `maxAge`, which is at most 30 days.
 public struct Ledger: Sendable, Equatable {
     /// When `Rules.decide` was last called; nil before the first start. The first start sends no messages about the earthquakes
     /// that exist then.
@@ -110,8 +110,8 @@ public struct Standing: Sendable, Equatable, Codable {
         /// The earthquake's current version. If the earthquake was deleted, the version in the last message.
         public var event: AlertEvent
         public var kind: Kind
-        /// The version in the last message. If there was no message, the version before the revision that made it match; nil for
-        /// the kind `new`.
+        /// The version in the last message. If there was no message, the version before the revision that made the earthquake
+        /// match; nil for the kind `new`.
         public var earlier: AlertEvent?
         /// The names of the rules that ask for the message.
         public var rules: [String]

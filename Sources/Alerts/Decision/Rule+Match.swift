@@ -22,7 +22,7 @@ extension Rule {
     }
 
     /// Whether the rule allows a first message about the earthquake. At `moment`, the earthquake must be neither too old nor in
-    /// the future. It must also be sure enough.
+    /// the future. It must also have enough stations, unless a person has reviewed it.
     func admits(_ event: AlertEvent, at moment: Instant) -> Bool {
         let age = moment - event.time
         return age + Self.futureTolerance >= .zero && age <= maxAge && trusts(event)

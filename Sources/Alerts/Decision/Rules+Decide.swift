@@ -167,7 +167,7 @@ private struct Decision {
     /// How quiet hours affect the message: it is sent later, or never. The result is nil if it may be sent now, because one of
     /// its rules has no quiet hours at this time.
     ///
-    /// - Parameter held: the report that waits already. If it was held before the quiet hours, they delay it, but never drop it.
+    /// - Parameter held: the report that waits already. Quiet hours drop it only if it waits because of quiet hours.
     private func quiet(_ verdict: Verdict, held: Standing.Waiting?) -> Timing? {
         let cause = held?.cause ?? .quiet
         let isKept = !verdict.kind.isNews || cause != .quiet

@@ -4,8 +4,8 @@ import Feed
 struct Verdict: Equatable {
     let kind: Kind
     let event: AlertEvent
-    /// The version in the last message. If there was no message, the version before the revision that made it match; nil for the
-    /// kind `new`.
+    /// The version in the last message. If there was no message, the version before the revision that made the earthquake match;
+    /// nil for the kind `new`.
     var earlier: AlertEvent?
     /// The rules that ask for the message.
     let rules: [Rule]

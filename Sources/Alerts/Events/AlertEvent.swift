@@ -2,14 +2,15 @@ import Feed
 
 /// An earthquake with the columns of the table `quake` that rules and messages use.
 ///
-/// If rows of several agencies describe one earthquake, they make one event: `key` is the group's key, the values come from the
-/// preferred solution and magnitude, and `agencies` names the agencies of all members.
+/// Rows of several agencies that describe one earthquake make one event. Its `key` is the code of the earthquake, and its values
+/// are from the preferred solution and magnitude.
 public struct AlertEvent: Sendable, Equatable, Codable {
     /// The earthquake's identity in the ledger. Without associations, it equals `code`.
     public var key: ExactText
     /// The code of the preferred row.
     public var code: ExactText
-    /// All codes that the event has had. The event's key in the ledger may be one of them.
+    /// The ids that the preferred row lists and, if several rows describe the earthquake, the codes of these rows. The event's
+    /// key in the ledger may be one of them.
     public var ids: [ExactText] = []
     /// The networks or agencies that report the event (`net`).
     public var agencies: [String] = []
@@ -49,9 +50,9 @@ public struct AlertEvent: Sendable, Equatable, Codable {
         ["reviewed", "confirmed", "final", "manual"].contains(status?.lowercased())
     }
 
-    /// Whether the event is a test, an exercise or a scenario. The USGS marks scenarios by their products. Another mark is a word
-    /// such as `test`: in the type, in the status, or at the beginning of the place. (Later in the place, `Test` can be part of a
-    /// name.)
+    /// Whether the event is a test, an exercise or a scenario. The USGS marks scenarios by their products. Other marks are words
+    /// such as `test` in the type, in the status, or at the beginning of the place. Later in the place, `Test` can be part of a
+    /// name.
     public var isExercise: Bool {
         let marks: Set = ["scenario", "exercise", "training", "test", "drill"]
         func words(_ text: String?) -> [Substring] {

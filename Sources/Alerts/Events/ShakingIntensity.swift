@@ -4,7 +4,7 @@ import Foundation
 ///
 /// The relation is by Allen, Wald & Worden (2012), J. Seismology 16, 409–433, for active shallow crust, with the hypocentral
 /// distance. It is valid for magnitudes from 5 to 7.9 and distances up to 300 km. Outside these limits, it is extrapolated. Its
-/// standard deviation is about 1, so messages give the whole number `degree` and, if there is one, `word`, never a decimal.
+/// standard deviation is about 1, so messages contain the whole number `degree` and the `word`, but no decimals.
 public struct ShakingIntensity: Sendable, Equatable {
     /// From 1 to 10, not rounded.
     public let value: Double

@@ -88,7 +88,8 @@ public struct Report: Sendable, Equatable, Codable {
     /// they got a message before the event was marked.
     public let isExercise: Bool
     public let url: String?
-    /// The values in the receiver's previous message, or the values before the revision that made it match.
+    /// The values in the receiver's previous message. If there was none, the values before the revision that made the earthquake
+    /// match; nil for the kind `new`.
     public let earlier: Earlier?
     /// The rules' places nearest to the epicentre, at most five, the nearest first.
     public let near: [Near]

@@ -3,7 +3,7 @@ import Foundation
 
 /// A time zone of the IANA database, such as `Europe/Berlin`.
 ///
-/// Foundation's zone rules are used, which are part of the program. If a country changes its rules, a new build of Quakes is
+/// The rules of the zones are Foundation's, and are part of the program. If a country changes its rules, a new build of Quakes is
 /// needed.
 public struct Zone: Sendable, Equatable {
     private let timeZone: TimeZone

@@ -11,8 +11,8 @@ struct GroupBuilder {
     private let overrides: OverrideTable
     private let comparison: Comparison
     private(set) var sets: DisjointSets
-    /// For each row, the leader of its cluster. A row's cluster is the row itself, and the rows that hard links have joined with
-    /// it. The distance to a cluster is the distance to its nearest row.
+    /// For each row, the leader of its cluster. A cluster is a set of rows that hard links have joined. Two clusters are near if
+    /// any two of their rows are near.
     private var clusters: [Int32] = []
     private var hasClusters = false
     /// Called for each link, in order.

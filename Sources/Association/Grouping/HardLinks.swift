@@ -33,7 +33,7 @@ struct HardLinks {
     }
 
     /// Whether `row` is linked to `other`, whose code is among the ids of `row`. Both rows must be of the same catalogue, and at
-    /// most five minutes apart. The same limit decides whether an event continues under another id.
+    /// most five minutes apart. import.is_same_time() uses the same limit.
     static func lists(_ row: Solution, _ other: Solution) -> Bool {
         row.agency == other.agency
             && (Double(row.time) - Double(other.time)).magnitude <= Double(Parameters.reach)

@@ -2,8 +2,8 @@ import Feed
 
 /// The changes to write after rows were grouped again. Each change has a reason, which the history keeps.
 ///
-/// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. All changes with the same
-/// reason are written in one statement, so most changes share one of a few reasons.
+/// Only earthquakes of several rows are written: a row that is an earthquake by itself needs no record. One statement writes all
+/// changes with the same reason. Most changes share one of a few reasons, so there are few statements.
 public struct Revision: Sendable, Equatable {
     /// The code of a group, or of a member, whose record is deleted.
     public struct Removal: Sendable, Equatable {
@@ -69,7 +69,7 @@ public struct Revision: Sendable, Equatable {
         return homes
     }
 
-    /// - Parameter origin: the code of the earthquake in which the row with `earthquake.code` was before.
+    /// - Parameter origin: the code of the earthquake to which the row with the code `earthquake.code` belonged before.
     private static func reason(
         for earthquake: Earthquake, since previous: Earthquake?, origin: ExactText?
     ) -> ExactText {
@@ -84,8 +84,8 @@ public struct Revision: Sendable, Equatable {
         return said.isEmpty ? "revised" : ExactText(said)
     }
 
-    /// A removed earthquake is continued by the earthquake that now has the row with its code. If that row was deleted, it is
-    /// continued by the earthquake with the largest number of the remaining members.
+    /// The reason names the earthquake that now contains the row with the removed earthquake's code. If that row was deleted, the
+    /// reason names the earthquake that contains the most of the remaining members.
     private static func reason(
         forRemoving earthquake: Earthquake, _ homes: [ExactText: Home]
     ) -> ExactText {

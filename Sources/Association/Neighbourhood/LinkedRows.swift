@@ -2,8 +2,8 @@ import Feed
 
 /// Groups rows, which arrive in time order, into components of linked rows.
 ///
-/// Past versions of rows can be added, too. Past versions link other rows as they did when they were current, but they are not
-/// among the `rows` of a component. So the component that a row belonged to before it changed is found, too.
+/// Past versions of rows can be added, too. A past version links rows as it did when it was current, but is not among the `rows`
+/// of a component. So the component to which a row belonged before its change is found, too.
 struct LinkedRows {
     struct Component {
         fileprivate(set) var rows: [Solution] = []
@@ -70,7 +70,7 @@ struct LinkedRows {
         numbers[row.code, default: []].append(number)
     }
 
-    /// Links candidate pairs, and copies of other agencies' solutions at any cost.
+    /// Links candidate pairs, and copies of other agencies' solutions regardless of their cost.
     private mutating func linkPairs(_ number: Int) {
         let (nodes, first, association) = (nodes, firstNumber, association)
         let own = nodes[number - first]

@@ -20,8 +20,8 @@ struct BeltIndex {
             }
         }
 
-        /// Calls `body` for the rows, the latest first. If `body` accepts a row's component, the run of earlier rows directly
-        /// before it that belong to the same component is skipped.
+        /// Calls `body` for the rows, the latest first. If `body` accepts a row's component, the rows of that component directly
+        /// before the row are skipped.
         mutating func visit(_ component: (Int) -> Int, _ body: (Int, Int) -> Bool) {
             var place = entries.count - 1
             while place >= first {

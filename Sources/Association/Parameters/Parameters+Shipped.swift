@@ -13,10 +13,9 @@ extension Parameters {
         version 1
 
         # The largest differences between the two solutions of a pair, after the correction of the time for depth (see
-        # below). These limits and the factor for doubtful members are from the design (section 13). Only the highest
-        # cost is the square of six standard deviations, and not of five as in the design. In a simulation of the month
-        # of Ridgecrest, with 3 % of the solutions three times worse, six standard deviations find half of the pairs
-        # that five miss, and no more wrong pairs.
+        # below). The highest cost is the square of six standard deviations. In a simulation of the month of Ridgecrest,
+        # 3 % of the solutions were three times worse than the others. A limit of five standard deviations missed some
+        # correct pairs. A limit of six found half of these, and no more wrong pairs.
         seconds       20
         km            120
         magnitudes    1.2

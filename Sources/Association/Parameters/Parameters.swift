@@ -33,8 +33,8 @@ public struct Parameters: Sendable, Equatable {
         self.version = version
     }
 
-    /// The largest time between two linked rows, in milliseconds, unless a person's override links them. ComCat's `ids` also link
-    /// only rows that are at most five minutes apart. The rows of a pair are always closer.
+    /// The largest time between two linked rows, in milliseconds: five minutes. Only a person's override links rows that are
+    /// farther apart.
     public static let reach: Int64 = 300_000
 
     /// The largest time between the rows of a pair, in milliseconds.
@@ -82,8 +82,8 @@ public struct ScatterTable: Sendable, Equatable {
 
     public init() {}
 
-    /// The scatter for a solution, by its magnitude. The scatter is that of the author whose solution `solution` copies, or else
-    /// of its network, of its agency, or of all other agencies. Events without a magnitude count as the smallest.
+    /// The scatter for a solution, by its magnitude. It is looked up under the author, or else under the network, the agency, or
+    /// `*`. Events without a magnitude count as the smallest.
     func scatter(of solution: Solution, author: String?) -> Scatter {
         let rows =
             author.flatMap { self.rows[$0] } ?? self.rows[solution.network] ?? self.rows[solution.agency]

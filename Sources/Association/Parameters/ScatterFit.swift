@@ -6,9 +6,9 @@ import Glibc
 /// search. The hard links are ComCat's `ids` and EMSC's `auth`. Over time, `auth` names several agencies under the same id, so
 /// the history of a row links these agencies.
 ///
-/// The differences between two agencies have the variance σ²(first) + σ²(second). The variance for each two agencies is estimated
-/// from the median difference, which a few bad solutions do not move. Least squares then divides the variances among the
-/// agencies. With only two agencies, each gets half.
+/// The differences between two agencies have the variance σ²(first) + σ²(second). The variance for each pair of agencies is
+/// estimated from the median difference, because a few bad solutions hardly change the median. Least squares then divides the
+/// variances among the agencies. With only two agencies, each gets half.
 public struct ScatterFit {
     /// A class of events: the agency's events from `magnitude` up to the magnitude of its next class.
     private struct Class: Hashable {
@@ -85,7 +85,7 @@ public struct ScatterFit {
         let size = magnitudes.isEmpty ? -.infinity : magnitudes[magnitudes.count / 2]
         let magnitude = breaks.last { $0 <= size } ?? -.infinity
         return set.compactMap { row -> Member? in
-            // An author may be any text, such as one with a space, which the table cannot name.
+            // An author may be any text. The table cannot name an author with a space.
             let author = row.author.map(parameters.network(ofAuthor:))
             let names = [author, row.network, row.agency].compactMap(\.self)
             guard let name = names.first(where: Parameters.isName) else { return nil }
@@ -177,7 +177,7 @@ public struct ScatterFit {
     }
 
     /// Finds non-negative variances of the classes by least squares: the sum of two classes' variances should fit the variance of
-    /// their pairs. The weight of each sum is the inverse of its squared error.
+    /// their pairs. Each sum is weighted by the inverse of its squared error.
     private static func shares(
         of sums: [(a: Class, b: Class, variance: Double, count: Int)]
     ) -> [Class: Double] {

@@ -36,12 +36,13 @@ struct PreferenceOrder {
         parameters.ranks[solution.network] ?? parameters.ranks[solution.agency] ?? .max
     }
 
-    /// The solution whose magnitude to show: the most preferred one with an Mw, which does not saturate for large earthquakes, or
-    /// else the most preferred one with a magnitude.
+    /// The solution whose magnitude to show. A moment magnitude (Mw) comes first, because it does not saturate for large
+    /// earthquakes. Among magnitudes of the same type, and among all magnitudes that are not an Mw, the most preferred solution
+    /// decides.
     ///
-    /// Among the Mw, those from a moment tensor come first, in the USGS's order (Mww, Mwc, Mwb, Mwr). The estimates Mw(mB) and
-    /// Mwp do not count as Mw, because they are not measured moments. SeisComP's scevent, too, chooses the magnitude
-    /// independently of the origin and prefers Mw.
+    /// The types of Mw from moment tensors come before other Mw, in the USGS's order: Mww, Mwc, Mwb, Mwr. The estimates Mw(mB)
+    /// and Mwp do not count as Mw, because no moment was measured. SeisComP's scevent, too, chooses the magnitude independently
+    /// of the origin and prefers Mw.
     func magnitude(of solutions: [Solution]) -> Solution? {
         solutions.filter { $0.magnitude != nil }.min { a, b in
             let (first, second) = (Self.rank(ofType: a.magnitudeType), Self.rank(ofType: b.magnitudeType))

@@ -1,6 +1,7 @@
 extension Region {
     /// The regions in which the networks of the ANSS are authoritative, as in the USGS's Product Distribution Layer of 2019
-    /// (etc/config/example_regions.json, public domain). Elsewhere the NEIC is authoritative, so it has a high rank.
+    /// (etc/config/example_regions.json, public domain). Elsewhere the NEIC (`us`) is authoritative. It has no region here, but a
+    /// high rank.
     static let anss: [Region] = anssText.split(separator: "\n").map { line in
         let words = line.split(separator: " ")
         let corners = words.dropFirst().map { word in

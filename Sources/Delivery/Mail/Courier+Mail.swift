@@ -31,9 +31,9 @@ extension Courier {
         }
         let outcome = try await transfer.run()
         guard outcome.result != CURLE_OK else { return }
-        // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). A 5xx reply to a login is not final, because
-        // people can correct the password. Neither is a request for a login (RFC 4954, section 6), which the server has not
-        // offered, nor a 5xx greeting, with which a server refuses a sender for a while.
+        // A 5xx reply to the address or the mail is final (RFC 5321, section 4.2.1). Three other 5xx replies are not final: a
+        // refused login, because people can correct the password; a request for a login that the server has not offered (RFC
+        // 4954, section 6); and a greeting, because some servers refuse a sender for a while.
         let refusals = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_WEIRD_SERVER_REPLY]
         if refusals.contains(outcome.result), (400..<600).contains(outcome.status) {
             let isGreeting = outcome.result == CURLE_WEIRD_SERVER_REPLY && !outcome.hasSentMail

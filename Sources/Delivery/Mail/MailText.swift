@@ -3,7 +3,7 @@ import Feed
 import Foundation
 
 /// A message as a plain-text mail (RFC 5322). It is encoded in ASCII, because libcurl announces neither 8BITMIME nor SMTPUTF8.
-/// Lines end in CRLF. Those of the subject and the text have at most 76 characters.
+/// Lines end in CRLF. The lines of the subject and the text have at most 76 characters.
 struct MailText {
     let message: Message
     let from: String
