@@ -152,7 +152,7 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 -- otherwise just saves time. The row at the setting's position is used only if it belongs to this transaction. Everything else
 -- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
 -- would make concurrent SERIALIZABLE transactions fail. If the setting does not lead to such a row, the changes are first
--- recorded under a new id, and the unique index on open transactions then shows whether the transaction already has a row. A
+-- recorded under a new id. The unique index on open transactions then shows whether the transaction already has a row. A
 -- transaction that has already drawn its token is recognized by history.holder.
 create function history.begin_statement() returns trigger
 language plpgsql
@@ -186,13 +186,13 @@ return case change.operation
        end;
 comment on function history.can_lead_to(jsonb, history.change) is 'Whether a row can be in a state right after a change.';
 
--- Computes where a statement's changes of a row belong among the other changes of that row: for each change, the ordinal of the
--- change that it follows. The changes belong at the statement's place, unless the states of the row contradict that. For example,
--- a trigger may have deleted a row so that a new one could be inserted, or a foreign key's action may run after a trigger has
--- changed the row. So this function undoes all changes one by one, beginning with the last, as a reader of the history would. If
--- two changes could be undone next, the first attempt undoes the change that was recorded while the statement ran, and the second
--- attempt undoes the statement's own change. If both attempts fail, an outer statement has changed the row and is not recorded
--- yet. Then the result is null, and the changes stay at the statement's place.
+-- Computes where a statement's changes of a row belong among the other changes of that row. The result has, for each of the
+-- statement's changes, the ordinal of the change that it follows. The changes belong at the statement's place, unless the states
+-- of the row contradict that. For example, a trigger may have deleted a row so that a new one could be inserted, or a foreign
+-- key's action may run after a trigger has changed the row. So this function undoes all changes one by one, beginning with the
+-- last, as a reader of the history would. If two changes could be undone next, the first attempt undoes the change that was
+-- recorded while the statement ran, and the second attempt undoes the statement's own change. If both attempts fail, an outer
+-- statement has changed the row and is not recorded yet. Then the result is null, and the changes stay at the statement's place.
 create function history.places(present jsonb, own history.change[], others history.change[], place bigint) returns bigint[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -319,8 +319,8 @@ declare
     place bigint;
     earliest bigint;
     key name;
-    -- Most statements change one row, which is recorded with cached plans. For several rows, the recording statement is planned
-    -- for the number of rows.
+    -- Most statements change one row. Such a change is recorded with cached plans. For several rows, the recording statement is
+    -- planned for the number of rows.
     rows bigint;
     old_row jsonb;
     new_row jsonb;
@@ -471,7 +471,8 @@ begin
     if is_late then
         perform history.put_in_order(own.id, entity, tg_relid, key, earlier, least(place, earlier), earliest);
     end if;
-    -- A statement that began after this one and still runs, such as a foreign key's action, keeps its place behind this one.
+    -- A statement that began after this one and still runs, such as a foreign key's action, keeps its place behind the changes of
+    -- this one.
     if depth > 0 then
         for number in depth .. cardinality(statements) loop
             statements[number] := format('%s:%s:%s', split_part(statements[number], ':', 1),
@@ -536,9 +537,8 @@ end
 $$;
 comment on function history.refuse_truncate() is 'Trigger: refuses TRUNCATE, which would leave no history.';
 
--- This view finds the tracked tables in the system catalogue by something that only the owner can create: a trigger that calls
--- history.record(), on a table that belongs to that function's owner. A name alone proves nothing: any login may name a trigger
--- history_key.
+-- This view finds a tracked table by a trigger that calls history.record(), on a table that belongs to that function's owner.
+-- Only the owner can create such a trigger. A name alone proves nothing: any login may name a trigger history_key.
 --
 -- The key is the column that the trigger history_key names, so the column may be renamed.
 create view history.tracked as
@@ -865,9 +865,9 @@ comment on function history.report(text, bigint) is
     'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps the changes after that token, unless they are older than its keep_at_most. A name belongs to the login that first reported under it; a login may have 1000 names.';
 
 -- A transaction's age is usually counted from its committed_at. But if the server's clock was ahead at the commit and has been
--- corrected since, its committed_at lies in the future, and so does the committed_at of every later transaction, because these
--- times never decrease. The first pruning that finds such a time records the newest token and the present time. From then on,
--- each transaction up to that token whose committed_at is still in the future counts as committed at the recorded time. Once all
+-- corrected since, its committed_at lies in the future. So does the committed_at of every later transaction, because these times
+-- never decrease. The first pruning that finds such a time records the newest token and the present time. From then on, each
+-- transaction up to that token whose committed_at is still in the future counts as committed at the recorded time. Once all
 -- transactions up to that token are pruned, another token may be recorded.
 --
 -- The cost of a step is proportional to what it deletes, however long the history is, and even if the planner's statistics are

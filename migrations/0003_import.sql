@@ -138,7 +138,7 @@ comment on column import.sweep.cursor is
     'Everything that the service revised or deleted before this time, by the service''s clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.lacks is 'The abilities that the service lacks: updates, deletions, counts, geojson or limits.';
 comment on column import.sweep.long_at is
-    'When the last complete long sweep began. A service that lacks updates is swept by origin times: usually for the last 3 days each time, and once a day, in a long sweep, for the last 30 days.';
+    'When the last complete long sweep began. A service that lacks updates is swept by origin times. A usual sweep covers the last 3 days; once a day, a long sweep covers the last 30 days.';
 
 -- Mirrors of another Quakes.
 

@@ -221,9 +221,9 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 --   would have listed the event if the event had existed.
 -- - The event's row may be a later revision than the feature, or an equal revision that was stated later.
 --
--- A newer document may also list the event in the row's revision although the feature is a later revision: the servers of one
--- service disagree. Then the event exists in the feature's revision. The newer document may not cover that revision, so its
--- settled.codes note that it lists the event.
+-- A newer document may also list the event in the row's revision although the feature is a later revision, because the servers of
+-- one service can disagree. Then the event exists in the feature's revision. The newer document may not cover that revision, so
+-- its settled.codes note that it lists the event.
 --
 -- Removed features still count as present in the document. They also count as current, unless an older statement has a later
 -- revision.
@@ -259,7 +259,7 @@ begin
         -- Because of `offset 0`, here and below, each code is looked up in the index. A plain join may read the whole table for
         -- each code, if the statistics describe an empty table.
         left join lateral (select * from only public.quake where quake.code = i.code offset 0) as q on true
-        -- A version that does not say when it was revised has its origin time instead. If neither the row nor the feature has a
+        -- A version that does not say when it was revised has its origin time instead. If both the row and the feature lack a
         -- revision time, neither counts as older, because a revision may move the origin time either way.
         cross join lateral (
             select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
@@ -579,10 +579,9 @@ comment on function import.settle(
 
 -- Coverage: the origin times that were imported whole.
 --
--- The table has events, but it cannot show their absence: if it has no earthquakes of a month, there may have been none, or the
--- month may never have been imported. So import.coverage notes which periods were imported whole, by settled documents, by
--- backfills, and by single queries to an event service. Triggers on the worker's tables do this, because the worker does not
--- depend on reports.
+-- The table has events, but it cannot show their absence: if it has no earthquakes in a month, either none happened, or the month
+-- was never imported. So import.coverage notes which periods were imported whole, by settled documents, by backfills, and by
+-- single queries to an event service. Triggers on the worker's tables do this, because the worker does not depend on reports.
 
 create table import.coverage (
     service text collate "C" not null,

@@ -301,7 +301,7 @@ begin atomic
     order by largest.magnitude desc, largest.origin_time desc, largest.code collate "C";
 end;
 comment on function report.largest_event(text, boolean) is
-    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
+    'The rows of the view of the same name. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken.';
 
 create view report.largest_event as select * from report.largest_event(null, false);
 comment on view report.largest_event is 'The 100 earthquakes with the largest magnitudes; among equal magnitudes the latest come first.';
@@ -322,7 +322,7 @@ begin atomic
     group by report.day(c.origin_time), report.region(c.place), report.magnitude_class(c.magnitude);
 end;
 comment on function report.daily_activity(text, boolean) is
-    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
+    'The rows of the view of the same name. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken.';
 
 create view report.daily_activity as select * from report.daily_activity(null, false);
 comment on view report.daily_activity is 'Earthquakes per day, region and magnitude class. Sum over the columns that you do not need.';
@@ -343,7 +343,7 @@ begin atomic
           group by report.day(c.origin_time)) as daily;
 end;
 comment on function report.daily_energy(text, boolean) is
-    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
+    'The rows of the view of the same name. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken.';
 
 create view report.daily_energy as select * from report.daily_energy(null, false);
 comment on view report.daily_energy is 'Seismic energy radiated by earthquakes, per day.';
@@ -359,7 +359,7 @@ create type report.gutenberg_richter as (
     b_standard_error double precision, a_value double precision, goodness_percent double precision, is_good_fit boolean,
     good_from double precision, ks_distance double precision, completeness_method text, largest_deviation double precision);
 comment on type report.gutenberg_richter is 'A fit of the Gutenberg–Richter relation.';
-comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: the given one, otherwise the one by maximum curvature (Wiemer and Wyss 2000), which is the bin with the most earthquakes; if several bins have the most, the largest of them. It is not corrected, although maximum curvature is known to be about 0.2 too low.';
+comment on column report.gutenberg_richter.completeness is 'Magnitude of completeness: the given one or, if none is given, an estimate by maximum curvature (Wiemer and Wyss 2000). The estimate is the bin with the most earthquakes; if several bins have equally many, the largest of them. It is not corrected, although it is known to be about 0.2 too low.';
 comment on column report.gutenberg_richter.earthquakes is 'Number of earthquakes in the bin of the completeness and in all larger bins.';
 comment on column report.gutenberg_richter.mean_magnitude is 'Mean magnitude of these earthquakes, computed from the middles of the bins.';
 comment on column report.gutenberg_richter.b_value is 'b by maximum likelihood (Aki 1965), with Utsu''s correction for bins of 0.1; null unless the earthquakes are in at least two bins.';
@@ -367,7 +367,7 @@ comment on column report.gutenberg_richter.b_standard_error is 'Standard error o
 comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the window or month, according to the relation.';
 comment on column report.gutenberg_richter.goodness_percent is 'The share of the cumulative numbers that the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b is not reliable.';
 comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, ks_distance is at most 1.36 / sqrt(earthquakes), which is the limit of Kolmogorov and Smirnov at 5 %, and largest_deviation is at most 3. If the relation does not fit, the catalogue is not complete from the completeness on, or it is a mixture of several catalogues. Null without b.';
-comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits as in is_good_fit, with at least 50 earthquakes; null if there is none. It is a better completeness to give than the one by maximum curvature.';
+comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits as in is_good_fit, with at least 50 earthquakes; null if there is none. As the completeness, it is a better value than the estimate by maximum curvature.';
 comment on column report.gutenberg_richter.ks_distance is 'Largest difference between the observed and the expected share of earthquakes that have a given magnitude or a larger one.';
 comment on column report.gutenberg_richter.largest_deviation is 'The largest deviation of the cumulative numbers from the relation, in standard deviations of chance: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it shows a bend among the few large earthquakes.';
 comment on column report.gutenberg_richter.completeness_method is 'How the completeness was chosen: maximum curvature or given. Maximum curvature takes the bin with the most earthquakes. This is about 0.2 too low for one network. Where catalogues of different completeness are mixed, it can be much lower.';
@@ -439,7 +439,7 @@ begin atomic
           group by report.month(daily.day), daily.bin) as monthly;
 end;
 comment on function report.monthly_magnitude_frequency(text, boolean) is
-    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
+    'The rows of the view of the same name. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken.';
 
 create view report.monthly_magnitude_frequency as select * from report.monthly_magnitude_frequency(null, false);
 comment on view report.monthly_magnitude_frequency is
@@ -459,7 +459,7 @@ begin atomic
          lateral report.gutenberg_richter_fit(monthly.bins, monthly.counts) as fit;
 end;
 comment on function report.monthly_gutenberg_richter(text, boolean) is
-    'The rows of the view of the same name. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports.';
+    'The rows of the view of the same name. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken.';
 
 create view report.monthly_gutenberg_richter as select * from report.monthly_gutenberg_richter(null, false);
 comment on view report.monthly_gutenberg_richter is
@@ -512,7 +512,7 @@ begin atomic
     order by bin;
 end;
 comment on function report.magnitude_frequency(timestamptz, timestamptz, double precision, double precision, double precision, text, boolean) is
-    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports. Null means not given.';
+    'Magnitude–frequency distribution of the earthquakes since one time and before another. latitude, longitude and radius_km, which must be given together, select a circle. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken. Null means not given.';
 
 create function report.gutenberg_richter(
     since timestamptz default '-infinity', until timestamptz default 'infinity',
@@ -576,7 +576,7 @@ begin atomic
       and report.check($4 <> 'nan', 'minimum_magnitude is not a number');
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision, text, boolean) is
-    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. For an event without a magnitude, give both; otherwise there are no rows. agency: only the events of this agency (usgs for all networks of the USGS''s catalogue). merge: each earthquake once, regardless of how many agencies report it; with agency, only the earthquakes that this agency reports. Null means not given.';
+    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. For an event without a magnitude, give both; otherwise there are no rows. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken. Null means not given.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
@@ -955,7 +955,7 @@ comment on column report.reader_lag.behind_s is
     'Time since the commit of the first transaction that the reader has not applied, in seconds; 0 if there is none. Pruned transactions do not count. If that commit time is in the future, because the server''s clock was ahead, this is the time since the reader''s last report or, if that is in the future, too, since the beginning of the history.';
 comment on column report.reader_lag.needs_snapshot is 'Whether changes that the reader needs were pruned. If so, the reader must take a fresh snapshot.';
 
--- Copies comments: a column without a comment means the same as the column with its name in the other view, table or type.
+-- Copies comments to columns that have none, from the columns with the same names in the other view, table or type.
 do $$
 declare
     same record;

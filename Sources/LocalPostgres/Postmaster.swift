@@ -29,10 +29,10 @@ struct Postmaster: Sendable, Equatable {
         return recorded.runs(in: data) || socket.accepts() ? recorded : nil
     }
 
-    /// Whether the process with the recorded ID is the server of `data`. The ID alone proves nothing: after a reboot, or in a
-    /// container, it may soon belong to another process, and a killed postmaster keeps its ID as a zombie until it is reaped. So
-    /// the process must run as the owner of the data, and its working directory must be the data directory, as a postmaster's is.
-    /// A zombie has no working directory.
+    /// Whether the process with the recorded ID is the server of `data`. The ID alone proves nothing. After a reboot, or in a
+    /// container, another process may have the same ID. A killed postmaster keeps its ID as a zombie until it is reaped. So the
+    /// process must run as the owner of the data, and its working directory must be the data directory, as a postmaster's is. A
+    /// zombie has no working directory.
     func runs(in data: String) -> Bool {
         var process = stat()
         var directory = stat()
@@ -45,8 +45,8 @@ struct Postmaster: Sendable, Equatable {
 
     /// Removes files that a server left behind and that would keep the next server from starting.
     ///
-    /// Call this only with the lock held and after `running` has returned nil, that is, when the recorded process is not the
-    /// postmaster of these data and the socket does not answer. Two servers on one data directory would destroy it.
+    /// Call this only with the lock held, and after `running` has returned nil. Then the recorded process is not the postmaster
+    /// of these data, and the socket does not answer. Two servers on one data directory would destroy the data.
     ///
     /// PostgreSQL itself ignores the files of a process that has ended. But it refuses to start if the recorded process ID now
     /// belongs to another process of the same user, or to a zombie.

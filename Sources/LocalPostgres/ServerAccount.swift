@@ -33,9 +33,9 @@ package struct ServerAccount: Sendable, Equatable {
     /// The command line that runs a program as this user.
     ///
     /// If the caller is root, setpriv(1) changes to the user and then runs the program in the same process, without PAM or a
-    /// terminal. Subprocess's `userID` does not work: swift-subprocess 1.0.2 forks with a bare clone3 and then calls setgroups
-    /// and setuid, for which glibc signals every thread that it knows of and waits for it. If the parent was just creating a
-    /// thread, the child waits for that thread for ever. Tests showed this within a minute.
+    /// terminal. Subprocess's `userID` does not work. swift-subprocess 1.0.2 forks with a bare clone3 and then calls setgroups
+    /// and setuid. For these calls, glibc signals every thread that it knows of, and waits for it. If the parent was just
+    /// creating a thread, the child waits for that thread for ever. Tests showed this within a minute.
     func command(_ program: String, _ arguments: [String]) -> (path: String, arguments: [String]) {
         guard isAnother else { return (program, arguments) }
         let identity = ["--reuid", "\(userID)", "--regid", "\(groupID)", "--init-groups", "--"]

@@ -9,7 +9,7 @@ public struct Parameters: Sendable, Equatable {
     public var magnitudes = 1.2
     /// The highest cost of a pair. 36 is the square of six standard deviations.
     public var cost = 36.0
-    /// Two solutions that exceed a limit of a pair by more than this factor are in one group only if hard links bring them there.
+    /// If two solutions exceed a limit of a pair by more than this factor, only hard links can bring them into one group.
     public var impossible = 2.0
     /// A member is doubtful if its cheapest pair with another earthquake costs less than this factor times the pair with its
     /// partner.
