@@ -138,8 +138,9 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 
 -- The changes of a statement are known only when the statement ends. By then, changes that belong after them may already be
 -- recorded: a row trigger of the table's owner may run statements, and these end before the statement that fired the trigger. So
--- each statement notes its place when it begins (history.begin_statement). When its changes are recorded (history.record), the
--- changes that were recorded in between move behind them, except where the states of a row show another order (history.places).
+-- each statement notes its place when it begins (history.begin_statement). When the statement's changes are recorded
+-- (history.record), the changes that were recorded in the meantime move behind them, unless the states of a row show another
+-- order (history.places).
 --
 -- The setting history.transaction is the transaction's memory. A rollback to a savepoint restores the setting, too. The setting
 -- holds

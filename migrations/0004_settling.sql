@@ -17,8 +17,8 @@
 --   not exist (without a time D)              was revised before D; without D, before G
 --
 -- If two statements have different versions of an event, the version that was revised later wins; if both were revised at the
--- same time, the version that was stated later wins. If two statements were made at the same moment, the statement that the event
--- is gone decides.
+-- same time, the version that was stated later wins. If only one of two statements of the same moment says that the event is
+-- gone, that statement decides.
 --
 -- The servers of one service can disagree for hours, so a newer document may list an event in an earlier revision. Then the event
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
@@ -223,7 +223,7 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 --
 -- A newer document may also list the event in the row's revision although the feature is a later revision, because the servers of
 -- one service can disagree. Then the event exists in the feature's revision. The newer document may not cover that revision, so
--- its settled.codes note that it lists the event.
+-- the event is added to that document's settled.codes.
 --
 -- Removed features still count as present in the document. They also count as current, unless an older statement has a later
 -- revision.
@@ -717,7 +717,7 @@ begin
     end if;
     return null;
 exception when data_exception or check_violation then
-    -- A service may read its parameters differently, so they may not be valid times or numbers here.
+    -- A service may accept other forms of a parameter, so the texts may not be valid times or numbers here.
     return null;
 end
 $$;

@@ -309,8 +309,8 @@ comment on column report.largest_event.rank is 'Rank by magnitude; equal magnitu
 
 -- Activity.
 
--- A floating-point sum depends on the order of its terms, and each replica may store the rows in a different order. Summed in the
--- order of magnitudes, the result is the same on every replica.
+-- A floating-point sum depends on the order of its terms, and each replica may store the rows in a different order. If the terms
+-- are added in the order of magnitudes, the sum is the same on every replica.
 create function report.daily_activity(agency text default null, merge boolean default false)
 returns table (day timestamptz, region text, magnitude_class report.magnitude_class, earthquakes bigint,
                largest_magnitude double precision, energy_joule double precision)

@@ -20,9 +20,9 @@ extension LocalCluster {
 
     /// Makes sure that the server accepts connections when this returns. Creates the cluster if necessary.
     ///
-    /// Any number of processes may start the same cluster at once: one does the work, and the others wait for it.
-    /// Afterwards the server is independent. It outlives the caller and the caller's terminal, their signals do not
-    /// reach it, and it holds none of the caller's files or pipes open.
+    /// Any number of processes may start the same cluster at once: one does the work, and the others wait for it. Afterwards the
+    /// server is independent. It keeps running after the caller and the caller's terminal have ended, and gets no signals from
+    /// them. It keeps none of the caller's files or pipes open.
     ///
     /// A creation that is cancelled, fails or is killed leaves no cluster that a later start would use. If the server has already
     /// been launched when the call is cancelled, the server is left running and intact, and the call throws CancellationError.

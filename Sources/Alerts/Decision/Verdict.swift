@@ -38,7 +38,7 @@ struct Verdict: Equatable {
             guard after.magnitude != nil || after.isExercise else { return nil }
             self.init(.noLonger, after, earlier: told.event, rules.filter { $0.covers(told.event) })
         case (false, false):
-            // This prevents a message each time the magnitude crosses the threshold by a little.
+            // Otherwise there would be a message each time the magnitude crosses the threshold by a little.
             guard told.kind == .withdrawn || after.differsNotably(from: told.event) else { return nil }
             self.init(.risen, after, earlier: told.event, covering)
         case (false, true): return nil

@@ -98,7 +98,7 @@ struct LinkedRows {
         for leader in latest { join(self.leader(of: number), leader) }
     }
 
-    /// Links rows of the same agency if one lists the other's code, and versions of the same row.
+    /// Links versions of the same row, and rows of the same agency if one of them lists the other's code.
     private mutating func linkIDs(_ number: Int) {
         let node = nodes[number - firstNumber]
         for earlier in numbers[node.code] ?? [] { joinNodes(number, earlier) }
