@@ -28,9 +28,9 @@ struct OutboxSender {
     private static let interval = Duration.seconds(1)
     private static let shortestRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(300)
-    /// The age at which waiting messages are given up, if their receiver has been failing for that long. It is about the sum of
-    /// all waits between attempts. So it mainly ends messages that were rarely attempted.
-    private static let patience = Duration.seconds(76 * 3600)
+    /// The age at which waiting messages are given up, if their receiver has been failing for that long. All waits between
+    /// attempts take 83 hours at most, so this limit ends only messages that were rarely attempted.
+    private static let patience = Duration.seconds(84 * 3600)
 
     /// Receivers of different lanes never wait for each other. A mail server may take ten minutes for a reply, and a command as
     /// long as the rules allow.

@@ -37,7 +37,6 @@ struct EventServiceTests {
         )
         question.isOfDeletions = true
         #expect(EventService.usgs.queryURL(of: question).contains("&includedeleted=only&"))
-        #expect(!EventService.usgs.queryURL(of: question).contains("eventtype"))
         let window = EventService.Question(since: Instant("2020-01-01")!, until: Instant("2020-01-02"))
         #expect(
             EventService.usgs.countURL(of: window).hasSuffix(
