@@ -184,8 +184,9 @@ public struct Backfill: Sendable {
     private func isResumed(_ range: Range<Instant>) -> Bool {
         let (from, to) = (options.from, options.to ?? (options.isRelative.from ? .now : range.upperBound))
         guard options.isRelative.from || options.isRelative.to else { return range == from..<max(from, to) }
-        let (known, asked) = (range.upperBound - range.lowerBound, to - from)
-        return known <= asked * 1.25 && asked <= known * 1.25
+        let known = range.upperBound.milliseconds - range.lowerBound.milliseconds
+        let asked = to.milliseconds - from.milliseconds
+        return 4 * known <= 5 * asked && 4 * asked <= 5 * known
             && (options.isRelative.from ? range.lowerBound <= from : range.lowerBound == from)
             && (options.isRelative.to || options.to == nil ? range.upperBound <= to : range.upperBound == to)
     }
