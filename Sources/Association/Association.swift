@@ -81,4 +81,9 @@ extension Grouping {
                 agencies: 1, members: [Member(code: row.code)])
         ]
     }
+
+    mutating func append(_ other: Grouping) {
+        earthquakes += other.earthquakes
+        findings.formUnion(other.findings)
+    }
 }

@@ -9,7 +9,7 @@ struct RevisionTests {
         let association = Association()
         return Revision(
             from: association.earthquakes(of: before).earthquakes.filter { $0.members.count > 1 },
-            to: association.earthquakes(of: after).earthquakes, of: Set((before + after).map(\.code)))
+            to: association.earthquakes(of: after).earthquakes)
     }
 
     private let usgs = row("usgs:1", firstSeen: 1)

@@ -93,9 +93,4 @@ public struct Grouping: Sendable, Equatable {
     public var findings: Set<Finding> = []
 
     public init() {}
-
-    public mutating func append(_ other: Grouping) {
-        earthquakes += other.earthquakes
-        findings.formUnion(other.findings)
-    }
 }

@@ -27,10 +27,9 @@ public struct Revision: Sendable, Equatable {
     public var departures: [Removal] = []
 
     /// - Parameters:
-    ///   - old: all stored earthquakes with a member among `codes`.
+    ///   - old: all stored earthquakes with a member among the rows that were grouped again or deleted.
     ///   - new: the earthquakes of the rows that were grouped again, including those with only one row.
-    ///   - codes: the codes of the rows that were grouped again or deleted. Nothing else is removed.
-    public init(from old: [Earthquake], to new: [Earthquake], of codes: Set<ExactText>) {
+    public init(from old: [Earthquake], to new: [Earthquake]) {
         let oldByCode = Dictionary(uniqueKeysWithValues: old.map { ($0.code, $0) })
         let (oldHomes, newHomes) = (Self.homes(old), Self.homes(new))
         let several = new.filter { $0.members.count > 1 }
@@ -45,12 +44,12 @@ public struct Revision: Sendable, Equatable {
                 origin: oldHomes[earthquake.code]?.earthquake)
             updates.append(Update(earthquake: earthquake, members: members, reason: reason))
         }
-        for earthquake in old where codes.contains(earthquake.code) && !kept.contains(earthquake.code) {
+        for earthquake in old where !kept.contains(earthquake.code) {
             removals.append(
                 Removal(code: earthquake.code, reason: Self.reason(forRemoving: earthquake, newHomes)))
         }
         let together = Set(several.flatMap(\.members).map(\.code))
-        for code in oldHomes.keys where codes.contains(code) && !together.contains(code) {
+        for code in oldHomes.keys where !together.contains(code) {
             departures.append(Removal(code: code, reason: newHomes[code] == nil ? "withdrawn" : "split"))
         }
         updates.sort { $0.earthquake.code < $1.earthquake.code }

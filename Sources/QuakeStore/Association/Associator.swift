@@ -85,7 +85,8 @@ public struct Associator: ReaderView {
             if outcome.rebuilt == nil {
                 try await update(association, after: after, &outcome, on: connection)
             } else {
-                try await Rebuild(association: association, connection: connection).run(&outcome)
+                var rebuild = Rebuild(association, connection)
+                try await rebuild.run(&outcome)
             }
             try await state.move(to: snapshot, isDurable: outcome.written > 0, on: connection)
             return outcome
@@ -113,7 +114,7 @@ public struct Associator: ReaderView {
         }
         let grouping = association.group(neighbourhood.rows)
         let known = try await Earthquake.withMembers(neighbourhood.codes, on: connection)
-        let revision = Revision(from: known, to: grouping.earthquakes, of: neighbourhood.codes)
+        let revision = Revision(from: known, to: grouping.earthquakes)
         outcome.written = try await revision.write(on: connection)
         let missing = Set(overrides.flatMap(\.codes)).subtracting(neighbourhood.rows.map(\.code))
         outcome.findings = Array(grouping.findings.union(missing.map(Finding.missing)))

@@ -4,98 +4,232 @@ import PostgreSQL
 
 /// Groups all rows again in the open transaction, and writes the differences.
 ///
-/// The rows are read in the order of their origin times. Components are written as soon as they are complete, so that only
-/// incomplete components take memory.
+/// The rows are read in the order of their origin times. The groups of a component are written to temporary tables as soon as the
+/// component is complete, so that only incomplete components take memory. Afterwards the server compares the temporary tables
+/// with the stored groups.
 struct Rebuild {
-    let association: Association
-    let connection: Connection
+    private let association: Association
+    private let connection: Connection
+    private var stream: ComponentStream
+    private var earthquakes = BinaryRows()
+    private var members = BinaryRows()
+    private var findings: Set<Finding> = []
 
-    private static let operation = "associate all rows"
-    private static let stretch = 5000
-
-    func run(_ outcome: inout Associator.Outcome) async throws {
-        try await declareCursor()
-        var stream = ComponentStream(association)
-        var findings: Set<Finding> = []
-        var isLast = false
-        while !isLast {
-            let rows = try await connection.query(
-                "fetch \(unescaped: "\(Self.stretch)") from quakes", to: Self.operation)
-            isLast = rows.count < Self.stretch
-            var components: [[Solution]] = []
-            for var row in rows {
-                guard let solution = try Solution.next(in: &row) else { throw RowError.other }
-                components += stream.add(solution)
-            }
-            if isLast { components += stream.finish() }
-            var grouping = Grouping()
-            for component in components { grouping.append(association.group(component)) }
-            findings.formUnion(grouping.findings)
-            outcome.written += try await write(grouping, of: Set(components.joined().map(\.code)))
-        }
-        outcome.findings = Array(findings.union(stream.missing.map(Finding.missing)))
-        outcome.written += try await removeRest()
+    init(_ association: Association, _ connection: Connection) {
+        (self.association, self.connection) = (association, connection)
+        stream = ComponentStream(association)
     }
 
-    /// The server plans the cursor here, with a scan of the whole table. All later queries use indexes.
-    private func declareCursor() async throws {
-        try await connection.execute(script: "set local enable_seqscan = on", to: Self.operation)
+    private static let stretch = 5000
+
+    mutating func run(_ outcome: inout Associator.Outcome) async throws {
+        try await group()
+        outcome.findings = Array(findings.union(stream.missing.map(Finding.missing)))
+        outcome.written = try await writeDifference()
+    }
+
+    private mutating func group() async throws {
+        try await connection.execute(script: Self.beginning, to: "associate all rows")
         try await connection.execute(
             """
             declare quakes no scroll cursor for
             select \(unescaped: SolutionColumns.expressions(of: "quake")) from only public.quake order by time
-            """, to: Self.operation)
-        try await connection.execute(script: "set local enable_seqscan = off", to: Self.operation)
+            """, to: "associate all rows")
+        while true {
+            let rows = try await connection.query(
+                "fetch \(unescaped: "\(Self.stretch)") from quakes", to: "associate all rows")
+            for var row in rows {
+                guard let solution = try Solution.next(in: &row) else { throw RowError.other }
+                take(stream.add(solution))
+            }
+            if rows.count < Self.stretch { take(stream.finish()) }
+            try await flush()
+            if rows.count < Self.stretch { break }
+        }
+        try await connection.execute(script: "close quakes", to: "associate all rows")
     }
 
-    /// Writes the groups of the rows with these codes. A stored group may have rows that are in other components now. Those
-    /// components are written separately.
-    private func write(_ grouping: Grouping, of codes: Set<ExactText>) async throws -> Int {
-        let known = try await Earthquake.withMembers(codes, on: connection)
-        let others = Set(known.flatMap(\.members).map(\.code)).subtracting(codes)
-        let deleted = try await connection.query(
-            """
-            select code from unnest(\(others.map(\.text))) as member (code)
-            where not exists (select from only public.quake where quake.code = member.code)
-            """, to: "look for deleted members"
-        ).map { ExactText(try $0.decode("code")) }
-        return try await Revision(from: known, to: grouping.earthquakes, of: codes.union(deleted))
-            .write(on: connection)
+    private mutating func take(_ components: [[Solution]]) {
+        for component in components {
+            let grouping = association.group(component)
+            findings.formUnion(grouping.findings)
+            for earthquake in grouping.earthquakes where earthquake.members.count > 1 {
+                earthquakes.append(earthquake)
+                for member in earthquake.members { members.append(member, of: earthquake.code) }
+            }
+        }
     }
 
-    /// Deletes the members that were deleted from `quake`, the members of deleted groups, and the empty groups.
-    private func removeRest() async throws -> Int {
-        try await connection.execute(
-            script: "close quakes; set local enable_seqscan = on", to: Self.operation)
+    private mutating func flush() async throws {
+        if earthquakes.count == 0 { return }
+        let operation = "store the new groups"
+        try await connection.copy(
+            into: "associated_earthquake", columns: ["code", "preferred", "magnitude_from", "agencies"],
+            to: operation
+        ) { try await $0.write(earthquakes) }
+        try await connection.copy(
+            into: "associated_member",
+            columns: [
+                "code", "earthquake", "partner", "seconds", "km", "magnitudes", "cost", "rule", "is_doubtful",
+            ], to: operation
+        ) { try await $0.write(members) }
+        earthquakes.removeAll()
+        members.removeAll()
+    }
+
+    /// Sequential scans are allowed, because all rows are read and all groups are compared: index look-ups for each row would
+    /// take hours.
+    private static let beginning = """
+        set local enable_seqscan = on;
+        create temporary table associated_earthquake (like public.earthquake) on commit drop;
+        create temporary table associated_member (like public.earthquake_member) on commit drop;
+        """
+
+    /// Finds the groups to delete. The reason of each deletion tells what became of the group's rows. `Revision` gives the same
+    /// reasons.
+    private static let removal = """
+        analyze associated_earthquake, associated_member;
+        create temporary table associated_removal on commit drop as
+        select e.code, case when own.earthquake is not null then 'superseded by ' || own.earthquake
+                            when exists (select from only public.quake q where q.code = e.code) then 'split'
+                            else coalesce('superseded by ' || heir.code, 'withdrawn') end as reason
+        from only public.earthquake e
+        left join associated_earthquake a on a.code = e.code
+        left join associated_member own on own.code = e.code
+        left join lateral (
+            select coalesce(n.earthquake, q.code) as code
+            from public.earthquake_member m
+            join only public.quake q on q.code = m.code
+            left join associated_member n on n.code = m.code
+            where m.earthquake = e.code
+            group by 1 order by count(*) desc, 1 limit 1) as heir on a.code is null and own.code is null
+        where a.code is null;
+        """
+
+    private func writeDifference() async throws -> Int {
+        try await connection.execute(script: Self.removal, to: "compare the groups")
+        // As in `Revision`, members are deleted before groups, so that the last reason in a code's history is the group's.
+        var written = try await write(Self.departures)
+        let reasons = try await connection.query(
+            "select reason, array_agg(code) as codes from associated_removal group by reason order by reason",
+            to: "compare the groups")
+        for row in reasons {
+            try await Revision.setReason(ExactText(try row.decode("reason")), on: connection)
+            written += try await connection.execute(
+                "delete from only public.earthquake where code = any(\(try row.decode("codes", as: [String].self)))",
+                to: "delete earthquakes")
+        }
+        return written + (try await write(Self.updates))
+    }
+
+    private typealias Change = (reason: ExactText, statement: Query)
+
+    private func write(_ changes: [Change]) async throws -> Int {
         var written = 0
-        for (reason, statement) in Self.rest {
+        for (reason, statement) in changes {
             try await Revision.setReason(reason, on: connection)
-            written += try await connection.execute(statement, to: "remove old groups")
+            written += try await connection.execute(statement, to: "write the groups")
         }
         return written
     }
 
-    private static let rest: [(reason: ExactText, statement: Query)] = [
-        (
-            "withdrawn",
-            """
-            delete from only public.earthquake_member m
-            where not exists (select from only public.quake q where q.code = m.code)
-            """
-        ),
+    private static let departures: [Change] = [
         (
             "split",
             """
             delete from only public.earthquake_member m
-            where not exists (select from only public.earthquake e where e.code = m.earthquake)
+            where not exists (select from associated_member n where n.code = m.code)
+              and exists (select from only public.quake q where q.code = m.code)
             """
         ),
         (
             "withdrawn",
             """
-            delete from only public.earthquake e
-            where not exists (select from only public.earthquake_member m where m.earthquake = e.code)
+            delete from only public.earthquake_member m
+            where not exists (select from associated_member n where n.code = m.code)
+              and not exists (select from only public.quake q where q.code = m.code)
             """
         ),
     ]
+
+    private static let updates: [Change] = [
+        (
+            "revised",
+            """
+            update only public.earthquake e
+            set preferred = a.preferred, magnitude_from = a.magnitude_from, agencies = a.agencies
+            from associated_earthquake a
+            where a.code = e.code
+              and (a.preferred, a.magnitude_from, a.agencies) is distinct from (e.preferred, e.magnitude_from, e.agencies)
+            """
+        ),
+        (
+            "revised",
+            """
+            update only public.earthquake_member m
+            set earthquake = n.earthquake, partner = n.partner, seconds = n.seconds, km = n.km, magnitudes = n.magnitudes,
+                cost = n.cost, rule = n.rule, is_doubtful = n.is_doubtful
+            from associated_member n
+            where n.code = m.code
+              and (n.earthquake, n.partner, n.seconds, n.km, n.magnitudes, n.cost, n.rule, n.is_doubtful)
+                  is distinct from (m.earthquake, m.partner, m.seconds, m.km, m.magnitudes, m.cost, m.rule, m.is_doubtful)
+            """
+        ),
+        (
+            "reported",
+            """
+            insert into public.earthquake
+            select * from associated_earthquake a
+            where not exists (select from only public.earthquake e where e.code = a.code)
+            """
+        ),
+        (
+            "reported",
+            """
+            insert into public.earthquake_member
+            select * from associated_member n
+            where not exists (select from only public.earthquake_member m where m.code = n.code)
+            """
+        ),
+    ]
+}
+
+extension BinaryRows {
+    fileprivate mutating func append(_ earthquake: Earthquake) {
+        let texts = [earthquake.code, earthquake.preferred, earthquake.magnitudeFrom ?? ""]
+        appendRow(columns: 4, capacity: 20 + texts.reduce(0) { $0 + $1.text.utf8.count }) { row in
+            row.appendBytes(earthquake.code.text.utf8)
+            row.appendBytes(earthquake.preferred.text.utf8)
+            if let code = earthquake.magnitudeFrom {
+                row.appendBytes(code.text.utf8)
+            } else {
+                row.appendNull()
+            }
+            row.appendInteger(Int32(earthquake.agencies))
+        }
+    }
+
+    fileprivate mutating func append(_ member: Member, of earthquake: ExactText) {
+        guard let partner = member.partner, let difference = member.difference, let rule = member.rule else {
+            preconditionFailure("each of several members has a partner")
+        }
+        let size =
+            member.code.text.utf8.count + earthquake.text.utf8.count + partner.text.utf8.count
+            + rule.rawValue.utf8.count
+        appendRow(columns: 9, capacity: size + 9 * 4 + 4 * 8 + 1) { row in
+            row.appendBytes(member.code.text.utf8)
+            row.appendBytes(earthquake.text.utf8)
+            row.appendBytes(partner.text.utf8)
+            row.appendDouble(difference.seconds)
+            row.appendDouble(difference.kilometres)
+            if let magnitudes = difference.magnitudes {
+                row.appendDouble(magnitudes)
+            } else {
+                row.appendNull()
+            }
+            row.appendDouble(difference.cost)
+            row.appendBytes(rule.rawValue.utf8)
+            row.appendBool(member.isDoubtful)
+        }
+    }
 }
