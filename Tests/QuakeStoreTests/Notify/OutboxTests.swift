@@ -74,14 +74,12 @@ struct OutboxTests {
             try await database.shake("a", 5)
             try await database.notify(rules, receivers)
             receivers.answer("me", nil)
-            // The first message waits for its next attempt, and the correction waits with it.
+            // The first message waits for its next attempt, and the correction waits with it, until another message is delivered.
             try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 hour'")
             try await database.shake("a", 6)
-            try await database.shake("b", 5)
             try await database.notify(rules, receivers)
-            #expect(receivers.told == ["new b"])
-            try await database.query(
-                "update notify.outbox set next_attempt_at = now() where message_id = 'me:a:1-new'")
+            #expect(receivers.told == [])
+            try await database.shake("b", 5)
             try await database.notify(rules, receivers)
             #expect(receivers.told == ["new b", "new a", "corrected a"])
         }
