@@ -14,7 +14,7 @@ public struct Courier: Sendable {
         public var publicWebhooksOnly = false
         /// The project's version, for the User-Agent.
         public var version: String?
-        /// The time limit for making a connection, including TLS.
+        /// The time limit for connecting to a webhook or to ntfy, including TLS.
         public var connectTimeout = Duration.seconds(15)
         /// The time limit for a webhook or ntfy (Standard Webhooks recommends 15 to 30 s).
         public var webhookTimeout = Duration.seconds(20)
