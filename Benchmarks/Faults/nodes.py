@@ -1,6 +1,7 @@
 """Simulates three machines in network namespaces, each with etcd, Patroni and PostgreSQL, and haproxy in front of them.
 
-It uses the configuration in deploy/patroni. It needs root, and Debian's packages patroni, etcd-server and haproxy.
+It uses the configuration in deploy/patroni. It needs root, and Debian's packages patroni, etcd-server, etcd-client, haproxy,
+iproute2 and postgresql-15.
 """
 
 import contextlib
@@ -114,7 +115,8 @@ class Node:
             return True
 
     def status(self, path):
-        """Patroni's response; None if Patroni does not answer."""
+        """Patroni's response; None if Patroni does not answer, or answers with an error status, as a replica does for
+        `primary`."""
         try:
             with urllib.request.urlopen(f"http://{self.address}:8008/{path}", timeout=1) as answer:
                 return json.load(answer)
@@ -217,8 +219,8 @@ class Nodes:
     # --- The watchdog ---
 
     def watch(self):
-        """Replaces a hardware watchdog: resets a machine whose Patroni was the leader and has been frozen or ended for too
-        long. Patroni itself uses /dev/watchdog, which containers do not have."""
+        """Replaces a hardware watchdog: resets the last leader's machine if its Patroni has been frozen or dead for more than
+        TTL - SAFETY_MARGIN seconds. Patroni itself uses /dev/watchdog, which containers do not have."""
         since = {}
         leader = None
         while not self.ending.wait(0.5):
@@ -319,8 +321,8 @@ class Nodes:
 
 @functools.cache
 def etcd_interface():
-    """The version of etcd's interface that Patroni should use. Before Patroni 3.0.3, confirmed transactions can be lost with
-    version 3: when the old leader's network returns, the old leader overwrites the key of the new leader
+    """The version of etcd's interface that Patroni should use. Before 3.0.3, Patroni can lose confirmed transactions with version
+    3 of etcd's interface: when the old leader's network returns, the old leader overwrites the key of the new leader
     (https://github.com/patroni/patroni/pull/2689)."""
     words = subprocess.run(["patroni", "--version"], capture_output=True, text=True, check=True).stdout.split()
     return "ETCD3" if tuple(int(part) for part in words[-1].split(".")[:3]) >= (3, 0, 3) else "ETCD"

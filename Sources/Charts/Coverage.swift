@@ -18,7 +18,8 @@ public struct Coverage: Sendable {
         /// Milliseconds since 1970.
         var from: Double
         var until: Double
-        /// The smallest magnitude that is held; infinity if nothing is held, minus infinity if all magnitudes are held.
+        /// The smallest magnitude that is held; infinity if nothing is held, minus infinity if all magnitudes that matter
+        /// are held.
         let magnitude: Double
     }
 
@@ -29,7 +30,8 @@ public struct Coverage: Sendable {
         self.periods = periods.filter { $0.from < $0.until }
     }
 
-    /// Divides a range of time into stretches with the same coverage, the earliest first.
+    /// Divides a range of time at the moments where the coverage changes, the earliest stretch first. Empty if the coverage is
+    /// unknown.
     ///
     /// - Parameter magnitude: the smallest magnitude that matters. A stretch counts as complete if the catalogue holds all of its
     ///   events of at least this magnitude.
@@ -69,14 +71,15 @@ public struct Coverage: Sendable {
             let below = gap.magnitude < .infinity ? ", below magnitude \(gap.magnitude)" : ""
             return "\(Self.day(gap.from)) – \(Self.day(gap.until))\(below)"
         }
-        let rest = gaps.count > 3 ? "; and \(gaps.count - 3) more (quakes report coverage)" : ""
+        let rest =
+            gaps.count > 3 ? "; and \(gaps.count - 3) more (see the command: quakes report coverage)" : ""
         return "Not held by the catalogue\(agency.map { " for \($0)" } ?? ""): "
             + words.joined(separator: "; ") + rest + "."
     }
 
     /// The moment at which the first gap of the catalogue after `moment` begins, or else the end of the last held period; nil if
     /// the catalogue holds nothing at `moment`. As in `report.held_until`, a stretch is a gap if its smallest held magnitude is
-    /// larger than `magnitude` and than the smallest held magnitude at `moment`.
+    /// larger than both `magnitude` and the smallest one held at `moment`, or if nothing is held in it.
     public func heldUntil(_ moment: Instant, from magnitude: Double? = nil) -> Instant? {
         let level = periods.filter { $0.from <= moment && moment < $0.until }
             .map { $0.minimumMagnitude ?? -.infinity }.min()

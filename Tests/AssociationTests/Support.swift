@@ -105,7 +105,7 @@ struct FollowedTable {
     }
 }
 
-/// Rows of four agencies in a dense sequence. Some rows list, copy or resemble other rows.
+/// Rows of four agencies in a dense sequence. Some rows list the ids of other rows, and some copy or resemble other rows.
 struct RandomWorld {
     static let agencies = ["usgs", "emsc", "gfz", "ingv"]
     /// Seconds over which the earthquakes are spread.

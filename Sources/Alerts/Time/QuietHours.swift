@@ -6,7 +6,7 @@ import Feed
 /// quiet hours begin or end at the moment of the change. If the time occurs twice, they begin or end at the first occurrence. So
 /// two nights a year are an hour shorter or longer, but no night begins or ends twice.
 public struct QuietHours: Sendable, Equatable {
-    /// What happens to a message that is news during quiet hours.
+    /// What happens during quiet hours to a message that does not correct an earlier one (`Kind.isNews`).
     public enum Action: String, Sendable, CaseIterable {
         /// The message is sent when the quiet hours end.
         case `defer`

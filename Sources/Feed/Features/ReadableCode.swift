@@ -1,6 +1,6 @@
-/// The id of a rejected feature; nil when the id can't be read.
+/// The id of a feature that can't be read as an event, such as a rejected feature or a deletion; nil when the id can't be read.
 ///
-/// The id shows that an event is in a document, even though the event could not be imported.
+/// The id of a rejected feature shows that an event is in a document, even though the event could not be imported.
 public func readableCode(of feature: UnsafeBufferPointer<UInt8>) -> String? {
     var cursor = JSONCursor(feature)
     var code: String?

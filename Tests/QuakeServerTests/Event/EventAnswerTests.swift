@@ -173,7 +173,7 @@ struct EventAnswerTests {
             await #expect(
                 throws: Refusal(409, "event q0d was deleted; includedeleted=true shows it")
             ) { try await database.answer("eventid=q0d") }
-            // Two codes name each other as their successors.
+            // The successors of the three codes form a circle.
             try await database.rename("q0c", to: "q0a")
             await #expect(throws: Refusal.self) { try await database.answer("eventid=q0a") }
         }
@@ -248,7 +248,9 @@ struct EventAnswerTests {
         }
     }
 
-    @Test("A token or time that the history does not cover is refused with status 400")
+    @Test(
+        "A token or time in the future, or a time before a history that was never pruned, is refused with status 400"
+    )
     func outOfReach() async throws {
         try await server.withDatabase { database in
             let future = Refusal(400, "asof: the moment is in the future; the newest token is 0")

@@ -7,7 +7,7 @@ import Testing
 struct EventServiceTests {
     private let path = "/fdsnws/event/1"
 
-    @Test("An answer in any format has the format's media type and the token")
+    @Test("An answer as QuakeML, text, CSV or GeoJSON has the format's media type and the token")
     func formats() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(50)
@@ -106,7 +106,9 @@ struct EventServiceTests {
         }
     }
 
-    @Test("Other methods and bodies are refused in the same form, and HEAD has the status and length of GET")
+    @Test(
+        "POST and a request with a body are refused in the standard's form, and HEAD has the status and length of GET"
+    )
     func methods() async throws {
         try await TestServer.shared.withDatabase { database in
             try await TestSite.run(of: database) { site in
@@ -146,7 +148,9 @@ struct EventServiceTests {
         }
     }
 
-    @Test("A lock, a broken disk and a read-only server are a 503; an error of a statement is a 500")
+    @Test(
+        "If a lock, a broken disk or a read-only server prevents a query, the answer is 503; if the query itself fails, it is 500"
+    )
     func trouble() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)

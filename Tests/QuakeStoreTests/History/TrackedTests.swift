@@ -44,7 +44,7 @@ struct TrackedTests {
     }
 
     @Test(
-        "Only the owner can attach the history's functions to a table",
+        "A role can't attach the history's functions to its own table",
         arguments: [
             """
             create trigger history_insert after insert on mine.note referencing new table as new_rows

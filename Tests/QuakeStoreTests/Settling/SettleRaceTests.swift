@@ -42,13 +42,13 @@ struct SettleRaceTests {
     /// older document, all events new      newer document
     ///
     /// looks for newer documents: none
-    /// copies half of a batch
+    /// copies a part of a batch
     ///                                     lacks those events, and waits
     /// copies the rest, and commits
     ///                                     deletes the whole batch
     /// has another batch, which is stale
     @Test(
-        "A newer document waits for an older one that is still copying rows, and then deletes the rows that the newer one lacks"
+        "If an older document is copying a batch, a newer one waits for its commit, then deletes the rows that only the older has"
     )
     func copiedMeanwhile() async throws {
         try await server.withDatabase { database in
@@ -103,7 +103,7 @@ struct SettleRaceTests {
 }
 
 extension TestDatabase {
-    /// Makes the server wait until lock 9 is free when it inserts this event.
+    /// Makes an insert of this event wait until lock 9 is free.
     fileprivate func stopping(at code: String) async throws {
         try await withConnection { connection in
             try await connection.execute(

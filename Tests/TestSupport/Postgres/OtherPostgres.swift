@@ -6,7 +6,8 @@ public struct OtherPostgres: Sendable {
     /// The folder of this version's programs.
     public let folder: String
 
-    /// A later version than the tests' version; nil when none is available.
+    /// PostgreSQL 18, or else 17, if it is installed or can be fetched; nil when neither is available, or when QUAKES_POSTGRES is
+    /// set.
     public static let current: OtherPostgres? = {
         // When QUAKES_POSTGRES selects the tests' version, the tests of upgrades are skipped.
         guard getenv("QUAKES_POSTGRES") == nil else { return nil }

@@ -16,8 +16,9 @@ final class TiedScript: Sendable {
     /// - Parameter name: the name that the list of processes shows.
     init(_ name: String, _ script: String, _ arguments: [String]) async throws {
         var ends: [Int32] = [-1, -1]
-        // A pair of sockets serves as the pipe, because it can be created close-on-exec. A pipe would be inherited by any program
-        // that another thread launches at this moment, and would stay open until that program ends.
+        // A pair of sockets serves as the pipe, because it can be created close-on-exec, and Swift's Glibc has no `pipe2`.
+        // Without that flag, any program that another thread launches at this moment would inherit the pipe, and keep it open
+        // until that program ends.
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
             throw LocalPostgresError.fileSystem(operation: "open a pipe for", path: name, code: errno)
         }

@@ -12,7 +12,7 @@ struct ScheduleTests {
     private var random = SplitMix64(seed: 1)
 
     @Test(
-        "Runs begin at the interval; after a run that takes longer than the interval, the next begins immediately"
+        "Runs begin one interval apart; after a run that takes longer than the interval, the next one begins immediately"
     )
     mutating func steady() {
         var schedule = Schedule(every: .seconds(60))
@@ -43,7 +43,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "If a server calls its feed fresh for years, the feed is requested after 15 minutes, or at a longer interval"
+        "If a server calls its feed fresh for years, the next request is after 15 minutes, or after the interval if it is longer"
     )
     mutating func freshForYears() {
         for (every, wait) in [(60, 900), (3600, 3600)] {
@@ -71,7 +71,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "A run that was not possible is repeated soon, after growing waits, which a successful run resets"
+        "While the database cannot be used, runs are retried with growing waits, which a successful run resets"
     )
     mutating func retried() {
         var schedule = Schedule(every: .seconds(3600))

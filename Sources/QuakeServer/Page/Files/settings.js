@@ -52,7 +52,8 @@ export function read(search) {
   }
   for (const name of ["from", "to", "asof"]) settings[name] = instant(given.get(name));
   settings.maxmag = decimal(given.get("maxmag"));
-  // If a link limits the magnitude to small values without a minimum, the default minimum must not exclude them.
+  // If a link has a maximum magnitude below the default minimum, and no minimum, the default minimum is not used, because it
+  // would exclude all events.
   const least = decimal(given.get("minmag"));
   if (least != null || given.get("minmag") === "all" || (settings.maxmag != null && settings.maxmag < standard.minmag)) settings.minmag = least;
   settings.inview = given.get("inview") === "1";
