@@ -32,8 +32,6 @@ actor CurlTransfer {
         let retryAfter: Duration?
         /// Whether the connection was made, including TLS.
         let wasConnected: Bool
-        /// Whether the head of an HTTP response is complete.
-        let hasHead: Bool
         let wasRefusedAddress: Bool
         let hasSentMail: Bool
         /// OpenSSL's result of verifying the certificate.
@@ -46,8 +44,10 @@ actor CurlTransfer {
             while true {
                 handle.perform()
                 try Task.checkCancellation()
-                if let result = endsAtHead && handle.hasHead ? CURLE_OK : handle.result {
-                    return outcome(result)
+                if endsAtHead, handle.hasHead { return outcome(CURLE_OK) }
+                if let result = handle.result {
+                    // For libcurl, a head that is cut off is complete.
+                    return outcome(endsAtHead && result == CURLE_OK ? CURLE_GOT_NOTHING : result)
                 }
                 handle.wait(.seconds(1))
             }
@@ -63,7 +63,7 @@ actor CurlTransfer {
         return Outcome(
             result: result, status: handle[CURLINFO_RESPONSE_CODE],
             retryAfter: field("retry-after").flatMap { retryAfter($0, date: field("date")) },
-            wasConnected: handle[CURLINFO_PRETRANSFER_TIME_T] > 0, hasHead: handle.hasHead,
+            wasConnected: handle[CURLINFO_PRETRANSFER_TIME_T] > 0,
             wasRefusedAddress: handle.wasRefusedAddress, hasSentMail: handle.hasSentMail,
             trust: handle[CURLINFO_SSL_VERIFYRESULT])
     }

@@ -34,9 +34,6 @@ extension Courier {
             let limit = outcome.wasConnected ? options.webhookTimeout : options.connectTimeout
             throw failure(outcome, host, limit: limit)
         }
-        guard outcome.hasHead else {
-            throw DeliveryFailure("\(host): the connection ended before the answer")
-        }
         switch outcome.status {
         case 200..<300: return
         case 300..<400:
