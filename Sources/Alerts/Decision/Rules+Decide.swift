@@ -1,6 +1,9 @@
 import Feed
 
 extension Rules {
+    /// How long a digest of missed changes is delayed, to include further missed changes.
+    public static let gathering = Duration.seconds(60)
+
     /// Decides which messages to send now, about these changes and about earlier changes whose messages have waited long enough.
     ///
     /// The result depends only on the arguments. Store the ledger, the messages and the position of the last change in one
@@ -9,11 +12,12 @@ extension Rules {
     /// - Parameters:
     ///   - changes: the changes in the order of their commits. Several changes of one earthquake are merged into one.
     ///   - now: the time by the database's clock. The commit times are from the same clock.
-    ///   - gathering: how long a digest of missed changes is delayed, to include further missed changes.
+    ///   - gathering: how long a digest of missed changes is delayed.
     /// - Returns: at most one message for each earthquake and receiver. The messages to one receiver are in the order in which
     ///   they should arrive.
     public func decide(
-        _ changes: [EventChange], _ ledger: inout Ledger, now: Instant, gathering: Duration = .seconds(60)
+        _ changes: [EventChange], _ ledger: inout Ledger, now: Instant,
+        gathering: Duration = Rules.gathering
     ) -> [Message] {
         guard let decidedAt = ledger.decidedAt else {
             ledger.decidedAt = now

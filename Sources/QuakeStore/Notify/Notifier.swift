@@ -106,8 +106,8 @@ public final class Notifier: ReaderView {
             let changes = try await EventChange.all(
                 after: pass.freshStart == nil ? pass.after : nil, from: oldest, on: connection)
             let isHourly = state.ledger.decidedAt.map { !$0.isSameHour(as: now) } ?? false
-            let gathering = isOnce ? Duration.zero : .seconds(60)
-            let messages = rules.current.decide(changes, &state.ledger, now: now, gathering: gathering)
+            let messages = rules.current.decide(
+                changes, &state.ledger, now: now, gathering: isOnce ? .zero : Rules.gathering)
             try await SeenEvents.replace(changes, from: oldest, on: connection)
             try await Outbox.append(messages, on: connection)
             if isHourly {
