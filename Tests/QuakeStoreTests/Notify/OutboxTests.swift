@@ -11,6 +11,20 @@ import Testing
 struct OutboxTests {
     private let server = TestServer.shared
 
+    /// Runs `body` with a message about the earthquake `a` whose first attempt has failed. Further attempts fail, too.
+    private func withFailedMessage(
+        _ body: (TestDatabase, Receivers, Rules) async throws -> Void
+    ) async throws {
+        try await server.withDatabase { database in
+            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
+            try await database.notify(rules, receivers)
+            receivers.answer("me", DeliveryFailure("no"))
+            try await database.shake("a", 5)
+            try await database.notify(rules, receivers)
+            try await body(database, receivers, rules)
+        }
+    }
+
     @Test(
         "A message that fails is sent again under the same id, and the status shows why it fails and since when"
     )
@@ -67,12 +81,7 @@ struct OutboxTests {
 
     @Test("Messages about one earthquake keep their order, and do not delay messages about other earthquakes")
     func order() async throws {
-        try await server.withDatabase { database in
-            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
-            try await database.notify(rules, receivers)
-            receivers.answer("me", DeliveryFailure("no"))
-            try await database.shake("a", 5)
-            try await database.notify(rules, receivers)
+        try await withFailedMessage { database, receivers, rules in
             receivers.answer("me", nil)
             // The first message waits for its next attempt, and the correction waits with it, until another message is delivered.
             try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 hour'")
@@ -133,12 +142,7 @@ struct OutboxTests {
 
     @Test("While the database can't be written, nothing is delivered, because no delivery could be recorded")
     func fullDisk() async throws {
-        try await server.withDatabase { database in
-            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
-            try await database.notify(rules, receivers)
-            receivers.answer("me", DeliveryFailure("no"))
-            try await database.shake("a", 5)
-            try await database.notify(rules, receivers)
+        try await withFailedMessage { database, receivers, rules in
             receivers.answer("me", nil)
             try await database.execute(
                 """
@@ -159,12 +163,7 @@ struct OutboxTests {
 
     @Test("After a delivery, the messages that failed since the delivery before it are sent at once")
     func reachable() async throws {
-        try await server.withDatabase { database in
-            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
-            try await database.notify(rules, receivers)
-            receivers.answer("me", DeliveryFailure("no"))
-            try await database.shake("a", 5)
-            try await database.notify(rules, receivers)
+        try await withFailedMessage { database, receivers, rules in
             try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 day'")
             receivers.answer("me", nil)
             try await database.shake("b", 5)
