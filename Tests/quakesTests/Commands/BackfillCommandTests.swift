@@ -13,14 +13,12 @@ struct BackfillCommandTests {
     @Test("A backfill from a service that sends the same events for any period ends with 65 and the reason")
     func ignoredTimes() async throws {
         let service = TestEventService(count: 40, limit: 20_000)
-        let requests = Mutex(0)
+        let requests = Counter()
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(answering: { request in
-                let count = requests.withLock { count in
-                    count += 1
-                    return count
+                guard requests.next() < 200, !request.uri.contains("/count") else {
+                    return .whole(.notFound, [])
                 }
-                guard count < 200, !request.uri.contains("/count") else { return .whole(.notFound, []) }
                 let times = "starttime=1970-01-01T00:00:00.000&endtime=1970-01-01T00:39:30.000"
                 return service.answer(
                     TestRequest(uri: request.uri.replacing(#/starttime=[^&]*&endtime=[^&]*/#, with: times)))
@@ -46,13 +44,10 @@ struct BackfillCommandTests {
         // Requests are numbered. The service holds back its answer to a request with this number or a higher one, until the
         // number is raised.
         let firstHeld = Mutex(Int.max)
-        let received = Mutex(0)
+        let received = Counter()
         try await TestServer.shared.withDatabase { database in
             try await TestFeedServer.run(answering: { request in
-                let number = received.withLock { count in
-                    count += 1
-                    return count
-                }
+                let number = received.next()
                 return .held(service.answer(request), until: { number < firstHeld.withLock { $0 } })
             }) { server in
                 let arguments =
@@ -214,14 +209,7 @@ struct BackfillCommandTests {
     func failing() async throws {
         let service = TestEventService(count: 100, limit: 20)
         try await TestServer.shared.withDatabase { database in
-            let requests = Mutex(0)
-            try await TestFeedServer.run(answering: { request in
-                let number = requests.withLock { count in
-                    count += 1
-                    return count
-                }
-                return number == 4 ? .whole(.forbidden, []) : service.answer(request)
-            }) { server in
+            try await TestFeedServer.run(answering: Self.refusingFourth(of: service)) { server in
                 let base = Self.backfill(from: server, into: database)
                 #expect(
                     try await QuakesCommand().run(base + ["--per-request", "20"] + service.stretch).status
@@ -243,14 +231,7 @@ struct BackfillCommandTests {
     func relativeTimes() async throws {
         let service = TestEventService(count: 100, limit: 20)
         try await TestServer.shared.withDatabase { database in
-            let requests = Mutex(0)
-            try await TestFeedServer.run(answering: { request in
-                let number = requests.withLock { count in
-                    count += 1
-                    return count
-                }
-                return number == 4 ? .whole(.forbidden, []) : service.answer(request)
-            }) { server in
+            try await TestFeedServer.run(answering: Self.refusingFourth(of: service)) { server in
                 let arguments =
                     Self.backfill(from: server, into: database)
                     + ["--per-request", "20", "--since", "200y", "--until", "20y"]
@@ -357,6 +338,25 @@ struct BackfillCommandTests {
                         outcome.errors.contains("the USGS's GeoJSON or in the FDSN's text"),
                         "\(outcome.errors)")
                 }
+            }
+        }
+    }
+
+    /// The service's answers, except that its fourth answer refuses the request.
+    private static func refusingFourth(
+        of service: TestEventService
+    ) -> @Sendable (TestRequest) -> TestFeedServer.Answer {
+        let requests = Counter()
+        return { request in requests.next() == 4 ? .whole(.forbidden, []) : service.answer(request) }
+    }
+
+    private final class Counter: Sendable {
+        private let count = Mutex(0)
+
+        func next() -> Int {
+            count.withLock { count in
+                count += 1
+                return count
             }
         }
     }
