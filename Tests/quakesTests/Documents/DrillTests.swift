@@ -59,7 +59,38 @@ struct DrillTests {
             }
             #expect(try await database.query("select code from quake order by code").count == 2)
             #expect(try await quakes.run("status").status == 0)
+
+            let grants = try await Self.grants(in: database)
+            #expect(grants.count > 50)
+            let fresh = try await TemporaryServer.start()
+            let there = try ConnectionOptions(fresh.url)
+            try await Shell(
+                folder: folder, programs: shell.programs,
+                variables: [
+                    "DATABASE_URL": fresh.url, "PGHOST": there["host"] ?? "", "PGPORT": there["port"] ?? "",
+                    "PGUSER": there["user"] ?? "",
+                ]
+            ).run(Self.commands(beginning: "dropdb"))
+            let restored = TestDatabase(url: fresh.url)
+            #expect(try await restored.query("select from quake").count == 1)
+            #expect(try await Self.grants(in: restored) == grants)
         }
+    }
+
+    /// The owner and the grants of each table, sequence and function, one per line.
+    private static func grants(in database: TestDatabase) async throws -> [String] {
+        try await database.query(
+            """
+            select concat_ws(' ', o.name, o.owner::regrole, (select string_agg(g::text, ' ' order by g::text) from unnest(o.acl) as g))
+                as line
+            from (select oid::regclass::text as name, relnamespace as schema, relowner as owner, relacl as acl from pg_class
+                  where relkind <> 'i'
+                  union all
+                  select oid::regprocedure::text, pronamespace, proowner, proacl from pg_proc) as o
+            where o.schema in (select oid from pg_namespace where nspname in ('public', 'import', 'history', 'report', 'notify'))
+            order by 1
+            """
+        ).map { try $0.decode("line") }
     }
 
     /// early reader:   has 1 ───────────────────────────────────────────── continues: 1, 2, 4
