@@ -48,8 +48,8 @@ struct ReplicaTests {
         try await here.importSample(300)
         try await here.execute(
             """
-            create publication report for table public.quake, import.run, import.feed, import.coverage, history.store,
-                history.transaction, history.change, history.reader
+            create publication report for table quake, earthquake, earthquake_member, import.run, import.feed, import.coverage,
+                history.store, history.transaction, history.change, history.reader
             """)
         // The replica's row in history.store is deleted, because the replicated row takes its place.
         try await there.execute("delete from history.store")
@@ -66,11 +66,18 @@ struct ReplicaTests {
         try await here.query(
             "insert into import.coverage (service, periods) values ('service.example', '{[2026-01-01, 2026-02-01)}')"
         )
+        try await here.query(
+            """
+            insert into quake (code, net, net_code, url, time, updated, longitude, latitude, magnitude)
+            select 'gfz:' || code, 'gfz', code, 'http://127.0.0.1/' || code, time, updated, longitude, latitude, magnitude
+            from quake order by code limit 20
+            """)
+        try await here.withConnection { _ = try await Associator(logger: .quiet).associate(on: $0) }
         try await here.query("select history.report('reader', 1)")
 
         let reports = [
             "daily_activity", "revision", "removed_event", "network_contribution",
-            "monthly_gutenberg_richter", "import_run", "coverage",
+            "monthly_gutenberg_richter", "import_run", "coverage", "solution", "earthquake",
         ]
         try await waitUntil {
             // The reader's report is replicated last.
