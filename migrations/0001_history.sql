@@ -70,7 +70,7 @@ comment on column history.transaction.xid is 'PostgreSQL''s number for the trans
 comment on column history.transaction.token is
     'Number of the transaction in commit order, with gaps. If a token is visible, all lower tokens are visible, too, also on a standby.';
 comment on column history.transaction.author is
-    'Who made the changes: the setting history.author, else application_name, else the login.';
+    'Who made the changes: the first 200 characters of the setting history.author, else application_name, else the login.';
 comment on column history.transaction.context is 'The setting history.context: free text by which a writer finds its transactions.';
 comment on column history.transaction.committed_at is 'When the transaction was committed; always later than the time of the previous token, even if the clock was set back.';
 comment on column history.transaction.nonce is
@@ -444,8 +444,8 @@ begin
     if not is_known then
         insert into history.transaction as t (id, xid, author, context, channels, changes) overriding system value
         values (own.id, pg_current_xact_id(),
-                coalesce(nullif(current_setting('history.author', true), ''),
-                         nullif(current_setting('application_name'), ''), session_user),
+                left(coalesce(nullif(current_setting('history.author', true), ''),
+                              nullif(current_setting('application_name'), ''), session_user), 200),  -- the column is indexed
                 nullif(current_setting('history.context', true), ''), array[channel], recorded)
         on conflict (xid) where token is null do update set xid = excluded.xid
         returning t.id, t.ctid as place, t.changes into kept;
@@ -744,11 +744,14 @@ begin
            array_agg(a.atttypid) filter (where a.atttypid >= 16384)
     into shape, types
     from pg_attribute a where a.attrelid = tracked and a.attnum > 0;
-    -- User-defined types: enums, and arrays and domains of enums.
+    -- User-defined types: enums, and arrays and domains of enums, also of each other.
     if types is not null then
+        with recursive used (type) as (
+            select unnest(types)
+            union
+            select unnest(array[t.typelem, t.typbasetype]) from used join pg_type t on t.oid = used.type)
         select concat_ws('-', shape, sum(hashtextextended(e.enumlabel::text collate "C", e.oid::bigint) >> 8)) into shape
-        from pg_type t join pg_enum e on e.enumtypid in (t.oid, t.typelem, t.typbasetype)
-        where t.oid = any (types);
+        from used join pg_enum e on e.enumtypid = used.type;
     end if;
     return shape;
 end
@@ -899,9 +902,11 @@ begin
     if newest.committed_at > present and coalesce(store.seen_token <= store.pruned_token, true) then
         update history.store s set seen_token = newest.token, seen_at = present returning s.* into store;
     end if;
-    -- A report dated more than 24 hours in the future does not count: the clock was ahead when it was made.
+    -- A report dated more than 24 hours in the future does not count: the clock was ahead when it was made. A reader whose next
+    -- changes are already pruned needs none, because it will take a fresh snapshot.
     needed := (select min(r.token) from history.reader r
-               where r.seen_at between present - interval '24 hours' and present + interval '24 hours');
+               where r.seen_at between present - interval '24 hours' and present + interval '24 hours'
+                 and r.token >= store.pruned_token);
     -- Only an unbroken run of the oldest transactions may be deleted, so that the remaining history begins at one token.
     select array_agg(t.id) as ids, max(t.token) as token into last
     from (select o.id, o.token, o.committed_at,

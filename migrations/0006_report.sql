@@ -800,7 +800,7 @@ comment on column report.magnitude_history.origin_time is 'Origin time, as it wa
 comment on column report.magnitude_history.magnitude is 'The magnitude; null for a time in which the event had none.';
 comment on column report.magnitude_history.from_age_s is 'Time from the origin until the magnitude was known here, in seconds; null if that was before history begins.';
 comment on column report.magnitude_history.to_age_s is 'Time from the origin until another magnitude replaced this one, or the event was removed, in seconds; null if neither has happened.';
-comment on column report.magnitude_history.known_at is 'When the magnitude was committed here; null if that was before history begins.';
+comment on column report.magnitude_history.known_at is 'When the magnitude was committed here, or for the first magnitude, when the transaction that imported the event began; null if that was before history begins.';
 comment on column report.magnitude_history.known_until is 'When another magnitude replaced this one, or the event was removed; null if neither has happened.';
 comment on column report.magnitude_history.ended is 'revised (another magnitude replaced this one), or renamed, withdrawn or deleted (the event was removed); null if neither has happened.';
 comment on column report.magnitude_history.known_since is 'The time from which on the magnitude is certain: known_at, or the beginning of the history if the event already had this magnitude then.';

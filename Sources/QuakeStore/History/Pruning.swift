@@ -50,8 +50,10 @@ public struct Pruning: Sendable {
             """
             select pruned_token as horizon,
                    (select name from history.reader
-                    -- As in history.prune, only reports dated within 24 hours of now count.
+                    -- As in history.prune, only reports dated within 24 hours of now count, and only of readers whose next changes
+                    -- are not pruned yet.
                     where seen_at between now() - interval '24 hours' and now() + interval '24 hours'
+                      and token >= pruned_token
                       -- The oldest transaction that remains. Without the condition on pruned_token, the search could pass index
                       -- entries of all deleted transactions.
                       and exists (select from (select transaction.token, committed_at from history.transaction

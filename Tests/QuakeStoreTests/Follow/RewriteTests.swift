@@ -133,8 +133,11 @@ struct RewriteTests {
                 """
                 create type mood as enum ('calm', 'restless');
                 create domain temper as mood;
+                create type level as enum ('low', 'high');
+                create domain level_list as level[];
+                create domain levels as level_list;
                 alter table quake add column by text default 'anna', add column risk numeric default 1.5,
-                                  add column moods mood[], add column temper temper
+                                  add column moods mood[], add column temper temper, add column levels levels
                 """)
             var shape = try await database.shape()
             for change in [
@@ -144,7 +147,8 @@ struct RewriteTests {
                 "alter table quake rename column by to checked_by",
                 "alter table quake rename checked_by to other; alter table quake rename place to checked_by; alter table quake rename other to place",
                 "alter type mood rename value 'calm' to 'quiet'",
-                "alter type mood add value 'furious'", "alter table quake set unlogged",
+                "alter type mood add value 'furious'", "alter type level rename value 'low' to 'deep'",
+                "alter table quake set unlogged",
             ] {
                 try await database.execute(change)
                 let new = try await database.shape()

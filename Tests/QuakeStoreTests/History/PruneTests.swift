@@ -117,6 +117,26 @@ struct HistoryPruneTests {
         }
     }
 
+    @Test("No history is kept for a reader whose next changes are pruned already")
+    func overtaken() async throws {
+        try await server.withNotes { database in
+            func write() async throws { try await database.execute("insert into note select gen_random_uuid()") }
+            func prune(atMost: Duration?) async throws -> Pruning.Outcome {
+                try await database.withConnection { try await Pruning(keep: .zero, keepAtMost: atMost).run(on: $0) }
+            }
+            try await write()
+            try await database.query("select history.report('late', history.current_token())")
+            try await write()
+            let kept = try await prune(atMost: nil)
+            #expect(kept.transactions == 1 && kept.keptFor == "late")
+            try await write()
+            #expect(try await prune(atMost: .zero).transactions == 2)
+            try await write()
+            let overtaken = try await prune(atMost: nil)
+            #expect(overtaken.transactions == 1 && overtaken.keptFor == nil)
+        }
+    }
+
     @Test(
         "A pruning step reads only what it deletes, and not the whole history, even with misleading statistics",
         .enabled("this server comes without auto_explain") {

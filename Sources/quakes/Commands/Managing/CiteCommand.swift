@@ -34,7 +34,9 @@ struct CiteCommand: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
-        if name == "" { throw ValidationError("the name must not be empty") }
+        if let name, !(1...200).contains(name.utf8.count) {
+            throw ValidationError("a citation's name must have 1 to 200 bytes")
+        }
         guard name != nil else {
             if asOf != nil || reason != nil || release {
                 throw ValidationError("--as-of, --reason and --release need a name")
