@@ -10,13 +10,22 @@ extension Parameters {
         public var description: String { "parameters, line \(line): \(reason)" }
     }
 
-    /// Reads a parameters file. Parameters that are not in the file keep their default values.
+    /// Reads a parameters file. Parameters that are not in the file have their shipped values. This applies to the ranks as a
+    /// whole, to the authors as a whole, and to the scatter of all other agencies (`*`).
     ///
     /// - Throws: `InvalidLine`.
     public init(text: String) throws {
+        try self.init(onlyText: text)
+        if ranks.isEmpty { ranks = Self.shipped.ranks }
+        if authors.isEmpty { authors = Self.shipped.authors }
+        if scatter.rows["*"] == nil { scatter.rows["*"] = Self.shipped.scatter.rows["*"] }
+    }
+
+    /// Reads a parameters file without adding the shipped ranks, authors and scatter.
+    init(onlyText text: String) throws {
         self.init(version: "")
         var number = 0
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
             number += 1
             let words = Self.words(of: line)
             guard let word = words.first else { continue }

@@ -2,7 +2,7 @@ extension Parameters {
     /// The parameters that Quakes comes with.
     public static let shipped: Parameters = {
         do {
-            return try Parameters(text: shippedText)
+            return try Parameters(onlyText: shippedText)
         } catch {
             preconditionFailure("\(error)")
         }

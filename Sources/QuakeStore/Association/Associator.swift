@@ -56,6 +56,23 @@ public struct Associator: ReaderView {
         return outcome
     }
 
+    /// Reports the position of a pass that no follower has made, if the associator has ever followed the changes. Otherwise
+    /// `quakes status` would show the lag of an old report. A server or a login that may not report has no such lag to correct.
+    public func reportAgain(_ position: Position, on connection: Connection) async throws {
+        let operation = "report the associator's position"
+        do {
+            _ = try await connection.write(to: operation) {
+                try await connection.query(
+                    """
+                    select history.report(name, \(position.token)) from history.reader
+                    where name = \(Self.readerName) and token < \(position.token)
+                    """, to: operation)
+            }
+        } catch let error as PostgresError where ["42501", "55000", "55P03"].contains(error.sqlState) {
+            logger.debug("\(error)")
+        }
+    }
+
     /// If more changes than this follow the stored position, all rows are grouped again. Without this limit, the neighbours of
     /// all changed rows would have to fit into memory.
     private static let many = 50_000
@@ -83,7 +100,7 @@ public struct Associator: ReaderView {
                 outcome.rebuilt = "many rows have changed"
             }
             if outcome.rebuilt == nil {
-                try await update(association, after: after, &outcome, on: connection)
+                try await update(association, overrides, after: after, &outcome, on: connection)
             } else {
                 var rebuild = Rebuild(association, connection)
                 try await rebuild.run(&outcome)
@@ -103,12 +120,13 @@ public struct Associator: ReaderView {
     }
 
     private func update(
-        _ association: Association, after token: Int, _ outcome: inout Outcome, on connection: Connection
+        _ association: Association, _ overrides: [Override], after token: Int, _ outcome: inout Outcome,
+        on connection: Connection
     ) async throws {
         let changes = try await SolutionChange.all(after: token, on: connection)
-        let overrides = try await Overrides.changed(after: token, on: connection)
-        if changes.isEmpty, overrides.isEmpty { return }
-        var neighbourhood = Neighbourhood(association, changes, overrides: overrides)
+        let changed = try await Overrides.changed(after: token, on: connection)
+        if changes.isEmpty, changed.isEmpty { return }
+        var neighbourhood = Neighbourhood(association, changes, overrides: changed)
         while let request = neighbourhood.request {
             neighbourhood.add(try await request.rows(on: connection), for: request)
         }
@@ -116,7 +134,9 @@ public struct Associator: ReaderView {
         let known = try await Earthquake.withMembers(neighbourhood.codes, on: connection)
         let revision = Revision(from: known, to: grouping.earthquakes)
         outcome.written = try await revision.write(on: connection)
-        let missing = Set(overrides.flatMap(\.codes)).subtracting(neighbourhood.rows.map(\.code))
+        // The codes of overrides that were removed are not named any more.
+        let named = Set(changed.flatMap(\.codes)).intersection(overrides.flatMap(\.codes))
+        let missing = named.subtracting(neighbourhood.rows.map(\.code))
         outcome.findings = Array(grouping.findings.union(missing.map(Finding.missing)))
     }
 }

@@ -26,7 +26,7 @@ public enum FittedParameters {
             let parameters = try Parameters(text: text)
             let links = try await links(on: connection)
             let table = ScatterFit(links, parameters).table(replacing: parameters.scatter)
-            let rest = text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
+            let rest = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).filter { line in
                 !line.drop(while: \.isWhitespace).hasPrefix("scatter")
             }
             return rest.joined(separator: "\n")
@@ -53,10 +53,10 @@ public enum FittedParameters {
     private static let query: Query = """
         with pair (a, b) as (
             select to_jsonb(q.*), to_jsonb(p.*)
-            from public.earthquake_member m
-            join only public.quake q on q.code = m.code
-            join only public.quake p on p.code = m.partner
-            where m.rule <> 'pair'
+            from (select distinct least(m.code, m.partner) as a, greatest(m.code, m.partner) as b
+                  from public.earthquake_member m where m.rule <> 'pair') as linked  -- two rows may be each other's partners
+            join only public.quake q on q.code = linked.a
+            join only public.quake p on p.code = linked.b
             union
             select c.before, to_jsonb(q.*)
             from history.change c

@@ -121,6 +121,22 @@ struct AssociationQueryTests {
         }
     }
 
+    @Test("Two rows that are each other's partners count as one pair in the fit")
+    func fitOnce() async throws {
+        try await server.withAssociatedTable { table in
+            for number in 0..<20 {
+                let seconds = Double(number) * 1000
+                try await table.execute(
+                    ReportedEvent("us\(number)", "us", seconds: seconds).statement
+                        + ReportedEvent("gfz:\(number)", seconds: seconds).statement)
+                try await Overrides.say(
+                    .same(ExactText("us\(number)"), ExactText("gfz:\(number)")), because: nil, on: table.connection)
+            }
+            try await table.associate()
+            #expect(try await FittedParameters.text(on: table.connection).contains("# Fitted to 20 pairs"))
+        }
+    }
+
     @Test(
         "report.earthquake has one row for each earthquake, even before a pass has seen that the preferred row was deleted"
     )

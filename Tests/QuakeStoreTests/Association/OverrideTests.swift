@@ -85,6 +85,10 @@ struct OverrideTests {
 
             let missing = try await say(.same("us1", "gone:1"), table)
             #expect(missing.contains(.missing("gone:1")))
+            // An override that was taken back names nothing.
+            try await say(.preferred("gone:2"), table)
+            #expect(try await Overrides.takeBack(["gone:2"], on: table.connection))
+            #expect(try await table.associate().findings.allSatisfy { $0 != .missing("gone:2") })
             #expect(try await table.earthquakes() == table.expected())
             // A rebuild reports the same finding.
             #expect(try await table.associate(rebuilds: true).findings.contains(.missing("gone:1")))

@@ -133,7 +133,14 @@ struct AssociateCommand: AsyncParsableCommand {
                     throw Failure(
                         .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
                 }
-                try await associate(on: connection, in: database)
+                do {
+                    try await associate(on: connection, in: database)
+                } catch {
+                    if text != nil || !said.isEmpty || !takeBack.isEmpty {
+                        StandardError.say("what you have decided is stored; the next association applies it")
+                    }
+                    throw error
+                }
             }
             guard follow else { return }
             do {
@@ -166,6 +173,7 @@ struct AssociateCommand: AsyncParsableCommand {
             throw Failure(.busy, "another session is associating; try again later")
         }
         if follow { return }
+        try await associator.reportAgain(outcome.position, on: connection)
         let counts = try await AssociationQueries.counts(on: connection)
         StandardOutput.print(
             """
