@@ -189,7 +189,9 @@ extension EventService {
     /// Whether an answer says that the request is not supported. For a service that is known to support everything, a refusal is
     /// a failure.
     fileprivate func isRefusal(_ error: FeedError) -> Bool {
-        if case .noInput = error { return !isComplete }
-        return !isComplete && [400, 405, 406, 415, 501].contains(error.status)
+        if isComplete { return false }
+        // A proxy without its service also answers with 404.
+        if case .noInput = error { return !isProven }
+        return [400, 405, 406, 415, 501].contains(error.status)
     }
 }

@@ -44,6 +44,7 @@ struct Sweep: Sendable {
         let lacks = try kept?.decode("lacks", as: [String].self) ?? []
         self.service = service
         self.service.abilities.subtract(lacks.compactMap(EventService.Ability.init(rawValue:)))
+        self.service.isProven = cursor != nil
         started = now
         self.beginning = beginning ?? now - Self.firstLook
     }

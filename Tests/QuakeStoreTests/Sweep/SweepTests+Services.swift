@@ -237,7 +237,7 @@ extension SweepTests {
     }
 
     @Test(
-        "A temporary refusal fails the sweep, but the service still counts as able to answer such requests",
+        "Refusals after the first sweep fail the sweep, but the service still counts as able to answer such requests",
         arguments: ["includedeleted=only", "count?", "&orderby="])
     func passingRefusal(part: String) async throws {
         try await withCatalogue { database, catalogue, _ in
@@ -253,8 +253,9 @@ extension SweepTests {
                 return .whole(.notFound, [])
             }) { server in
                 #expect(try await database.sweep(through: server).failure == nil)
-                refusals.store(1, ordering: .relaxed)
+                refusals.store(100, ordering: .relaxed)
                 #expect(try await database.sweep(through: server).failure is FeedError)
+                refusals.store(0, ordering: .relaxed)
                 catalogue.change { state in
                     state.now += Self.minute
                     state.delete("us1")
