@@ -45,12 +45,11 @@ public struct QuakeRecord {
         for index in 0..<Property.count { body(values[index]) }
     }
 
-    public var updated: Instant {
-        if case .time(let milliseconds) = self[.updated] {
-            Instant(milliseconds: milliseconds)
-        } else {
-            Instant(milliseconds: 0)
-        }
+    /// When the event was revised; nil if it has no time of revision. Then `updated` is the origin time.
+    public var revised: Instant? {
+        guard case .time(let updated) = self[.updated] else { return nil }
+        if case .time(updated) = self[.time] { return nil }
+        return Instant(milliseconds: updated)
     }
 
     func text(_ property: Property) -> JSONText? {

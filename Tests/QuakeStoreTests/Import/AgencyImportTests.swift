@@ -116,6 +116,19 @@ struct AgencyImportTests {
         }
     }
 
+    @Test("If one document has two versions without a time of revision, the later of them in the document counts")
+    func undatedInOneDocument() async throws {
+        try await server.withDatabase { database in
+            let document = Self.text(
+                Self.row("gfz2026aaaa", time: "2026-10-01T01:29:18", magnitude: "5.2"),
+                Self.row("gfz2026aaaa", time: "2026-10-01T01:29:17", magnitude: "5.3"))
+            let summary = try await database.importDocument(document)
+            #expect(summary.counts.inserted == 1 && summary.counts.stale == 0)
+            let row = try await database.query("select magnitude from quake")[0]
+            #expect(try row.decode("magnitude") == 5.3)
+        }
+    }
+
     @Test("A version with a time of revision takes precedence over a version without one, in either order")
     func datedAndUndated() async throws {
         let dated = Self.quakeML("gfz2026aaaa", magnitude: "5.4", made: "2026-10-01T01:40:00Z")

@@ -28,7 +28,8 @@ final class FeatureBatch: @unchecked Sendable {
 
     struct Record {
         let feature: Feature
-        let updated: Instant
+        /// See `QuakeRecord.revised`.
+        fileprivate let revised: Instant?
         fileprivate let row: Range<Int>?
         fileprivate let fingerprint: RowFingerprint?
         fileprivate let codeCount: Int32
@@ -75,7 +76,7 @@ final class FeatureBatch: @unchecked Sendable {
         let row = try isRowKept ? keep(record, from: feature.bytes) : nil
         records.append(
             Record(
-                feature: try keep(feature), updated: record.updated, row: row, fingerprint: fingerprint,
+                feature: try keep(feature), revised: record.revised, row: row, fingerprint: fingerprint,
                 codeCount: Int32(code.count), codePrefix: code.prefix64, codeStart: codes.count))
         codes.append(contentsOf: code)
     }
@@ -158,8 +159,8 @@ final class FeatureBatch: @unchecked Sendable {
 
     // MARK: One row per code
 
-    /// The newest record for each code. If several records are equally new, it is the last of them in the document. The records
-    /// are sorted by the bytes of their codes, so that all workers lock rows in the same order, and rows that are neighbours in
+    /// The newest record for each code. If several records are equally new, or none has a time of revision, it is the last of them
+    /// in the document. A record without a time of revision is older than a record with one. The records are sorted by the bytes of their codes, so that all workers lock rows in the same order, and rows that are neighbours in
     /// the index are written together.
     ///
     /// - Parameter refused: ordinals of records to leave out.
@@ -172,7 +173,7 @@ final class FeatureBatch: @unchecked Sendable {
         codes.withUnsafeBufferPointer { codes in
             for index in sorted(codes) where !refused.contains(records[index].feature.ordinal) {
                 if let last = newest.last, order(records[last], records[index], codes) == 0 {
-                    if records[index].updated < records[last].updated { olderCount += 1 }
+                    if isOlder(records[index], records[last]) { olderCount += 1 }
                 } else {
                     newest.append(index)
                 }
@@ -186,12 +187,15 @@ final class FeatureBatch: @unchecked Sendable {
             records.indices.sorted { left, right in
                 let order = order(records[left], records[right], codes)
                 if order != 0 { return order < 0 }
-                if records[left].updated != records[right].updated {
-                    return records[left].updated > records[right].updated
-                }
-                return left > right
+                if isOlder(records[left], records[right]) { return false }
+                return isOlder(records[right], records[left]) || left > right
             }
         }
+    }
+
+    private func isOlder(_ left: Record, _ right: Record) -> Bool {
+        guard let later = right.revised else { return false }
+        return left.revised.map { $0 < later } ?? true
     }
 
     /// Compares the codes of two records. The result is negative, 0 or positive, as for `memcmp`.
