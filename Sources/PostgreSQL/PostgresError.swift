@@ -47,14 +47,11 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
             || ["08", "25006", "40", "53", "55", "57", "58"].contains { sqlState?.hasPrefix($0) ?? false }
     }
 
-    public var isUniqueViolation: Bool { sqlState == "23505" }
-
-    /// The server refused a value: class 22 (data exception), class 54 (program limit exceeded), or 23514 (check violation).
+    /// The server refused a value: class 22 (data exception), class 23 (integrity constraint violation), class 54 (program limit
+    /// exceeded), or a trigger's RAISE EXCEPTION (P0001).
     public var isRefusedValue: Bool {
-        !isOfCommit && (quotesValue || sqlState == "23514")
+        !isOfCommit && (quotesValue || sqlState.map { $0.hasPrefix("23") || $0 == "P0001" } ?? false)
     }
-
-    public var isNotNullViolation: Bool { sqlState == "23502" }
 
     /// The server's notification queue is full. The server then refuses every COMMIT that sends notifications.
     public var isFullQueue: Bool { isOfCommit && sqlState == "54000" }

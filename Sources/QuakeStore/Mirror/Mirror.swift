@@ -95,7 +95,7 @@ struct Mirror {
             }
         } catch let trial as Trial {
             return trial.counts
-        } catch let error as PostgresError where error.isRefusedValue || error.isNotNullViolation {
+        } catch let error as PostgresError where error.isRefusedValue {
             throw Failure.brokenStream(from: stream.host, error.message)
         }
     }

@@ -194,7 +194,7 @@ struct LaneTests {
     )
     func failure() async throws {
         try await server.withDatabase { database in
-            try await database.refusing("new.code = 'q0c150'", sqlState: "P0001")
+            try await database.refusing("new.code = 'q0c150'", sqlState: "0A000")
             let document = SmallFeed.document((0..<300).map { SmallFeed.feature("c\($0)") })
             var options = Importer.Options()
             options.batchSize = 24
@@ -204,7 +204,7 @@ struct LaneTests {
             let summary = try await database.importDocument(document, options)
 
             #expect(summary.outcome == .failed)
-            #expect((summary.failure as? PostgresError)?.sqlState == "P0001")
+            #expect((summary.failure as? PostgresError)?.sqlState == "0A000")
             #expect(summary.counts.inserted > 24 && summary.counts.inserted < 299)
             #expect(try await database.count("quake") == summary.counts.inserted)
             let run = try await database.query("select outcome, inserted from import.run")[0]
@@ -219,7 +219,7 @@ struct LaneTests {
     @Test("A failure in one lane ends the run even if the reader is waiting for the source")
     func failureWhileWaiting() async throws {
         try await server.withDatabase { database in
-            try await database.refusing("new.code = 'q0c30'", sqlState: "P0001")
+            try await database.refusing("new.code = 'q0c30'", sqlState: "0A000")
             var options = Importer.Options()
             options.batchSize = 20
             options.retraction = .never
@@ -237,7 +237,7 @@ struct LaneTests {
             let summary = try await database.importFile(path, options)
 
             #expect(summary.outcome == .failed)
-            #expect((summary.failure as? PostgresError)?.sqlState == "P0001")
+            #expect((summary.failure as? PostgresError)?.sqlState == "0A000")
         }
     }
 

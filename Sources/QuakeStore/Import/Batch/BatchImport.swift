@@ -26,7 +26,7 @@ struct BatchImport {
                 runningCounts.add(try await commit(batch, settling, refused, expectsNew: expectsNew))
                 return
             } catch let error as PostgresError
-                where expectsNew && (error.isUniqueViolation || error.isRefusedValue)
+                where expectsNew && error.isRefusedValue
             {
                 expectsNew = false
             } catch let error as PostgresError where error.isRefusedValue {

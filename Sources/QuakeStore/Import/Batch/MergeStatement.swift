@@ -236,7 +236,8 @@ enum MergeStatement {
                     on conflict (code) do update set \(Property.assignments);
                     number := number + size;
                 -- Two rows with the same code in one statement raise cardinality_violation.
-                exception when data_exception or program_limit_exceeded or check_violation or cardinality_violation then
+                exception when data_exception or program_limit_exceeded or integrity_constraint_violation or raise_exception
+                               or cardinality_violation then
                     if size > 1 then
                         alone := number + size - 1;
                     else
