@@ -88,7 +88,7 @@ final class Responder: Sendable {
         logger.notice(
             """
             \(proxy) names clients in X-Forwarded-For, but is not a trusted proxy, so all its clients \
-            count as one. Use --trusted-proxy \(proxy) to trust it
+            count as one. If it is your proxy, use --trusted-proxy \(proxy); any client can send this header
             """)
     }
 
@@ -247,7 +247,8 @@ final class Responder: Sendable {
         case let error as PostgresError:
             logger.warning("\(error)")
             if error.isCancelledStatement { return .unavailable("The database took too long.") }
-            return error.isPassing
+            // The schema was checked at the start, so it is gone only for a moment, as during a restore.
+            return error.isPassing || error.isUndefinedObject
                 ? .unavailable("The database is not available.")
                 : Refusal(500, "The database refused the query.")
         // A temporary file can't be written or read.

@@ -7,7 +7,7 @@ import Testing
 struct EventServiceTests {
     private let path = "/fdsnws/event/1"
 
-    @Test("An answer as QuakeML, text, CSV or GeoJSON has the format's media type and the token")
+    @Test("An answer as QuakeML, text, CSV or GeoJSON has the format's media type and the catalogue's token")
     func formats() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importSample(50)
@@ -149,12 +149,12 @@ struct EventServiceTests {
     }
 
     @Test(
-        "If a lock, a broken disk or a read-only server prevents a query, the answer is 503; if the query itself fails, it is 500"
+        "If a lock, a broken disk, a read-only server or a missing table prevents a query, the answer is 503; if the query itself fails, it is 500"
     )
     func trouble() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.importDocument(DayFeed.of(3).document)
-            let states = ["55P03", "58030", "25006", "22012"]
+            let states = ["55P03", "58030", "25006", "42P01", "22012"]
             try await database.execute(
                 """
                 create or replace function report.distance_km(

@@ -91,6 +91,11 @@ struct WrongUsageTests {
                 ["serve", "--max-events", "9223372036854775807"],
                 "--max-events takes 1 to 1000000000, not 9223372036854775807"
             ),
+            (["serve", "--slow-client-timeout", "0s"], "--slow-client-timeout takes at least 1s"),
+            (
+                ["serve", "--base-url", "https://user:secret@example.org"],
+                "The value 'https://user:secret@example.org' is invalid for '--base-url <url>': it takes an http or https URL without a user and without a query"
+            ),
             (
                 ["backfill", "--from", "1d", "--per-request", "1"],
                 "--per-request takes 2 to 1000000000, not 1"
