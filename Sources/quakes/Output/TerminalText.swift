@@ -3,14 +3,15 @@ import Glibc
 
 /// The cells a character takes on a terminal: 0, 1 or 2.
 ///
-/// Terminals disagree on rare cases. This function follows most of them: a character is as wide as the widest of its scalars
+/// Terminals disagree on rare cases. This function follows most of them: a character is as wide as its scalars together
 /// according to wcwidth(3), and an emoji takes 2. A whole ZWJ sequence, a flag, a keycap, and any character that variation
 /// selector 16 turns into an emoji also take 2. Strip control characters first.
 func terminalWidth(of character: Character) -> Int {
     if let ascii = character.asciiValue { return ascii >= 0x20 && ascii < 0x7F ? 1 : 0 }
     let scalars = character.unicodeScalars
     if scalars.contains("\u{FE0F}"), scalars.first?.properties.isEmoji == true { return 2 }
-    return scalars.reduce(0) { max($0, terminalWidth(of: $1)) }
+    if scalars.contains(where: \.properties.isEmojiPresentation) { return 2 }
+    return scalars.reduce(0) { $0 + terminalWidth(of: $1) }
 }
 
 /// The cells a text takes on a terminal: the sum over its characters.
@@ -87,7 +88,6 @@ func filled(_ words: [String], to width: Int) -> [String] {
 }
 
 private func terminalWidth(of scalar: Unicode.Scalar) -> Int {
-    if scalar.properties.isEmojiPresentation { return 2 }
     let before = uselocale(utf8)
     defer { uselocale(before) }
     // wcwidth returns a negative number for a scalar that is not assigned.
