@@ -12,8 +12,8 @@ table with the same columns and indexes:
 
 The figures are medians. All figures of a run come from one machine and one server; only their ratios are meaningful. The
 benchmark needs python3 and the release executable (`make bench` builds it). The database is a private cluster that exists only
-during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off. The table of quakes is
-vacuumed after the first load, and that of python after the first and the second load.
+during the run, with shared_buffers 1GB, max_wal_size 8GB, checkpoint_timeout 1h and autovacuum off. The table that quakes fills
+is vacuumed after the first load, and the table that python fills after the first and the second load.
 
 --short measures short runs instead: the import of an hourly feed with ten known events, compared with psql -c 'select 1'. Either
 the feed has not changed (304), or a newer document has the same events (200). The goal is at most twice psql's time. psql is run

@@ -16,8 +16,8 @@ struct Quakes: AsyncParsableCommand {
             terminal or with QUAKES_LOCAL=1. --local always means the private cluster.
 
             Exit codes: 0 success, 64 wrong usage, 65 bad data, 66 input not found, 69 database or feed unavailable, \
-            70 internal error, 74 file error, 75 another process is using the source or the file, or is already the \
-            notifier or the associator, 130 or 143 interrupted by a signal.
+            70 internal error, 74 file error, 75 another process is using the source or the file, or is already \
+            associating or notifying, 130 or 143 interrupted by a signal.
             """,
         version: version,
         subcommands: [

@@ -3,8 +3,8 @@
 
     Tests/Clients/qquake.py URL
 
-QQuake runs only in QGIS. This script repeats the parts of QQuake's fetcher.py, wadl.py, basic_text_parser.py and quakeml/ that an
-answer could break. It stops at the first difference.
+QQuake runs only in QGIS. This script repeats those parts of QQuake (in fetcher.py, wadl.py, basic_text_parser.py and quakeml/)
+that would fail if an answer had the wrong form. It stops at the first difference.
 """
 
 import json

@@ -43,13 +43,14 @@ struct AccessLogTests {
     }
 
     /// reader      reads nothing
-    /// clients                    ask for more than the pipe holds; all get their answers
+    /// clients                    send requests whose log lines do not fit into the pipe; all get their answers
     @Test("If the log's reader stops reading, lines are dropped, and clients still get their answers")
     func stalled() async throws {
         let pipe = Pipe()
         defer { try? pipe.fileHandleForReading.close() }
         try await TestServer.shared.withDatabase { database in
-            // The descriptor stays open: lines that still wait at the end must not go to another test's file.
+            // The descriptor stays open. If it were closed, another test's file might get its number, and the lines that still
+            // wait would be written to that file.
             let log = AccessLog(to: dup(pipe.fileHandleForWriting.fileDescriptor), limit: 100)
             try await TestSite.run(of: database, accessLog: log) { site in
                 let request =

@@ -86,7 +86,7 @@ struct AgencyFeedTests {
         }
     }
 
-    @Test("An event is served below its agency's path and below the path of all agencies")
+    @Test("An event is served below its agency's path and below the path `all`")
     func details() async throws {
         try await TestServer.shared.withDatabase { database in
             try await database.execute(Self.rows)

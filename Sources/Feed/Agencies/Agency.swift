@@ -11,7 +11,7 @@ public struct Agency: Sendable, Equatable {
     public let service: String
     /// The URL of an event's page without the id at its end. The page has the same host as the service.
     public var page: String?
-    /// The beginnings of its events' public ids, after `smi:` or `quakeml:`, in lower case.
+    /// How its events' public ids begin after `smi:` or `quakeml:`, in lower case.
     public var authorities: [String] = []
     /// The prefixes of its ids from SeisComP. Such an id is a prefix, a year and letters: `gfz2026texh`.
     public var prefixes: [String] = []

@@ -6,11 +6,11 @@ import Synchronization
 
 /// A pool of a few database connections that all requests share.
 ///
-/// Each lane has a queue in which requests wait for a connection; client addresses take turns. The queue is bounded, except for
-/// patient requests and the process's own queries. If the queue is full, a new request is refused, unless another address has at
-/// least two more waiting requests than the new request's address. In that case, the last request of the address with the most
-/// waiting requests is refused instead. While the database is unreachable, requests are refused at once. A lost connection is
-/// reopened, with any number of attempts.
+/// Each kind of work (`Lane`) has a queue in which its requests wait for a connection. The client addresses in a queue are served
+/// in turn. The queue is bounded, except for patient requests and the process's own queries. If the queue is full, one request is
+/// refused. It is the last request of the address that has the most waiting requests, if that address has at least two more than
+/// the new request's address. Otherwise it is the new request. While the database is unreachable, requests are refused at once. A
+/// lost connection is reopened, with any number of attempts.
 final class Sessions: Sendable {
     private let options: ConnectionOptions
     private let settings: ServerSettings
@@ -111,7 +111,7 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Runs `body` like `use`. If the connection is lost before anything was written, repeats `body` with another connection, up
+    /// Runs `body` like `use`. If the database connection is lost before any of the answer was written, repeats `body` with another connection, up
     /// to `settings.sessions` times. After a restart of the database server, each session notices only at its next statement that
     /// its connection is lost.
     func useAnother<Result>(

@@ -10,7 +10,7 @@ public protocol ReaderView: Sendable {
     func accepts(_ table: TableShape) -> Bool
 
     /// Whether the view has work to do even if nothing has changed. The follower checks this at each poll. If it is true, the
-    /// view gets a pass.
+    /// follower calls `apply` with a pass that may have no changes.
     var isDue: Bool { get }
 
     /// Applies a pass and stores the pass's position. If one of the two fails, neither takes effect. The function runs on the

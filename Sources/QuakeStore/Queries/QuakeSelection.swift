@@ -24,11 +24,11 @@ public struct QuakeSelection: Sendable {
     /// ASCII letters does not matter.
     public var contributors: [String]?
     public var agency: Agency?
-    /// Whether rows that describe one earthquake are merged into one: the preferred solution, with the magnitude that was chosen
-    /// separately. A row that belongs to no group is an earthquake by itself. When merging, `values[.net]` and `contributors`
-    /// select the earthquakes that one of these networks reports, even if another network's row is preferred. A code selects the
-    /// earthquake that has the row with this code. Merging is supported by a database, but not by a view's file. It cannot be
-    /// combined with `agency` or `deleted`.
+    /// Whether the rows of one earthquake are merged into one: the preferred row, whose magnitude may come from another of the
+    /// rows. A row that belongs to no group is an earthquake by itself. When merging, `values[.net]` and `contributors` select
+    /// the earthquakes that one of these networks reports, even if another network's row is preferred. A code in `values[.code]`
+    /// selects the earthquake to which the row with this code belongs. A database supports merging, but the SQLite file of
+    /// `quakes follow` does not. Merging cannot be combined with `agency` or `deleted`.
     public var isMerged = false
     /// Only events that were revised after this moment. A deletion counts as a revision.
     public var updatedAfter: Instant?

@@ -213,7 +213,7 @@ private func file(rule: String) -> String {
         ),
         (
             "magnitude: 4\ntell: withdrawn",
-            "8:11: tell must include new or risen: the other kinds need an earlier message"
+            #"8:11: "tell" must include "new" or "risen": messages of the other kinds only follow an earlier message"#
         ),
         ("magnitude: 4\nmax_age: 31d", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),
         ("magnitude: 4\nmax_age: 6", "8:14: max_age must be a time from 1m to 30d, such as 45m, 6h or 7d"),

@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func measuringDoesNotChangeTheResultForAFeatureOverTheLimit() {
+    @Test func aFeatureOverTheLimitGivesTheSameResultIfItIsDecodedBeforeItsEnd() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(
             #"{"type":"FeatureCollection","features":[\#(feature(properties: #""place":"\#(long)","#)),\#(feature())]}"#
@@ -116,7 +116,8 @@ import Testing
         #expect(outcome == ScanOutcome(Self.hardDocument))
     }
 
-    /// The error is reported at the limit, with the same offset, even if the chunk also contains the later fault.
+    /// The document has a member that is too large and, after it, a syntax error. The first error is reported for any size of the
+    /// chunks, even if one chunk contains both.
     @Test func aMemberThatIsTooLargeIsReportedInsteadOfALaterFault() {
         let long = String(repeating: "x", count: FeatureScanner.sizeLimit)
         let document = Array(#"{"x":["\#(long)"}]}"#.utf8)

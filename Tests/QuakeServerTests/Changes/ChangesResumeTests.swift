@@ -13,7 +13,8 @@ struct ChangesResumeTests {
     /// client    query      follows after its position …       is cut off after each event; resumes after its last id
     /// writer          w1               w2 w3 …
     ///
-    /// The first server has the passes in memory. The second server reads them from the history.
+    /// The client follows from its query's position. Then it resumes once after each event that it received. The first server
+    /// still has the changes in memory. The second server reads them from the history.
     @Test(
         "A client that is cut off after any event resumes at its last position, and ends with the right rows")
     func everyCut() async throws {
@@ -109,7 +110,7 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("A stream can resume after a bare token; an unknown token gives a snapshot with the reason")
+    @Test("A stream can resume after a token without its time; after an unknown token it begins with a snapshot and says why")
     func token() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())

@@ -69,7 +69,7 @@ struct RandomRequest {
 
     private mutating func addTimes() {
         var ends = [quake().time, quake().time].sorted()
-        // Times in the standard have microseconds, but times of events have only milliseconds.
+        // A request's times may have microseconds, although an event's time has only milliseconds.
         let more = random.chance(1, in: 2) ? "500" : ""
         func text(_ time: Instant) -> String { "\(time)".dropLast() + more }
         if random.chance(2, in: 3) {

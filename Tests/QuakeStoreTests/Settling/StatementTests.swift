@@ -8,7 +8,8 @@ import Testing
 
 @testable import QuakeStore
 
-/// The table is what the oracle says, for any statements in any order.
+/// Statements are what services say about events, each in a document. In any order of the imports, the table gets the rows that
+/// `StatementOracle` computes.
 @Suite("Statements in any order")
 struct StatementTests {
     let server = TestServer.shared
@@ -16,7 +17,7 @@ struct StatementTests {
     /// Imports four statements in 4 orders, or in all 24 with THOROUGH=1. `SmallWorld` describes the events. Each run chooses at
     /// random the kinds of the four statements, their services and the times of a revision.
     @Test(
-        "Every order of four statements about an event ends as the oracle says",
+        "Four statements about an event, in any order, leave the rows that the oracle allows",
         arguments: rounds(1, of: 2))
     func smallWorlds(number: Int) async throws {
         var random = seededRandom("small world \(number)")
@@ -24,10 +25,10 @@ struct StatementTests {
         say(
             """
             \(world): \(world.cases.count) events and \(world.families.count) families, with \
-            \(world.statements.flatMap(\.events).count) features, \(world.statements.listedEarlier) of them in an earlier revision
+            \(world.statements.flatMap(\.events).count) features, \(world.statements.listedEarlier) of which are outdated
             """)
         let expected = StatementOracle.table(after: world.statements)
-        say("\(expected.values.count { $0.count > 1 }) of \(expected.count) codes depend on the order")
+        say("\(expected.values.count { $0.count > 1 }) of \(expected.count) codes have a row that depends on the order")
         try await server.withDatabase { database in
             for order in world.statements.permutations.shuffled(using: &random).prefix(
                 rounds(4, of: 24).count)
@@ -42,9 +43,9 @@ struct StatementTests {
 
     /// The events of three services are found, revised, moved, renamed and withdrawn. Some are listed again, change without a new
     /// revision time, or can't be read for a while. One of the services also has the others' events and some of unknown owners.
-    /// Some of the servers are behind.
+    /// Some of a service's servers still list earlier revisions.
     @Test(
-        "Any order of a made-up world's statements ends as the oracle says, with one worker or several",
+        "The statements of a made-up world, in any order, leave the rows that the oracle allows, with one worker or several",
         arguments: rounds(2, of: 6))
     func world(number: Int) async throws {
         let workers = number % 3 == 1 ? 6 : 1
@@ -55,7 +56,8 @@ struct StatementTests {
         say(
             """
             \(statements.count) statements list \(statements.flatMap(\.events).count) features, \(statements.listedEarlier) of \
-            them in an earlier revision; \(expected.values.count { $0.count > 1 }) of \(expected.count) codes depend on the order
+            which are outdated; \(expected.values.count { $0.count > 1 }) of \(expected.count) codes have a row that depends on \
+            the order
             """)
         try await server.withDatabase { database in
             for order in 0..<rounds(2, of: 3).count {

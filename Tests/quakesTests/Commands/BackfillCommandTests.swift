@@ -10,7 +10,7 @@ struct BackfillCommandTests {
     private static let events =
         ProcessInfo.processInfo.environment["QUAKES_STRESS_EVENTS"].flatMap { Int($0) } ?? 30_000
 
-    @Test("A backfill from a service that sends the same events for any period ends with 65 and the reason")
+    @Test("If a service sends the same events for every period, the backfill exits with 65 and says why")
     func ignoredTimes() async throws {
         let service = TestEventService(count: 40, limit: 20_000)
         let requests = Counter()
@@ -41,8 +41,7 @@ struct BackfillCommandTests {
     func killed(_ order: [String]) async throws {
         var random = seededRandom()
         let service = TestEventService(count: Self.events, limit: Self.events / 15)
-        // Requests are numbered. The service holds back its answer to a request with this number or a higher one, until the
-        // number is raised.
+        // Requests are numbered. Answers to the request with this number and to later ones are held back until it is raised.
         let firstHeld = Mutex(Int.max)
         let received = Counter()
         try await TestServer.shared.withDatabase { database in
@@ -100,7 +99,8 @@ struct BackfillCommandTests {
             var service = TestEventService(count: 576, limit: 20_000)
             service.most = 40
             // The table has rows for 44 of the events, but the first answer has only 40 events. If that answer counted as
-            // complete, the other 4 rows would be deleted, because the brake stops only larger deletions.
+            // complete, the other 4 rows would be deleted, because the brake stops only deletions
+            // of more than 5 events.
             try await database.query(
                 """
                 insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
@@ -204,7 +204,7 @@ struct BackfillCommandTests {
     }
 
     @Test(
-        "If the service fails, the exit code is 69, and another stretch is refused before the backfill is completed"
+        "If the service fails, the exit code is 69, and a backfill of another stretch is refused until this one is completed"
     )
     func failing() async throws {
         let service = TestEventService(count: 100, limit: 20)
@@ -227,7 +227,7 @@ struct BackfillCommandTests {
         }
     }
 
-    @Test("A backfill whose beginning is a length of time resumes with the same command")
+    @Test("A backfill with a relative beginning, such as --since 200y, resumes with the same command")
     func relativeTimes() async throws {
         let service = TestEventService(count: 100, limit: 20)
         try await TestServer.shared.withDatabase { database in

@@ -200,7 +200,7 @@ struct DeploymentTests {
     }
 
     @Test(
-        "The proxies also listen on IPv6, haproxy drops root's rights, and Ingress does not limit the page's files"
+        "The proxies also listen on IPv6, haproxy drops root's rights, and the Ingress has no rate limit for the page's files"
     )
     func proxies() throws {
         let (nginx, haproxy) = (

@@ -106,7 +106,7 @@ extension SelectionOptions {
 
     /// The title of a picture: what it shows, where and when, as far as there is room.
     ///
-    /// - Parameter subject: such as `Magnitudes over time`; nil if the picture shows the selected events themselves.
+    /// - Parameter subject: what a plot shows, such as `Magnitudes over time`; nil for a map.
     func title(_ subject: String?, _ portrait: Portrait) -> String {
         let kinds = types ?? ["earthquake"]
         var kind = kinds == ["earthquake"] ? "earthquakes" : kinds.joined(separator: " and ") + " events"

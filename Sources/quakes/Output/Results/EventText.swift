@@ -7,7 +7,7 @@ struct ShownEvent: Sendable {
     let code: String
     /// nil if the event is not in the catalogue any more.
     var quake: Quake?
-    /// The token after which history begins.
+    /// Where the history begins: the last transaction whose changes were pruned.
     var horizon: Horizon?
     /// The changes of the event, the oldest first.
     var changes: [Change] = []
