@@ -17,7 +17,8 @@ struct ParameterTests {
 
     @Test("What a file leaves out has its shipped value; lines may end as on Windows")
     func partial() throws {
-        let some = try Parameters(text: "version 2\r\n\r\nrank gfz us\r\nseconds 5\r\nscatter gfz - 1 2 0.1 0\r\n")
+        let some = try Parameters(
+            text: "version 2\r\n\r\nrank gfz us\r\nseconds 5\r\nscatter gfz - 1 2 0.1 0\r\n")
         var expected = Parameters.shipped
         (expected.version, expected.seconds, expected.ranks) = ("2", 5, ["gfz": 0, "us": 1])
         expected.scatter.rows["gfz"] = [

@@ -128,7 +128,10 @@ extension RulesReader {
             }
         }
         if !kinds.isEmpty, !kinds.contains(where: \.isNews) {
-            yaml.note(node.mark, "\"tell\" must include \"new\" or \"risen\": messages of the other kinds only follow an earlier message")
+            yaml.note(
+                node.mark,
+                "\"tell\" must include \"new\" or \"risen\": messages of the other kinds only follow an earlier message"
+            )
         }
         return kinds
     }

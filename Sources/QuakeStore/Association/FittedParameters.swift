@@ -26,9 +26,8 @@ public enum FittedParameters {
             let parameters = try Parameters(text: text)
             let links = try await links(on: connection)
             let table = ScatterFit(links, parameters).table(replacing: parameters.scatter)
-            let rest = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).filter { line in
-                !line.drop(while: \.isWhitespace).hasPrefix("scatter")
-            }
+            let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+            let rest = lines.filter { !$0.drop(while: \.isWhitespace).hasPrefix("scatter") }
             return rest.joined(separator: "\n")
                 + """
 

@@ -110,7 +110,9 @@ struct ChangesResumeTests {
         }
     }
 
-    @Test("A stream can resume after a token without its time; after an unknown token it begins with a snapshot and says why")
+    @Test(
+        "A stream can resume after a token without its time; after an unknown token it begins with a snapshot and says why"
+    )
     func token() async throws {
         try await server.withDatabase { database in
             var writer = RandomWriter(seededRandom())

@@ -130,7 +130,8 @@ struct AssociationQueryTests {
                     ReportedEvent("us\(number)", "us", seconds: seconds).statement
                         + ReportedEvent("gfz:\(number)", seconds: seconds).statement)
                 try await Overrides.say(
-                    .same(ExactText("us\(number)"), ExactText("gfz:\(number)")), because: nil, on: table.connection)
+                    .same(ExactText("us\(number)"), ExactText("gfz:\(number)")), because: nil,
+                    on: table.connection)
             }
             try await table.associate()
             #expect(try await FittedParameters.text(on: table.connection).contains("# Fitted to 20 pairs"))

@@ -120,9 +120,13 @@ struct HistoryPruneTests {
     @Test("No history is kept for a reader whose next changes are pruned already")
     func overtaken() async throws {
         try await server.withNotes { database in
-            func write() async throws { try await database.execute("insert into note select gen_random_uuid()") }
+            func write() async throws {
+                try await database.execute("insert into note select gen_random_uuid()")
+            }
             func prune(atMost: Duration?) async throws -> Pruning.Outcome {
-                try await database.withConnection { try await Pruning(keep: .zero, keepAtMost: atMost).run(on: $0) }
+                try await database.withConnection {
+                    try await Pruning(keep: .zero, keepAtMost: atMost).run(on: $0)
+                }
             }
             try await write()
             try await database.query("select history.report('late', history.current_token())")

@@ -116,7 +116,9 @@ struct AgencyImportTests {
         }
     }
 
-    @Test("If one document has two versions without a time of revision, the later of them in the document counts")
+    @Test(
+        "If one document has two versions without a time of revision, the later of them in the document counts"
+    )
     func undatedInOneDocument() async throws {
         try await server.withDatabase { database in
             let document = Self.text(

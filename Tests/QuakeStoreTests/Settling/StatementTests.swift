@@ -28,7 +28,9 @@ struct StatementTests {
             \(world.statements.flatMap(\.events).count) features, \(world.statements.listedEarlier) of which are outdated
             """)
         let expected = StatementOracle.table(after: world.statements)
-        say("\(expected.values.count { $0.count > 1 }) of \(expected.count) codes have a row that depends on the order")
+        say(
+            "\(expected.values.count { $0.count > 1 }) of \(expected.count) codes have a row that depends on the order"
+        )
         try await server.withDatabase { database in
             for order in world.statements.permutations.shuffled(using: &random).prefix(
                 rounds(4, of: 24).count)

@@ -18,7 +18,9 @@ struct SampleCommand: ParsableCommand {
     @Option(help: ArgumentHelp("How many events to write.", valueName: "n"))
     var count = 1000
 
-    @Option(help: ArgumentHelp("Another seed gives other events; some of their codes may repeat.", valueName: "s"))
+    @Option(
+        help: ArgumentHelp("Another seed gives other events; some of their codes may repeat.", valueName: "s")
+    )
     var seed: UInt64 = 1
 
     @Option(
