@@ -34,7 +34,12 @@ struct DrillTests {
             #expect(try await quakes.run("migrate", "--roles").status == 0)
             try await database.importFeatures([SmallFeed.feature("1")])
             _ = try await follow("early")
-            let status = try await quakes.run(["follow", "--view", view("running")]) { process in
+            // This reader has no rights between the restore and the grants.
+            try await database.execute("create role watcher login; grant quakes_reader to watcher")
+            let watcher = QuakesCommand([
+                "DATABASE_URL": server.url.replacing("user=\(options["user"] ?? "")", with: "user=watcher")
+            ])
+            let status = try await watcher.run(["follow", "--view", view("running")]) { process in
                 try await shell.run(
                     Self.commands(beginning: "pg_dump --format=custom --file=quakes.dump quakes"))
                 try await database.importFeatures([SmallFeed.feature("2")])
@@ -81,13 +86,23 @@ struct DrillTests {
     private static func grants(in database: TestDatabase) async throws -> [String] {
         try await database.query(
             """
+            with own as (
+                select oid from pg_namespace where nspname in ('public', 'import', 'history', 'report', 'notify'))
             select concat_ws(' ', o.name, o.owner::regrole, (select string_agg(g::text, ' ' order by g::text) from unnest(o.acl) as g))
                 as line
-            from (select oid::regclass::text as name, relnamespace as schema, relowner as owner, relacl as acl from pg_class
-                  where relkind <> 'i'
+            from (select oid::regclass::text as name, relowner as owner, relacl as acl from pg_class
+                  where relkind <> 'i' and relnamespace in (table own)
                   union all
-                  select oid::regprocedure::text, pronamespace, proowner, proacl from pg_proc) as o
-            where o.schema in (select oid from pg_namespace where nspname in ('public', 'import', 'history', 'report', 'notify'))
+                  select attrelid::regclass || '.' || attname, 0, attacl from pg_attribute
+                  where attacl is not null and attrelid in (select oid from pg_class where relnamespace in (table own))
+                  union all
+                  select oid::regprocedure::text, proowner, proacl from pg_proc where pronamespace in (table own)
+                  union all
+                  select nspname::text, nspowner, nspacl from pg_namespace where oid in (table own)
+                  union all
+                  select datname::text, 0, datacl from pg_database where datname = current_database()
+                  union all
+                  select 'default ' || defaclobjtype::text, defaclrole, defaclacl from pg_default_acl) as o
             order by 1
             """
         ).map { try $0.decode("line") }
