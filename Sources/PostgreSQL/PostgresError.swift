@@ -47,10 +47,15 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
             || ["08", "25006", "40", "53", "55", "57", "58"].contains { sqlState?.hasPrefix($0) ?? false }
     }
 
-    /// The server refused a value: class 22 (data exception), class 23 (integrity constraint violation), class 54 (program limit
-    /// exceeded), or a trigger's RAISE EXCEPTION (P0001).
+    /// The server refused a value: class 22 (data exception), class 54 (program limit exceeded), 23514 (check violation) or 23502
+    /// (null in a column that must not be null).
     public var isRefusedValue: Bool {
-        !isOfCommit && (quotesValue || sqlState.map { $0.hasPrefix("23") || $0 == "P0001" } ?? false)
+        !isOfCommit && (quotesValue || ["23514", "23502"].contains(sqlState))
+    }
+
+    /// The server refused a value, or a constraint (class 23) or a trigger (P0001, RAISE EXCEPTION) refused a row.
+    public var isRefusedRow: Bool {
+        isRefusedValue || !isOfCommit && (sqlState.map { $0.hasPrefix("23") || $0 == "P0001" } ?? false)
     }
 
     /// The server's notification queue is full. The server then refuses every COMMIT that sends notifications.

@@ -79,7 +79,7 @@ struct PostgresErrorTests {
                     try await connection.execute("insert into t values (\(unescaped: values))", to: "insert")
                 }
                 #expect(error.sqlState == sqlState)
-                #expect(error.isRefusedValue && !error.isRetryable)
+                #expect(error.isRefusedRow && !error.isRetryable)
                 #expect(!"\(error)".contains("sesame"))
                 #expect(sqlState != "23514" || error.message.contains("\"t_code_check\""))
             }

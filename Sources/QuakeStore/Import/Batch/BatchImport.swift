@@ -25,11 +25,11 @@ struct BatchImport {
             do {
                 runningCounts.add(try await commit(batch, settling, refused, expectsNew: expectsNew))
                 return
-            } catch let error as PostgresError
-                where expectsNew && error.isRefusedValue
-            {
-                expectsNew = false
-            } catch let error as PostgresError where error.isRefusedValue {
+            } catch let error as PostgresError where error.isRefusedRow {
+                if expectsNew {
+                    expectsNew = false
+                    continue
+                }
                 // Once a feature is refused, an older feature with the same code takes its place, and may be refused as well. So
                 // after the first search, each search tries all remaining features.
                 let known = refused.count

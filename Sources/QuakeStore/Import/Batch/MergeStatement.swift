@@ -210,7 +210,7 @@ enum MergeStatement {
     }
 
     /// Creates a function that merges the rows of `incoming`: a hundred at a time, and one by one where the server refuses a
-    /// value. The function returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedValue`).
+    /// value. The function returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedRow`).
     static let refusals = """
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql
@@ -221,6 +221,8 @@ enum MergeStatement {
             size integer;
             -- Rows up to this number are merged one by one.
             alone integer := 0;
+            violated_schema text;
+            violated_table text;
         begin
             number := 1;
             while number <= cardinality(slots) loop
@@ -238,6 +240,11 @@ enum MergeStatement {
                 -- Two rows with the same code in one statement raise cardinality_violation.
                 exception when data_exception or program_limit_exceeded or integrity_constraint_violation or raise_exception
                                or cardinality_violation then
+                    get stacked diagnostics violated_schema = schema_name, violated_table = table_name;
+                    -- A violation in another table, such as the history's, is not the feature's fault.
+                    if starts_with(sqlstate, '23') and (violated_schema, violated_table) is distinct from ('public', 'quake') then
+                        raise;
+                    end if;
                     if size > 1 then
                         alone := number + size - 1;
                     else
