@@ -63,9 +63,6 @@ public struct EventService: Sendable, Hashable {
         }
     }
 
-    /// Whether an earlier sweep has used all the abilities, so that status 404 does not show that one is missing.
-    public var isProven = false
-
     public var source: FeedSource { .url(url) }
 
     /// Whether the service is known to have all abilities, so that a refused request is a failure. From any other service, a

@@ -8,6 +8,8 @@ import Feed
 struct ServiceWindows {
     var service: EventService
     let purpose: UnfitService.Purpose
+    /// Whether the service has answered a whole sweep with these abilities.
+    let isProven: Bool
     /// The time between two requests. In a sweep, it is the time between two windows, so that news is not delayed.
     let pace: Duration
     let fetch: FetchOptions
@@ -16,12 +18,14 @@ struct ServiceWindows {
     private(set) var requests = 0
 
     init(
-        of service: EventService, for purpose: UnfitService.Purpose, pace: Duration, _ fetch: FetchOptions,
+        of service: EventService, for purpose: UnfitService.Purpose, isProven: Bool = false, pace: Duration,
+        _ fetch: FetchOptions,
         question: @escaping @Sendable (Range<Instant>) -> EventService.Question = {
             EventService.Question(since: $0.lowerBound, until: $0.upperBound)
         }
     ) {
-        (self.service, self.purpose, self.pace, self.fetch) = (service, purpose, pace, fetch)
+        (self.service, self.purpose, self.isProven) = (service, purpose, isProven)
+        (self.pace, self.fetch) = (pace, fetch)
         self.question = question
     }
 
@@ -62,10 +66,10 @@ struct ServiceWindows {
                 }
                 given = short.given
             } catch let refusal as FeedError
-                where [400, 413].contains(refusal.status) || service.isRefusal(refusal)
+                where [400, 413].contains(refusal.status) || isRefusal(refusal)
             {
                 if try await isTooMuch(question, refusal, &plan, window) { continue }
-                guard service.isRefusal(refusal), try await findLack(after: question) else { throw refusal }
+                guard isRefusal(refusal), try await findLack(after: question) else { throw refusal }
                 if question.updatedAfter != nil || question.isOfDeletions { throw AnotherQuestion() }
                 continue
             }
@@ -112,13 +116,13 @@ struct ServiceWindows {
         guard service.abilities.contains(.counts), !question.isOfDeletions else { return nil }
         do {
             return try await number(question)
-        } catch let refusal as FeedError where service.isRefusal(refusal) {
+        } catch let refusal as FeedError where isRefusal(refusal) {
             // Perhaps the service only refuses to count by the time of revision.
             var everything = question
             everything.updatedAfter = nil
             do {
                 _ = try await number(everything)
-            } catch let refusal as FeedError where service.isRefusal(refusal) {
+            } catch let refusal as FeedError where isRefusal(refusal) {
                 service.abilities.remove(.counts)
                 return nil
             }
@@ -176,22 +180,20 @@ struct ServiceWindows {
         } catch let failure as FeedError {
             // With status 204, the service has no such events, but it supports the request.
             if failure.status == 204 { return nil }
-            guard service.isRefusal(failure) else { throw failure }
+            guard isRefusal(failure) else { throw failure }
             return failure
         }
+    }
+
+    /// Whether an answer says that the request is not supported. For a service that is known to support everything, a refusal is
+    /// a failure.
+    private func isRefusal(_ error: FeedError) -> Bool {
+        if service.isComplete { return false }
+        // A proxy that has lost its service also answers with 404 or 410.
+        if case .noInput = error { return !isProven }
+        return [400, 405, 406, 415, 501].contains(error.status)
     }
 }
 
 /// The service has refused a request, and is now known to lack an ability: the stretch has to be requested in another way.
 struct AnotherQuestion: Error {}
-
-extension EventService {
-    /// Whether an answer says that the request is not supported. For a service that is known to support everything, a refusal is
-    /// a failure.
-    fileprivate func isRefusal(_ error: FeedError) -> Bool {
-        if isComplete { return false }
-        // A proxy without its service also answers with 404.
-        if case .noInput = error { return !isProven }
-        return [400, 405, 406, 415, 501].contains(error.status)
-    }
-}

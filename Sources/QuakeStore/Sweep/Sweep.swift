@@ -44,7 +44,6 @@ struct Sweep: Sendable {
         let lacks = try kept?.decode("lacks", as: [String].self) ?? []
         self.service = service
         self.service.abilities.subtract(lacks.compactMap(EventService.Ability.init(rawValue:)))
-        self.service.isProven = cursor != nil
         started = now
         self.beginning = beginning ?? now - Self.firstLook
     }
@@ -68,7 +67,9 @@ struct Sweep: Sendable {
         let plan = BackfillPlan(
             range: earliest..<end, isNewestFirst: true, limit: service.limit, reached: end, expected: 0,
             leastCut: 16)
-        let windows = ServiceWindows(of: service, for: .sweep, pace: .seconds(1), fetch) {
+        let windows = ServiceWindows(
+            of: service, for: .sweep, isProven: cursor != nil, pace: .seconds(1), fetch
+        ) {
             [updatedAfter] window in
             var question = EventService.Question(
                 since: window.lowerBound, until: window.upperBound == end ? nil : window.upperBound,

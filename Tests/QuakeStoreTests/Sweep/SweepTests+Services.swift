@@ -238,8 +238,9 @@ extension SweepTests {
 
     @Test(
         "Refusals after the first sweep fail the sweep, but the service still counts as able to answer such requests",
-        arguments: ["includedeleted=only", "count?", "&orderby="])
-    func passingRefusal(part: String) async throws {
+        arguments: ["includedeleted=only", "count?", "&orderby="],
+        [(TestStatus.notFound, 100), (.badRequest, 1)])
+    func passingRefusal(part: String, refusal: (status: TestStatus, times: Int)) async throws {
         try await withCatalogue { database, catalogue, _ in
             catalogue.change { $0.add(event("us1")) }
             let refusals = Atomic(0)
@@ -250,10 +251,10 @@ extension SweepTests {
                 guard isAsked, refusals.wrappingSubtract(1, ordering: .relaxed).oldValue > 0 else {
                     return catalogue.answer(request)
                 }
-                return .whole(.notFound, [])
+                return .whole(refusal.status, [])
             }) { server in
                 #expect(try await database.sweep(through: server).failure == nil)
-                refusals.store(100, ordering: .relaxed)
+                refusals.store(refusal.times, ordering: .relaxed)
                 #expect(try await database.sweep(through: server).failure is FeedError)
                 refusals.store(0, ordering: .relaxed)
                 catalogue.change { state in
