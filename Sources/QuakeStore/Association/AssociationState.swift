@@ -27,7 +27,7 @@ struct AssociationState {
         let rows = try await connection.query(
             """
             select store::text, token, committed_at, nonce, shape, parameters, made_with,
-                   hashtextextended(coalesce(parameters, \(Parameters.shippedText)), \(Association.rules))::text
+                   hashtextextended(concat(parameters, \(Parameters.shippedText)), \(Association.rules))::text
             from import.association \(unescaped: clause)
             """, to: operation)
         guard var row = rows.first else {

@@ -56,10 +56,12 @@ public struct Associator: ReaderView {
         return outcome
     }
 
-    /// Reports the position of a pass that no follower has made, if the associator has ever followed the changes. Otherwise
-    /// `quakes status` would show the lag of an old report. A server or a login that may not report has no such lag to correct.
-    public func reportAgain(_ position: Position, on connection: Connection) async throws {
+    /// Reports the position after a pass that no follower has made, if the associator has ever followed the changes. Otherwise
+    /// `quakes status` would show the lag of an old report. A login that may not report has no such lag to correct.
+    public func reportAgain(after outcome: Outcome, on connection: Connection) async throws {
         let operation = "report the associator's position"
+        // The pass may have written groups, and these are changes, too.
+        let position = try await outcome.written == 0 ? outcome.position : associate(on: connection).position
         do {
             _ = try await connection.write(to: operation) {
                 try await connection.query(

@@ -53,6 +53,38 @@ struct AssociateCommandTests {
         }
     }
 
+    @Test(
+        "A single run ends the lag of an associator that followed earlier, also after it has written groups")
+    func lag() async throws {
+        try await withRows { database, quakes, _ in
+            func behind() async throws -> [Int] {
+                try await database.query("select tokens_behind from report.reader_lag").map {
+                    try $0.decode("tokens_behind")
+                }
+            }
+            #expect(try await quakes.run("associate").status == 0)
+            #expect(try await behind() == [])
+            try await database.query("select history.report('associate', 0)")
+            #expect(try await quakes.run("associate", "--different", "us1", "gfz:1").status == 0)
+            #expect(try await groups(database) == ["gfz:2 us2"])
+            #expect(try await behind() == [0])
+        }
+    }
+
+    @Test("If the groups can't follow a decision at once, the command says that the decision is stored")
+    func storedOnly() async throws {
+        try await withRows { database, quakes, _ in
+            #expect(try await quakes.run("migrate", "--roles").status == 0)
+            try await database.execute("create role worker login; grant quakes_writer to worker")
+            let url = database.url.replacing(/user=[^&]*/, with: "user=worker")
+            let outcome = try await QuakesCommand(["DATABASE_URL": url]).run("associate", "--prefer", "gfz:1")
+            #expect(outcome.status == 69)
+            #expect(
+                outcome.errors.contains("what you have decided is stored; the next association applies it"))
+            #expect(try await database.query("select from association_override").count == 1)
+        }
+    }
+
     @Test("--follow continues until SIGTERM, and then exits with 0")
     func follows() async throws {
         try await withRows { database, quakes, _ in

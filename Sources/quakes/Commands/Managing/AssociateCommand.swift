@@ -133,14 +133,7 @@ struct AssociateCommand: AsyncParsableCommand {
                     throw Failure(
                         .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
                 }
-                do {
-                    try await associate(on: connection, in: database)
-                } catch {
-                    if text != nil || !said.isEmpty || !takeBack.isEmpty {
-                        StandardError.say("what you have decided is stored; the next association applies it")
-                    }
-                    throw error
-                }
+                try await associate(on: connection, in: database)
             }
             guard follow else { return }
             do {
@@ -168,12 +161,16 @@ struct AssociateCommand: AsyncParsableCommand {
         let outcome: Associator.Outcome
         do {
             outcome = try await associator.associate(rebuilds: rebuild, on: connection)
-        } catch let error as PostgresError where error.sqlState == "55P03" {
+        } catch {
+            if parameters != nil || !said.isEmpty || !takeBack.isEmpty {
+                StandardError.say("what you have decided is stored; the next association applies it")
+            }
             // This session's wait for the other session's lock has timed out.
+            guard (error as? PostgresError)?.sqlState == "55P03" else { throw error }
             throw Failure(.busy, "another session is associating; try again later")
         }
         if follow { return }
-        try await associator.reportAgain(outcome.position, on: connection)
+        try await associator.reportAgain(after: outcome, on: connection)
         let counts = try await AssociationQueries.counts(on: connection)
         StandardOutput.print(
             """
