@@ -46,9 +46,7 @@ public struct AlertEvent: Sendable, Equatable, Codable {
 
     public var point: Point { Point(latitude: latitude, longitude: longitude) }
 
-    public var isReviewed: Bool {
-        ["reviewed", "confirmed", "final", "manual"].contains(status?.lowercased())
-    }
+    public var isReviewed: Bool { ReviewStatus.isReviewed(status) }
 
     /// Whether the event is a test, an exercise or a scenario. The USGS marks scenarios by their products. Other marks are words
     /// such as `test` in the type, in the status, or at the beginning of the place. Later in the place, `Test` can be part of a

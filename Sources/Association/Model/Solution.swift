@@ -53,13 +53,12 @@ public struct Solution: Sendable, Equatable {
         case unknown
         case automatic
 
-        /// - Parameter status: the row's `status`. ComCat also has `REVIEWED`, in capitals.
+        /// - Parameter status: the row's `status`.
         public init(status: String?) {
-            switch status?.lowercased() {
-            case "reviewed", "manual", "confirmed", "final": self = .reviewed
-            case "automatic", "preliminary": self = .automatic
-            default: self = .unknown
-            }
+            self =
+                ReviewStatus.isReviewed(status)
+                ? .reviewed
+                : ["automatic", "preliminary"].contains(status?.lowercased()) ? .automatic : .unknown
         }
 
         public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
