@@ -247,7 +247,7 @@ final class Responder: Sendable {
         case let error as PostgresError:
             logger.warning("\(error)")
             if error.isCancelledStatement { return .unavailable("The database took too long.") }
-            // The schema was checked at the start, so it is gone only for a moment, as during a restore.
+            // The tables may be missing for a moment, as during a restore.
             return error.isPassing || error.isUndefinedObject
                 ? .unavailable("The database is not available.")
                 : Refusal(500, "The database refused the query.")

@@ -55,7 +55,7 @@ enum MirrorStatement {
                 where not exists (select from pg_temp.changed c where c.key = q.code);
             end if;
             select string_agg(distinct m.line ->> 'author', ', ') into author from pg_temp.mirrored m;
-            perform set_config('history.author', left(concat_ws(' at ', author, host), 200), true),
+            perform set_config('history.author', concat_ws(' at ', author, host), true),
                     set_config('import.settling', 'on', true);
 
             inserted := 0;

@@ -251,7 +251,7 @@ public struct Verification: Sendable {
     /// Imports and settles the windows that have findings. Each window is one transaction. The import also replaces events that
     /// the table has in a later version than the service, and the brake counts these, too.
     ///
-    /// An answer without any event repairs nothing, unless the service also counted no events in the window.
+    /// An answer without any event repairs nothing, unless it is a document and the service also counted no events in the window.
     ///
     /// - Throws: the error that ends the import of a window, such as `BrakeHeld`.
     public func repair(_ outcome: Outcome) async throws -> Repair {

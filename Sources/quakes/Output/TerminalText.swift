@@ -1,7 +1,7 @@
 import CGlibc
 import Glibc
 
-/// The cells a character takes on a terminal: 0, 1 or 2.
+/// The cells a character takes on a terminal: 0, 1, 2, or more in some scripts.
 ///
 /// Terminals disagree on rare cases. This function follows most of them: a character is as wide as its scalars together
 /// according to wcwidth(3), and an emoji takes 2. A whole ZWJ sequence, a flag, a keycap, and any character that variation

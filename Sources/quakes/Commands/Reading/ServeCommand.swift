@@ -112,6 +112,9 @@ struct ServeCommand: AsyncParsableCommand {
         ] where !(1...1_000_000_000).contains(count) {
             throw ValidationError("\(name) takes 1 to 1000000000, not \(count)")
         }
+        guard baseURL?.contains(#/^https?:\/\/[^\/]*@/#) != true else {
+            throw ValidationError("--base-url takes a URL without a user and a password")
+        }
         guard slowClientTimeout.duration >= .seconds(1) else {
             throw ValidationError("--slow-client-timeout takes at least 1s")
         }
@@ -166,8 +169,8 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private static func baseURL(_ text: String) throws -> String {
-        guard let match = text.wholeMatch(of: #/(https?:\/\/[^\s?#"<>\\@]+?)\/*/#) else {
-            throw ValidationError("it takes an http or https URL without a user and without a query")
+        guard let match = text.wholeMatch(of: #/(https?:\/\/[^\s?#"<>\\]+?)\/*/#) else {
+            throw ValidationError("it takes an http or https URL without a query")
         }
         return String(match.1)
     }
