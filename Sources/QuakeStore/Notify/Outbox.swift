@@ -105,6 +105,15 @@ enum Outbox {
             """, to: "record a delivery")
     }
 
+    /// Makes all messages to a receiver due that have failed before.
+    static func hasten(_ receiver: String, on connection: Connection) async throws {
+        try await connection.execute(
+            """
+            update notify.outbox set next_attempt_at = clock_timestamp()
+            where receiver = \(receiver) and next_attempt_at > clock_timestamp() and failed_at is not null
+            """, to: "make messages due")
+    }
+
     static func failed(
         _ entry: Entry, _ reason: String, again wait: Duration, on connection: Connection
     ) async throws {

@@ -118,9 +118,7 @@ struct OutboxSender {
         _ round: inout Round, _ group: inout ThrowingTaskGroup<Event, any Error>, on connection: Connection
     ) async throws -> Bool {
         let current = rules.current
-        if current != round.rules {
-            (round.rules, round.gone, round.ready) = (current, [:], [:])
-        }
+        if current != round.rules { try await take(current, &round, on: connection) }
         var hasDue = false
         for lane in Lane.allCases {
             func isFree() -> Bool {
@@ -142,13 +140,35 @@ struct OutboxSender {
         return hasDue
     }
 
+    /// Replaces the rules. Receivers that were changed get their messages at once. The messages to removed receivers are given up.
+    private func take(_ current: Rules, _ round: inout Round, on connection: Connection) async throws {
+        for (name, old) in round.rules.receivers.sorted(by: { $0.key < $1.key }) {
+            guard let new = current.receivers[name] else {
+                try await giveUpAll(of: name, Self.unknown, on: connection)
+                continue
+            }
+            if new != old {
+                round.rests[name] = nil
+                try await Outbox.hasten(name, on: connection)
+            }
+        }
+        (round.rules, round.gone, round.ready) = (current, [:], [:])
+        round.open = Set(Lane.allCases)
+    }
+
+    private func giveUpAll(of receiver: String, _ reason: String, on connection: Connection) async throws {
+        let count = try await Outbox.giveUpAll(of: receiver, reason, on: connection)
+        if count > 0 { logger.error("\(count) messages to \(receiver) are given up: \(reason)") }
+    }
+
+    private static let unknown = "the rules contain no receiver with this name"
+
     private func start(
         _ entry: Outbox.Entry, _ round: inout Round, _ group: inout ThrowingTaskGroup<Event, any Error>,
         on connection: Connection
     ) async throws {
         if let reason = reasonNotToSend(entry, round) {
-            let count = try await Outbox.giveUpAll(of: entry.receiver, reason, on: connection)
-            logger.error("\(count) messages to \(entry.receiver) are given up: \(reason)")
+            try await giveUpAll(of: entry.receiver, reason, on: connection)
         } else if let receiver = round.rules.receivers[entry.receiver],
             try await Outbox.begin(entry, rest: Self.shortestRest, on: connection)
         {
@@ -168,10 +188,7 @@ struct OutboxSender {
     }
 
     private func reasonNotToSend(_ entry: Outbox.Entry, _ round: Round) -> String? {
-        if round.rules.receivers[entry.receiver] == nil {
-            return "the rules contain no receiver with this name"
-        }
-        return round.gone[entry.receiver]
+        round.rules.receivers[entry.receiver] == nil ? Self.unknown : round.gone[entry.receiver]
     }
 
     private func note(

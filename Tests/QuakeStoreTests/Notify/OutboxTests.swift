@@ -288,6 +288,38 @@ struct OutboxTests {
         }
     }
 
+    @Test(
+        "A receiver that the rules change gets its failed messages at once; those of a removed receiver are given up"
+    )
+    func changed() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(.from(4, to: "me", "you"), receivers)
+            for name in ["me", "you"] {
+                receivers.answer(name, DeliveryFailure("host: HTTP status 429", retryAfter: .seconds(3600)))
+            }
+            let inForce = RulesInForce(.from(4, to: "me", "you"))
+            let service = NotifyService(
+                try database.options(), rules: inForce, poll: PollInterval(listening: .milliseconds(50)),
+                logger: .quiet, deliver: { try receivers.deliver($0, $1) })
+            let running = Task { try await service.run() }
+            try await database.shake("a", 5)
+            try await waitUntil {
+                try await database.query("select from notify.outbox where failed_at is not null").count == 2
+            }
+            receivers.answer("me", nil)
+            var rules = Rules.from(4, to: "me")
+            rules.receivers["me"] = Receiver(name: "me", .command(["/bin/echo"], limit: .seconds(1)))
+            inForce.replace(by: rules)
+            try await waitUntil { receivers.told == ["new a"] }
+            try await waitUntil {
+                try await database.query("select from notify.outbox where given_up_at is not null").count == 1
+            }
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+        }
+    }
+
     @Test("Messages for a receiver that the rules no longer name are given up with that reason")
     func unknown() async throws {
         try await server.withDatabase { database in
