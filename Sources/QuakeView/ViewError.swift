@@ -30,4 +30,16 @@ extension ViewError {
             path: path, isFailure: Self.failures.contains(error.resultCode),
             message: error.message ?? "\(error.resultCode)")
     }
+
+    /// The error to throw for an SQLite error of a file that is only read.
+    static func reading(_ path: String, _ error: DatabaseError) -> any Error {
+        guard [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) else {
+            return using(path, error)
+        }
+        return ViewError(
+            path: path, isFailure: true,
+            message:
+                "SQLite cannot read it without the files \(path)-wal and \(path)-shm; copy them, too, or make the folder writable"
+        )
+    }
 }

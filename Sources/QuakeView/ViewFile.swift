@@ -20,7 +20,7 @@ public struct ViewFile: Sendable {
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
         } catch let error as DatabaseError {
-            throw ViewError.using(path, error)
+            throw ViewError.reading(path, error)
         }
     }
 
@@ -47,7 +47,7 @@ public struct ViewFile: Sendable {
                 return position
             }
         } catch let error as DatabaseError {
-            throw ViewError.using(path, error)
+            throw ViewError.reading(path, error)
         } catch let error as MissingValue {
             throw ViewError(path: path, isFailure: false, message: "\(error)")
         }
