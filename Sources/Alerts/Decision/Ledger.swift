@@ -47,14 +47,16 @@ public struct Ledger: Sendable, Equatable {
     }
 
     /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the standing of the new key
-    /// is kept.
+    /// is kept, unless only the old key's earthquake was reported.
     mutating func move(_ old: ExactText, to new: ExactText) {
         guard old != new, var moved = standings.removeValue(forKey: old) else { return }
         for receiver in moved.keys {
             moved[receiver]?.told?.event.key = new
             moved[receiver]?.waiting?.event.key = new
         }
-        standings[new, default: [:]].merge(moved) { kept, _ in kept }
+        standings[new, default: [:]].merge(moved) { kept, moved in
+            kept.told == nil && moved.told != nil ? moved : kept
+        }
         note(old)
         note(new)
     }

@@ -17,8 +17,25 @@ extension Rule {
             || places.contains { reason(event, magnitude, at: $0) != nil }
     }
 
+    /// Whether the earthquake reaches a higher step of the ladder than its earlier version did.
+    func isReached(by event: AlertEvent, higherThanBy before: AlertEvent) -> Bool {
+        highestStep(of: event) > highestStep(of: before)
+    }
+
+    private func highestStep(of event: AlertEvent) -> Double {
+        guard let magnitude = event.magnitude else { return -.infinity }
+        let nearest = places.map { $0.point.distance(to: event.point) }.min() ?? .infinity
+        return ladder.filter { magnitude >= $0.magnitude && nearest <= $0.within ?? .infinity }
+            .map(\.magnitude).max() ?? -.infinity
+    }
+
+    /// The names may be networks or agencies: `usgs` stands for all networks of ComCat.
     private func accepts(_ names: [String]) -> Bool {
-        agencies.isEmpty || names.contains { agencies.contains($0.lowercased()) }
+        agencies.isEmpty
+            || names.contains {
+                let name = $0.lowercased()
+                return agencies.contains(name) || agencies.contains(Agency.name(ofNetwork: name))
+            }
     }
 
     /// Whether the rule allows a first message about the earthquake. At `moment`, the earthquake must be neither too old nor in

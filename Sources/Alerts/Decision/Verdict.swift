@@ -60,13 +60,20 @@ struct Verdict: Equatable {
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
         let admitting = rules.filter { rule in
             guard rule.covers(after), rule.admits(after, at: moment) else { return false }
-            guard let before = change.before else { return true }
-            // If the previous version already matched the rule, the event is not news: it existed before the first start or
-            // before the rule, or quiet hours dropped its message. The match is checked for the time of the last decision. If the
-            // origin time was in the future then, no message was sent, so the event is still news.
+            guard let before = change.before, !rule.isReached(by: after, higherThanBy: before) else {
+                return true
+            }
+            // If the previous version already matched the rule at this step of the ladder, the event is not news: it existed
+            // before the first start or before the rule, or quiet hours dropped its message. The match is checked for the time of
+            // the last decision. If the origin time was in the future then, no message was sent, so the event is still news.
             return !(rule.covers(before) && rule.admits(before, at: min(moment, decidedAt)))
         }
-        let rose = change.before.map { before in !admitting.contains { $0.isReached(by: before) } } ?? false
+        let rose =
+            change.before.map { before in
+                !admitting.contains {
+                    $0.isReached(by: before) && !$0.isReached(by: after, higherThanBy: before)
+                }
+            } ?? false
         self.init(rose ? .risen : .new, after, earlier: rose ? change.before : nil, admitting)
     }
 

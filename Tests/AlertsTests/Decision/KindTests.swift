@@ -136,6 +136,34 @@ import Testing
         #expect(told.first?.id == "me:us1:3-risen")
     }
 
+    @Test func anEarthquakeThatWasNotReportedIsReportedWhenItReachesAHigherStep() {
+        // At the first start, the earthquake already reaches the lower step.
+        var stage = Stage(rule("ladder", .init(3, within: 300), .init(7)), isStarted: false)
+        #expect(stage.commit(quake("us1", 3.4)).isEmpty)
+        #expect(stage.commit(quake("us1", 6.9)).isEmpty)
+        let told = stage.commit(quake("us1", 7.8))
+        #expect(told.kinds == [.risen])
+        #expect(told.first?.title.contains("was M 6.9") == true)
+        #expect(stage.commit(quake("us1", 7.9)).isEmpty)
+    }
+
+    @Test func usgsStandsForAllNetworksOfComCat() {
+        var stage = Stage(rule("usgs", .init(4)) { $0.agencies = ["usgs"] })
+        #expect(stage.commit(quake("ci1") { $0.agencies = ["ci"] }).kinds == [.new])
+        #expect(stage.commit(quake("gfz1") { $0.agencies = ["gfz"] }).isEmpty)
+    }
+
+    @Test func anEarthquakeThatJoinsOneWithAWaitingReportIsNotReportedAgain() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("q0")).kinds == [.new])
+        for index in 1..<5 { _ = stage.commit(quake("q\(index)")) }
+        // The swarm holds the report of another row of the first earthquake.
+        #expect(stage.commit(quake("us9")).isEmpty)
+        #expect(stage.ledger.nextDue != nil)
+        #expect(stage.commit(superseded: ["q0": "us9"], quake("us9") { $0.ids = ["us9", "q0"] }).isEmpty)
+        #expect(stage.tick(.seconds(3600)).isEmpty)
+    }
+
     @Test func anEarthquakeWithANewCodeIsNotReportedAgain() {
         // Either the new row is inserted first, or the old row is deleted first, or one commit does both.
         for order in 0..<3 {
