@@ -76,7 +76,8 @@ extension Responder {
         text.gauge(
             "quakes_live_clients", "Clients that have caught up and receive new changes.", counts.liveClients)
         text.gauge(
-            "quakes_live_clients_waiting", "Clients that wait for a session to read missed changes.",
+            "quakes_live_clients_waiting",
+            "Reads of missed changes that wait for a session; each is for all clients that need the same changes.",
             usage.waitingStreams)
         text.gauge(
             "quakes_live_clients_behind", "Live clients that have not received all new changes yet.",
@@ -100,8 +101,9 @@ extension Responder {
         let monitored = status.sources.filter { $0.isMonitored }
         text.gauge(
             "quakes_source_age_seconds",
-            "The time since a source was last imported successfully, or found unchanged.", by: "source",
-            monitored.compactMap { source in source.age.map { (source.label, $0 / .seconds(1)) } })
+            "The time since a source was last imported successfully, or found unchanged; +Inf if never.",
+            by: "source",
+            monitored.map { source in (source.label, source.age.map { $0 / .seconds(1) } ?? .infinity) })
         text.gauge(
             "quakes_source_document_age_seconds",
             "The age of the newest imported document, by the time that the document states.", by: "source",

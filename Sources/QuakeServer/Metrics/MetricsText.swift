@@ -18,7 +18,8 @@ struct MetricsText {
         _ name: String, _ labels: [(String, String)] = [], _ value: some CustomStringConvertible
     ) {
         let list = labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
-        text += "\(name)\(list.isEmpty ? "" : "{\(list)}") \(value)\n"
+        let number = value as? Double == .infinity ? "+Inf" : "\(value)"
+        text += "\(name)\(list.isEmpty ? "" : "{\(list)}") \(number)\n"
     }
 
     mutating func gauge(
