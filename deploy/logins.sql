@@ -17,7 +17,8 @@ alter role reader password :'reader_password';
 alter role notifier password :'notifier_password';
 alter role prune password :'prune_password';
 alter role grafana password :'report_password';
-grant quakes_writer to worker;
+-- A daemon that finds the events of several agencies that are one earthquake also reads overwritten values.
+grant quakes_writer, quakes_reader to worker;
 grant quakes_reader to reader;
 -- The notifier is also a reader, so that it may read the status.
 grant quakes_notifier, quakes_reader to notifier;
@@ -25,3 +26,4 @@ grant quakes_owner to prune;
 grant quakes_report to grafana;
 alter role grafana set statement_timeout = '1min';
 alter role grafana set idle_in_transaction_session_timeout = '1min';
+alter role grafana set timezone = 'UTC';

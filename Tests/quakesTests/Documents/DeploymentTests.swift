@@ -261,7 +261,7 @@ struct DeploymentTests {
         #expect(
             try logins.map { try $0.decode("roles") } == [
                 "quakes_report", "quakes_notifier,quakes_reader", "quakes_owner", "quakes_reader",
-                "quakes_writer",
+                "quakes_reader,quakes_writer",
             ])
     }
 
