@@ -904,13 +904,13 @@ select day, count(*) as events, count(*) filter (where not is_prompt) as late_ev
        percentile_disc(0.5) within group (order by delay) filter (where is_prompt) as median_delay_s,
        percentile_disc(0.95) within group (order by delay) filter (where is_prompt) as p95_delay_s
 from (select report.day(imported_at) as day, report.seconds(imported_at - time) as delay,
-             imported_at < time + interval '1 day' as is_prompt
+             imported_at >= time and imported_at < time + interval '1 day' as is_prompt
       from only public.quake) as imported
 group by day;
 comment on view report.import_latency is 'The time from the origin of events to their first import, by the day of that import.';
 comment on column report.import_latency.day is 'Day of the first import, in UTC.';
 comment on column report.import_latency.events is 'Events that were first imported on that day.';
-comment on column report.import_latency.late_events is 'Number of those events that were imported a day or more after their origin: backfills and late additions. The delays do not include them.';
+comment on column report.import_latency.late_events is 'Number of those events that were imported a day or more after their origin (backfills and late additions), or that have an origin in the future. The delays do not include them.';
 comment on column report.import_latency.median_delay_s is 'Median time from origin to first import, in seconds.';
 comment on column report.import_latency.p95_delay_s is '95th percentile of the time from origin to first import, in seconds.';
 

@@ -157,12 +157,16 @@ extension QuakeSelection {
         if let since { add(.time, sql: "time >= \(since)") { $0.time >= since } }
         if let until { add(.time, sql: "time < \(until)") { $0.time < until } }
         if let types {
-            let names = types.map(\.inLowerASCII)
+            // The feeds of 2014 write `quarry_blast`.
+            let names = types.map { $0.inLowerASCII.replacing("_", with: " ") }
             let exact = Set(names.map { ExactText($0) })
             add(
                 .type,
-                sql: "lower(coalesce(type, 'earthquake') collate \"C\") = any(\(names))"
-            ) { exact.contains(ExactText(($0[.type].text ?? "earthquake").inLowerASCII)) }
+                sql: "replace(lower(coalesce(type, 'earthquake') collate \"C\"), '_', ' ') = any(\(names))"
+            ) { quake in
+                let type = (quake[.type].text ?? "earthquake").inLowerASCII
+                return exact.contains(ExactText(type.replacing("_", with: " ")))
+            }
         }
         if let place {
             add(.place, sql: "place collate \"C\" ~ \(place.pattern)") {

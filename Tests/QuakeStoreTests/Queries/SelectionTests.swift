@@ -49,6 +49,24 @@ struct SelectionTests {
         }
     }
 
+    @Test("A type selects events of both spellings, with a blank or with an underscore")
+    func typeSpellings() async throws {
+        try await server.withDatabase { database in
+            for (code, type) in [("a", "quarry blast"), ("b", "Quarry_Blast"), ("c", "explosion")] {
+                try await database.importFeatures([
+                    SmallFeed.feature(code, more: #""type":"\#(type)""#)
+                ])
+            }
+            var selection = QuakeSelection()
+            for type in ["quarry blast", "quarry_blast"] {
+                selection.types = [type]
+                let found = try await database.quakes(selection)
+                #expect(Set(found.map(\.code)) == ["q0a", "q0b"])
+                #expect(try await database.quakes(QuakeSelection()).filter(selection.filter).count == 2)
+            }
+        }
+    }
+
     @Test("A circle across the antimeridian includes both sides")
     func antimeridian() async throws {
         try await server.withDatabase { database in
