@@ -800,7 +800,8 @@ declare
 begin
     select t.relation, t.key, t.collation into tracked from history.tracked t where t.entity = of_entity;
     if not found then
-        raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
+        raise exception '% is not tracked', of_entity using errcode = 'undefined_object',
+            hint = format('The tracked tables are: %s.', (select string_agg(t.entity, ', ' order by t.entity) from history.tracked t));
     end if;
     execute format('select from only %s limit 0', tracked.relation);  -- locks the table until the transaction ends
     perform history.refuse_rewritten(tracked.relation);
@@ -852,7 +853,7 @@ begin
                 using errcode = 'object_not_in_prerequisite_state';
         end if;
         if (select count(*) from history.reader r where r.login = session_user) >= 1000 then
-            raise exception 'the login % has 1000 readers already; delete unused ones from history.reader', session_user
+            raise exception 'the login % has 1000 readers already; remove unused ones with quakes forget --reader NAME', session_user
                 using errcode = 'object_not_in_prerequisite_state';
         end if;
     end if;
@@ -860,7 +861,7 @@ begin
     on conflict (name) do update set token = excluded.token, seen_at = excluded.seen_at
     where r.login = session_user or pg_has_role(session_user, current_user, 'member');
     if not found then
-        raise exception 'the reader % belongs to another login; choose another name, or have its row deleted from history.reader', reader
+        raise exception 'the reader % belongs to another login; choose another name, or have it removed with quakes forget --reader NAME', reader
             using errcode = 'object_not_in_prerequisite_state';
     end if;
 end

@@ -139,6 +139,14 @@ extension Connection {
             connectionLost: true)
     }
 
+    private static func remedy(for message: String) -> String? {
+        if message.contains("no password supplied") {
+            return "set PGPASSWORD, or use a password file (PGPASSFILE)"
+        }
+        let isElsewhere = ["SSL", "certificate", "translate host name"].contains { message.contains($0) }
+        return isElsewhere ? nil : "is the server running there?"
+    }
+
     private func connectErrors(_ operation: String, _ handle: OpaquePointer) -> [PostgresError] {
         // Indented lines are libpq's advice. Each other line describes one attempt, or a place in the server's source (LOCATION).
         // A line that ends in "failed: " belongs to the attempt that is still running.
@@ -149,7 +157,7 @@ extension Connection {
                 let message = String(sqlState.map { line.replacing(":  \($0): ", with: ": ") } ?? line)
                 var error = PostgresError(
                     operation: operation, sqlState: sqlState, message: message,
-                    remedy: sqlState == nil ? "is the server running there?" : nil, connectionLost: true)
+                    remedy: sqlState == nil ? Self.remedy(for: message) : nil, connectionLost: true)
                 // The initializer may have hidden a value in the message. Here the value is that of a setting, not of a row, so
                 // it is shown.
                 error.message = message

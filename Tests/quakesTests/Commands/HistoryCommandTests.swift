@@ -164,7 +164,7 @@ struct HistoryCommandTests {
             #expect(pruned.lines[0].hasSuffix("; history begins after token 2"))
             #expect(
                 pruned.errors
-                    == "quakes: kept older history for the citation paper; quakes cite --release releases it\n"
+                    == "quakes: kept older history for the citation paper; quakes cite NAME --release releases it\n"
             )
             let past = try await quakes.run("list", "--as-of", "\(word)", "--format", "ndjson")
             #expect(past.status == 0 && past.output.contains("\"magnitude\":2.0"))

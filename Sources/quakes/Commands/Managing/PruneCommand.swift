@@ -47,7 +47,7 @@ struct PruneCommand: AsyncParsableCommand {
         StandardOutput.print("pruned \(outcome.runs) runs and \(outcome.rejects) rejects")
         if let citation = outcome.keptForCitation {
             StandardError.say(
-                "kept older history for the citation \(strippingControlCharacters(citation)); quakes cite --release releases it"
+                "kept older history for the citation \(strippingControlCharacters(citation)); quakes cite NAME --release releases it"
             )
         }
         if let reader = outcome.keptFor {

@@ -47,6 +47,9 @@ struct ReportCommand: AsyncParsableCommand {
 
     func validate() throws {
         try spreadsheet.validate(isCSV: format == .csv)
+        guard name != nil || format == .table else {
+            throw ValidationError("--format needs the name of a report")
+        }
         for argument in arguments where !argument.unicodeScalars.contains("=") {
             throw ValidationError("\(argument) is not of the form NAME=VALUE")
         }
