@@ -304,7 +304,7 @@ struct MonitoringTests {
                     "quakes_http_request_duration_seconds_bucket{route=\"summary\",le=\"+Inf\"} 3"))
             #expect(lines.contains("quakes_http_rows_total 15"))
             #expect(
-                lines.contains { $0.hasPrefix("quakes_source_age_seconds{source=") && !$0.hasSuffix("+Inf") })
+                lines.contains { $0.hasPrefix("quakes_source_age_seconds{source=") })
             #expect(lines.contains("quakes_reader_tokens_behind{reader=\"dashboard \\\"1\\\"\"} 1"))
             // Each family is declared once, and each sample belongs to the family above it.
             let families = lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] }
@@ -312,15 +312,21 @@ struct MonitoringTests {
         }
     }
 
-    @Test("A daemon's source that was never imported has an infinite age, so that an alert fires")
+    @Test("The age of a daemon's source that was never imported counts from its first run")
     func neverImported() async throws {
         try await TestServer.shared.withDatabase { database in
-            try await database.execute(
-                "insert into import.run (source, every, outcome, finished) values ('http://example.org/a', '1m', 'failed', now())"
-            )
+            for minutes in [20, 5] {
+                try await database.execute(
+                    """
+                    insert into import.run (source, every, outcome, started, finished)
+                    values ('http://example.org/a', '1m', 'failed', now() - interval '\(minutes) min', now())
+                    """)
+            }
             try await TestSite.run(of: database) { site in
                 let text = try await site.get("/metrics").text
-                #expect(text.contains("\nquakes_source_age_seconds{source=\"example.org/a\"} +Inf\n"))
+                let line = try #require(
+                    text.split(separator: "\n").first { $0.hasPrefix("quakes_source_age_seconds{") })
+                #expect(try #require(line.split(separator: " ").last.flatMap { Double($0) }) >= 1200)
             }
         }
     }

@@ -101,9 +101,8 @@ extension Responder {
         let monitored = status.sources.filter { $0.isMonitored }
         text.gauge(
             "quakes_source_age_seconds",
-            "The time since a source was last imported successfully, or found unchanged; +Inf if never.",
-            by: "source",
-            monitored.map { source in (source.label, source.age.map { $0 / .seconds(1) } ?? .infinity) })
+            "The time since a source was last imported successfully or found unchanged; if never, since its first run.",
+            by: "source", monitored.map { ($0.label, $0.silence / .seconds(1)) })
         text.gauge(
             "quakes_source_document_age_seconds",
             "The age of the newest imported document, by the time that the document states.", by: "source",

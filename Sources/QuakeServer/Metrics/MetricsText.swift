@@ -18,8 +18,7 @@ struct MetricsText {
         _ name: String, _ labels: [(String, String)] = [], _ value: some CustomStringConvertible
     ) {
         let list = labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
-        let number = value as? Double == .infinity ? "+Inf" : "\(value)"
-        text += "\(name)\(list.isEmpty ? "" : "{\(list)}") \(number)\n"
+        text += "\(name)\(list.isEmpty ? "" : "{\(list)}") \(value)\n"
     }
 
     mutating func gauge(

@@ -17,6 +17,8 @@ public struct ImportStatus: Sendable, Equatable {
         public let freshAt: Instant?
         /// The time since `freshAt`.
         public let age: Duration?
+        /// The time since `freshAt` or, if the source was never imported successfully, since its first run.
+        public let silence: Duration
         /// The time at which the newest imported document was made, as the document states it.
         public let generated: Instant?
         /// The time since `generated`.
@@ -43,6 +45,7 @@ public struct ImportStatus: Sendable, Equatable {
             self.label = label
             freshAt = try row.decodeIfPresent("fresh_at")
             age = try row.decodeIfPresent("age")
+            silence = try row.decode("silence")
             generated = try row.decodeIfPresent("generated")
             documentAge = try row.decodeIfPresent("document_age")
             every = try row.decodeIfPresent("every")
@@ -81,7 +84,10 @@ public struct ImportStatus: Sendable, Equatable {
         let rows = try await connection.query(
             """
             select source, run, outcome, started, seen, inserted, updated, superseded + retracted as deleted, rejected,
-                   error, fresh_at, clock_timestamp() - fresh_at as age, generated,
+                   error, fresh_at, clock_timestamp() - fresh_at as age,
+                   clock_timestamp() - coalesce(fresh_at, (select first.started from import.run as first
+                                                           where first.source = last_run.source order by first.id limit 1)) as silence,
+                   generated,
                    clock_timestamp() - generated as document_age, every, is_monitored
             from import.last_run order by source
             """, to: "read the last runs")
