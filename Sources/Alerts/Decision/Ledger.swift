@@ -47,7 +47,8 @@ public struct Ledger: Sendable, Equatable {
     }
 
     /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the standing of the new key
-    /// is kept, unless only the old key's earthquake was reported.
+    /// is kept, unless only the old key's earthquake was reported. In that case a waiting report of the new key becomes a
+    /// correction, or is dropped if it differs too little from the report.
     mutating func move(_ old: ExactText, to new: ExactText) {
         guard old != new, var moved = standings.removeValue(forKey: old) else { return }
         for receiver in moved.keys {
@@ -55,7 +56,14 @@ public struct Ledger: Sendable, Equatable {
             moved[receiver]?.waiting?.event.key = new
         }
         standings[new, default: [:]].merge(moved) { kept, moved in
-            kept.told == nil && moved.told != nil ? moved : kept
+            guard kept.told == nil, let told = moved.told else { return kept }
+            var joined = moved
+            if var waiting = kept.waiting, !told.stands || waiting.event.differsNotably(from: told.event) {
+                waiting.kind = told.stands ? .corrected : .risen
+                waiting.earlier = told.event
+                joined.waiting = waiting
+            }
+            return joined
         }
         note(old)
         note(new)

@@ -19,7 +19,10 @@ extension Rule {
 
     /// Whether the earthquake reaches a higher step of the ladder than its earlier version did.
     func isReached(by event: AlertEvent, higherThanBy before: AlertEvent) -> Bool {
-        highestStep(of: event) > highestStep(of: before)
+        let earlier = highestStep(of: before)
+        // If the earlier version matched by its intensity alone, the first step is not a higher one.
+        if earlier == -.infinity, isReached(by: before) { return false }
+        return highestStep(of: event) > earlier
     }
 
     private func highestStep(of event: AlertEvent) -> Double {

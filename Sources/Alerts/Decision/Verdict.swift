@@ -58,6 +58,9 @@ struct Verdict: Equatable {
         // If the commit's time is unknown, the earthquake's age is measured at the time of the last decision. The age is 0 if the
         // earthquake happened later.
         let moment = change.committedAt ?? min(now, max(after.time, decidedAt))
+        func wasKnown(_ before: AlertEvent, _ rule: Rule) -> Bool {
+            rule.covers(before) && rule.admits(before, at: min(moment, decidedAt))
+        }
         let admitting = rules.filter { rule in
             guard rule.covers(after), rule.admits(after, at: moment) else { return false }
             guard let before = change.before, !rule.isReached(by: after, higherThanBy: before) else {
@@ -66,13 +69,11 @@ struct Verdict: Equatable {
             // If the previous version already matched the rule at this step of the ladder, the event is not news: it existed
             // before the first start or before the rule, or quiet hours dropped its message. The match is checked for the time of
             // the last decision. If the origin time was in the future then, no message was sent, so the event is still news.
-            return !(rule.covers(before) && rule.admits(before, at: min(moment, decidedAt)))
+            return !wasKnown(before, rule)
         }
         let rose =
             change.before.map { before in
-                !admitting.contains {
-                    $0.isReached(by: before) && !$0.isReached(by: after, higherThanBy: before)
-                }
+                !admitting.contains { $0.isReached(by: before) && !wasKnown(before, $0) }
             } ?? false
         self.init(rose ? .risen : .new, after, earlier: rose ? change.before : nil, admitting)
     }

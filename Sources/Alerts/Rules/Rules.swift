@@ -22,7 +22,7 @@ public struct Rule: Sendable, Equatable {
     /// The smallest estimated intensity (MMI) at one of the places. An earthquake that reaches this intensity matches the rule,
     /// even if it matches no step of the ladder.
     public var intensity: Double?
-    /// The agencies' names in lower case; empty for all agencies.
+    /// The agencies' or networks' names in lower case; empty for all agencies.
     public var agencies: Set<String> = []
     public var kinds: Set<Kind> = Set(Kind.allCases)
     /// The maximum age of an earthquake for the first message about it.

@@ -147,6 +147,13 @@ import Testing
         #expect(stage.commit(quake("us1", 7.9)).isEmpty)
     }
 
+    @Test func aReportThatTheGuardHeldIsNewEvenIfItReachesAHigherStep() {
+        var stage = Stage(
+            rule("ladder", .init(3, within: 300), .init(7)) { ($0.stations, $0.kinds) = (8, [.new]) })
+        #expect(stage.commit(quake("us1", 3.4) { $0.stations = 2 }).isEmpty)
+        #expect(stage.commit(quake("us1", 7.1) { $0.stations = 9 }).kinds == [.new])
+    }
+
     @Test func usgsStandsForAllNetworksOfComCat() {
         var stage = Stage(rule("usgs", .init(4)) { $0.agencies = ["usgs"] })
         #expect(stage.commit(quake("ci1") { $0.agencies = ["ci"] }).kinds == [.new])
@@ -162,6 +169,16 @@ import Testing
         #expect(stage.ledger.nextDue != nil)
         #expect(stage.commit(superseded: ["q0": "us9"], quake("us9") { $0.ids = ["us9", "q0"] }).isEmpty)
         #expect(stage.tick(.seconds(3600)).isEmpty)
+    }
+
+    @Test func anEarthquakeThatJoinsAMuchLargerOneWithAWaitingReportIsCorrected() {
+        var stage = Stage(near)
+        for index in 0..<5 { _ = stage.commit(quake("q\(index)", index == 0 ? 5 : 7)) }
+        #expect(stage.commit(quake("us9", 6)).isEmpty)
+        #expect(stage.commit(superseded: ["q0": "us9"]).isEmpty)
+        let told = stage.tick(.seconds(3600))
+        #expect(told.kinds == [.corrected])
+        #expect(told.first?.thread == "me:q0:1-new")
     }
 
     @Test func anEarthquakeWithANewCodeIsNotReportedAgain() {
