@@ -140,15 +140,15 @@ struct OutboxSender {
         return hasDue
     }
 
-    /// Replaces the rules. Receivers that were changed get their messages at once. The messages to removed receivers are given up.
+    /// Replaces the rules. A receiver that was changed gets its failed messages at once. The messages to a removed receiver are
+    /// given up, unless a delivery is in progress; then they are given up when they are due.
     private func take(_ current: Rules, _ round: inout Round, on connection: Connection) async throws {
         for (name, old) in round.rules.receivers.sorted(by: { $0.key < $1.key }) {
-            guard let new = current.receivers[name] else {
+            let new = current.receivers[name]
+            if new != old { round.rests[name] = nil }
+            if new == nil, !round.busy.contains(name) {
                 try await giveUpAll(of: name, Self.unknown, on: connection)
-                continue
-            }
-            if new != old {
-                round.rests[name] = nil
+            } else if new != nil, new != old {
                 try await Outbox.hasten(name, on: connection)
             }
         }
