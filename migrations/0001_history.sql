@@ -853,7 +853,7 @@ begin
                 using errcode = 'object_not_in_prerequisite_state';
         end if;
         if (select count(*) from history.reader r where r.login = session_user) >= 1000 then
-            raise exception 'the login % has 1000 readers already; remove unused ones with quakes forget --reader NAME', session_user
+            raise exception 'the login % has 1000 readers already; delete unused ones from history.reader', session_user
                 using errcode = 'object_not_in_prerequisite_state';
         end if;
     end if;
@@ -861,7 +861,7 @@ begin
     on conflict (name) do update set token = excluded.token, seen_at = excluded.seen_at
     where r.login = session_user or pg_has_role(session_user, current_user, 'member');
     if not found then
-        raise exception 'the reader % belongs to another login; choose another name, or have it removed with quakes forget --reader NAME', reader
+        raise exception 'the reader % belongs to another login; choose another name, or have its row deleted from history.reader', reader
             using errcode = 'object_not_in_prerequisite_state';
     end if;
 end

@@ -1,4 +1,5 @@
 import GRDB
+import Glibc
 import QuakeStore
 
 /// The file of a view cannot be read or written.
@@ -33,9 +34,9 @@ extension ViewError {
 
     /// The error to throw for an SQLite error of a file that is only read.
     static func reading(_ path: String, _ error: DatabaseError) -> any Error {
-        guard [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode) else {
-            return using(path, error)
-        }
+        guard [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode),
+            ["-wal", "-shm"].contains(where: { access(path + $0, F_OK) != 0 })
+        else { return using(path, error) }
         return ViewError(
             path: path, isFailure: true,
             message:

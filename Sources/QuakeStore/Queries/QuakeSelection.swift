@@ -158,14 +158,17 @@ extension QuakeSelection {
         if let until { add(.time, sql: "time < \(until)") { $0.time < until } }
         if let types {
             // The feeds of 2014 write `quarry_blast`.
-            let names = types.map { $0.inLowerASCII.replacing("_", with: " ") }
+            @Sendable func spelled(_ type: String) -> String {
+                String(
+                    String.UnicodeScalarView(type.inLowerASCII.unicodeScalars.map { $0 == "_" ? " " : $0 }))
+            }
+            let names = types.map(spelled)
             let exact = Set(names.map { ExactText($0) })
             add(
                 .type,
                 sql: "replace(lower(coalesce(type, 'earthquake') collate \"C\"), '_', ' ') = any(\(names))"
             ) { quake in
-                let type = (quake[.type].text ?? "earthquake").inLowerASCII
-                return exact.contains(ExactText(type.replacing("_", with: " ")))
+                exact.contains(ExactText(spelled(quake[.type].text ?? "earthquake")))
             }
         }
         if let place {

@@ -23,6 +23,6 @@ public struct BrakeHeld: Error, Equatable, CustomStringConvertible {
             reverted > 0 ? "has earlier versions of \(reverted) \(all)" : nil,
         ].compactMap(\.self).joined(separator: " and ")
         return
-            "\(feed) \(gone), too many to be plausible; \(reverted > 0 ? "none was replaced" : "nothing was deleted"); check the feed, and if it is right, repeat the command with --retract force"
+            "\(feed) \(gone), too many to be plausible; \(reverted > 0 ? "none was replaced" : "nothing was deleted"); check the feed, and if it is right, run the command once with --retract force"
     }
 }
