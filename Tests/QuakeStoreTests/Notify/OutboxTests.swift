@@ -13,12 +13,13 @@ struct OutboxTests {
 
     /// Runs `body` with a message about the earthquake `a` whose first attempt has failed. Further attempts fail, too.
     private func withFailedMessage(
+        _ failure: DeliveryFailure = DeliveryFailure("no"),
         _ body: (TestDatabase, Receivers, Rules) async throws -> Void
     ) async throws {
         try await server.withDatabase { database in
             let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
             try await database.notify(rules, receivers)
-            receivers.answer("me", DeliveryFailure("no"))
+            receivers.answer("me", failure)
             try await database.shake("a", 5)
             try await database.notify(rules, receivers)
             try await body(database, receivers, rules)
@@ -29,12 +30,7 @@ struct OutboxTests {
         "A message that fails is sent again under the same id, and the status shows why it fails and since when"
     )
     func again() async throws {
-        try await server.withDatabase { database in
-            let (receivers, rules) = (Receivers(), Rules.from(4, to: "me"))
-            try await database.notify(rules, receivers)
-            receivers.answer("me", DeliveryFailure("host: HTTP status 503"))
-            try await database.shake("a", 5)
-            try await database.notify(rules, receivers)
+        try await withFailedMessage(DeliveryFailure("host: HTTP status 503")) { database, receivers, rules in
             try await database.query("update notify.outbox set next_attempt_at = now() + interval '1 hour'")
             try await database.notify(rules, receivers)
             #expect(receivers.attempts.count == 1)
