@@ -111,9 +111,9 @@ final class Sessions: Sendable {
         }
     }
 
-    /// Runs `body` like `use`. If the database connection is lost before any of the answer was written, repeats `body` with another connection, up
-    /// to `settings.sessions` times. After a restart of the database server, each session notices only at its next statement that
-    /// its connection is lost.
+    /// Runs `body` like `use`. If the database connection is lost before any of the answer was written, repeats `body` with another
+    /// connection, up to `settings.sessions` times. After a restart of the database server, each session notices only at its next
+    /// statement that its connection is lost.
     func useAnother<Result>(
         _ lane: Lane, for address: ClientAddress?, isPatient: Bool = false,
         unless hasWritten: @autoclosure () -> Bool, _ body: (Connection) async throws -> Result

@@ -160,8 +160,8 @@ final class FeatureBatch: @unchecked Sendable {
     // MARK: One row per code
 
     /// The newest record for each code. If several records are equally new, or none has a time of revision, it is the last of them
-    /// in the document. A record without a time of revision is older than a record with one. The records are sorted by the bytes of their codes, so that all workers lock rows in the same order, and rows that are neighbours in
-    /// the index are written together.
+    /// in the document. A record without a time of revision is older than a record with one. The records are sorted by the bytes of
+    /// their codes, so that all workers lock rows in the same order, and rows that are neighbours in the index are written together.
     ///
     /// - Parameter refused: ordinals of records to leave out.
     /// - Returns: the indices of the newest records, and how many of the other records are older than the newest record with the
