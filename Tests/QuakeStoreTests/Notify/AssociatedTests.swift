@@ -126,7 +126,7 @@ struct AssociatedTests {
             try await database.query(
                 "update history.transaction set committed_at = committed_at + interval '1 day' where token = history.current_token()"
             )
-            let service = try database.notifyService(rules, receivers, logger: log.logger)
+            let service = try database.notifyService(RulesInForce(rules), receivers, logger: log.logger)
             async let failures = service.runOnce()
             try await waitUntil { log.lines.contains { $0.contains("waiting for the association of rows") } }
             #expect(try await failures == 0)
@@ -146,7 +146,7 @@ struct AssociatedTests {
             try await database.notify(rules, receivers)
             try await database.associated()
             try await database.shake("gfz1", 5)
-            let service = try database.notifyService(rules, receivers, logger: log.logger)
+            let service = try database.notifyService(RulesInForce(rules), receivers, logger: log.logger)
             async let failures = service.runOnce()
             try await waitUntil { log.lines.contains { $0.contains("waiting for the association of rows") } }
             try await database.group(["us1", "gfz1"])

@@ -63,22 +63,23 @@ extension Rules {
 
 extension TestDatabase {
     func notifyService(
-        _ rules: Rules, _ receivers: Receivers, logger: Logger = .quiet
+        _ rules: RulesInForce, _ receivers: Receivers, logger: Logger = .quiet
     ) throws -> NotifyService {
         NotifyService(
-            try options(), rules: RulesInForce(rules),
+            try options(), rules: rules,
             poll: PollInterval(listening: .milliseconds(50)), logger: logger,
             deliver: { try receivers.deliver($0, $1) })
     }
 
     /// Decides on the changes so far, and makes the attempts that are due.
     func notify(_ rules: Rules, _ receivers: Receivers) async throws {
-        _ = try await notifyService(rules, receivers).runOnce()
+        _ = try await notifyService(RulesInForce(rules), receivers).runOnce()
     }
 
     /// Runs the notifier while `body` runs.
     func notifying(
-        _ rules: Rules, _ receivers: Receivers, logger: Logger = .quiet, _ body: () async throws -> Void
+        _ rules: RulesInForce, _ receivers: Receivers, logger: Logger = .quiet,
+        _ body: () async throws -> Void
     ) async throws {
         let service = try notifyService(rules, receivers, logger: logger)
         let running = Task { try await service.run() }
@@ -113,6 +114,10 @@ extension TestDatabase {
             create or replace function notify.now() returns timestamptz language sql volatile
             return clock_timestamp() + make_interval(secs => \(unescaped: "\(ahead / .seconds(1))"))
             """)
+    }
+
+    func givenUpMessages() async throws -> Int {
+        try await query("select from notify.outbox where given_up_at is not null").count
     }
 
     /// Makes every message due now.

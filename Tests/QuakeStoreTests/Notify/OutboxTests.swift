@@ -263,24 +263,17 @@ struct OutboxTests {
             try await database.notify(.from(4, to: "me"), receivers)
             receivers.answer("me", DeliveryFailure("host: HTTP status 410", isFinal: true, isGone: true))
             let inForce = RulesInForce(.from(4, to: "me"))
-            let service = NotifyService(
-                try database.options(), rules: inForce, poll: PollInterval(listening: .milliseconds(50)),
-                logger: .quiet, deliver: { try receivers.deliver($0, $1) })
-            let running = Task { try await service.run() }
-            for code in ["a", "b"] { try await database.shake(code, 5) }
-            func given() async throws -> Int {
-                try await database.query("select from notify.outbox where given_up_at is not null").count
+            try await database.notifying(inForce, receivers) {
+                for code in ["a", "b"] { try await database.shake(code, 5) }
+                try await waitUntil { try await database.givenUpMessages() == 2 }
+                try await database.shake("c", 5)
+                try await waitUntil { try await database.givenUpMessages() == 3 }
+                #expect(receivers.attempts.count == 1)
+                receivers.answer("me", nil)
+                inForce.replace(by: .from(3.9, to: "me"))
+                try await database.shake("d", 5)
+                try await waitUntil { receivers.told == ["new d"] }
             }
-            try await waitUntil { try await given() == 2 }
-            try await database.shake("c", 5)
-            try await waitUntil { try await given() == 3 }
-            #expect(receivers.attempts.count == 1)
-            receivers.answer("me", nil)
-            inForce.replace(by: .from(3.9, to: "me"))
-            try await database.shake("d", 5)
-            try await waitUntil { receivers.told == ["new d"] }
-            running.cancel()
-            await #expect(throws: CancellationError.self) { try await running.value }
         }
     }
 
@@ -295,24 +288,19 @@ struct OutboxTests {
                 receivers.answer(name, DeliveryFailure("host: HTTP status 429", retryAfter: .seconds(3600)))
             }
             let inForce = RulesInForce(.from(4, to: "me", "you"))
-            let service = NotifyService(
-                try database.options(), rules: inForce, poll: PollInterval(listening: .milliseconds(50)),
-                logger: .quiet, deliver: { try receivers.deliver($0, $1) })
-            let running = Task { try await service.run() }
-            try await database.shake("a", 5)
-            try await waitUntil {
-                try await database.query("select from notify.outbox where failed_at is not null").count == 2
+            try await database.notifying(inForce, receivers) {
+                try await database.shake("a", 5)
+                try await waitUntil {
+                    try await database.query("select from notify.outbox where failed_at is not null").count
+                        == 2
+                }
+                receivers.answer("me", nil)
+                var rules = Rules.from(4, to: "me")
+                rules.receivers["me"] = Receiver(name: "me", .command(["/bin/echo"], limit: .seconds(1)))
+                inForce.replace(by: rules)
+                try await waitUntil { receivers.told == ["new a"] }
+                try await waitUntil { try await database.givenUpMessages() == 1 }
             }
-            receivers.answer("me", nil)
-            var rules = Rules.from(4, to: "me")
-            rules.receivers["me"] = Receiver(name: "me", .command(["/bin/echo"], limit: .seconds(1)))
-            inForce.replace(by: rules)
-            try await waitUntil { receivers.told == ["new a"] }
-            try await waitUntil {
-                try await database.query("select from notify.outbox where given_up_at is not null").count == 1
-            }
-            running.cancel()
-            await #expect(throws: CancellationError.self) { try await running.value }
         }
     }
 
@@ -370,7 +358,7 @@ struct NotifyServiceTests {
     func connections() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
-            try await database.notifying(rules, receivers) {
+            try await database.notifying(RulesInForce(rules), receivers) {
                 for number in 1...5 {
                     try await database.shake("q\(number)", 5)
                     if number.isMultiple(of: 2) { _ = try await database.otherSessions(ending: true) }
@@ -388,10 +376,10 @@ struct NotifyServiceTests {
     func single() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
-            try await database.notifying(rules, receivers) {
+            try await database.notifying(RulesInForce(rules), receivers) {
                 await #expect(throws: Failure.notifierBusy) { try await database.notify(rules, receivers) }
                 await #expect(throws: Failure.notifierBusy) {
-                    try await database.notifyService(rules, receivers).run()
+                    try await database.notifyService(RulesInForce(rules), receivers).run()
                 }
             }
             try await database.notify(rules, receivers)
@@ -404,7 +392,7 @@ struct NotifyServiceTests {
     func overtaken() async throws {
         try await server.withDatabase { database in
             let receivers = Receivers()
-            try await database.notifying(rules, receivers) {
+            try await database.notifying(RulesInForce(rules), receivers) {
                 try await database.query("update notify.state set revision = revision + 1")
                 try await database.shake("a", 5)
                 try await waitUntil { !receivers.got.isEmpty }
