@@ -15,6 +15,7 @@ create table notify.state (
     nonce text,
     shape text,
     revision bigint not null default 0,
+    paces jsonb not null default '{}',
     is_only boolean not null unique default true check (is_only)
 );
 comment on table notify.state is 'A single row: the position up to which quakes notify has processed the changes.';
@@ -25,6 +26,7 @@ comment on column notify.state.committed_at is 'When the transaction of that tok
 comment on column notify.state.nonce is 'The nonce of that transaction. From store, token, committed_at and nonce, history.check tells whether the position still holds.';
 comment on column notify.state.shape is 'The result of history.shape(''quake'') at that position.';
 comment on column notify.state.revision is 'Counts the decisions. If a notifier finds another number than it expects, a second notifier has decided in between.';
+comment on column notify.state.paces is 'By receiver, when the last messages were sent and when the next digest is due. After 5 messages in 10 minutes, the receiver gets a digest every 5 minutes.';
 comment on column notify.state.is_only is 'Keeps the table at one row.';
 insert into notify.state default values;
 
@@ -77,37 +79,9 @@ comment on column notify.event.types is 'Types of the products that exist for th
 comment on column notify.event.stations is 'Number of stations used for the location.';
 comment on column notify.event.url is 'The agency''s page about the event.';
 
-create table notify.seen (
-    earthquake text collate "C" primary key,
-    code text collate "C" not null,
-    ids text[],
-    agencies text[] not null,
-    magnitude double precision,
-    magnitude_type text,
-    place text,
-    time timestamptz not null,
-    latitude double precision not null,
-    longitude double precision not null,
-    depth double precision,
-    status text,
-    type text,
-    types text[],
-    stations integer,
-    url text
-);
+create table notify.seen (like notify.event including comments, primary key (earthquake));
 comment on table notify.seen is
     'The earthquakes of the last 60 days as they were when quakes notify last decided which messages to send. It finds changes by comparing these rows with the present ones, so it misses nothing even if the history was pruned.';
-do $$
-declare
-    shared record;
-begin
-    for shared in select attname as name, col_description(attrelid, attnum) as comment
-                  from pg_attribute where attrelid = 'notify.event'::regclass and attnum > 0
-    loop
-        execute format('comment on column notify.seen.%I is %L', shared.name, shared.comment);
-    end loop;
-end
-$$;
 
 -- Reports to each receiver.
 
@@ -124,19 +98,10 @@ comment on column notify.standing.receiver is 'The receiver''s name in the rules
 comment on column notify.standing.told is 'The earthquake as it was last reported to the receiver; null if it never was.';
 comment on column notify.standing.waiting is 'The report that waits for the end of quiet hours or for a digest; null if none waits.';
 
-create table notify.pace (
-    receiver text collate "C" primary key,
-    pace jsonb not null
-);
-comment on table notify.pace is 'The recent message rate of each receiver: after 5 messages in 10 minutes, the receiver gets a digest every 5 minutes.';
-comment on column notify.pace.receiver is 'The receiver''s name in the rules file.';
-comment on column notify.pace.pace is 'When the last messages were sent, and when the next digest is due.';
-
 -- Messages.
 
 create table notify.outbox (
     id bigint generated always as identity primary key,
-    message_id text collate "C" not null,
     receiver text collate "C" not null,
     message jsonb not null,
     earthquakes text[] not null,
@@ -152,9 +117,8 @@ create table notify.outbox (
 );
 comment on table notify.outbox is 'Messages that wait to be delivered, and the delivered and given-up messages of the last 30 days.';
 comment on column notify.outbox.id is 'Number of the message.';
-comment on column notify.outbox.message_id is 'The id by which receivers recognise the message. It is the same in each attempt.';
 comment on column notify.outbox.receiver is 'The receiver''s name in the rules file.';
-comment on column notify.outbox.message is 'The message, in the form in which a command receives it.';
+comment on column notify.outbox.message is 'The message, in the form in which a command receives it. Receivers recognise it by its id, which is the same in each attempt.';
 comment on column notify.outbox.earthquakes is 'Codes of the earthquakes that the message reports.';
 comment on column notify.outbox.follows is 'Earlier messages about the same earthquakes to the same receiver. The message is not attempted until each of them is delivered or given up.';
 comment on column notify.outbox.created_at is 'When the message was created.';

@@ -85,8 +85,8 @@ def rules(path, url, count):
 
 
 def notifier(cluster, path):
-    cluster.sql("truncate notify.seen, notify.standing, notify.pace")
-    cluster.sql("update notify.state set decided_at = null, store = null, token = null, committed_at = null, nonce = null")
+    cluster.sql("truncate notify.seen, notify.standing")
+    cluster.sql("update notify.state set decided_at = null, store = null, token = null, committed_at = null, nonce = null, paces = '{}'")
     process = subprocess.Popen([QUAKES, "notify", path, "--database", cluster.url, "--log-level", "error"], env=cluster.env)
     wait_until("quakes notify has started", lambda: cluster.sql("select decided_at is not null from notify.state") == "t")
     return process
@@ -152,8 +152,8 @@ def absence(cluster, options):
     cluster.sql("truncate notify.outbox")
     # There are two messages about each earthquake. The second one must wait for the first.
     cluster.sql(f"""
-        insert into notify.outbox (message_id, receiver, message, earthquakes, follows)
-        select id, 'r', jsonb_build_object('id', id, 'receiver', 'r', 'type', 'earthquake.new', 'at', '2026-01-01T00:00:00.000Z',
+        insert into notify.outbox (receiver, message, earthquakes, follows)
+        select 'r', jsonb_build_object('id', id, 'receiver', 'r', 'type', 'earthquake.new', 'at', '2026-01-01T00:00:00.000Z',
             'title', id, 'text', repeat('x', 1000), 'priority', 3, 'thread', id, 'earthquakes', '[]'::jsonb, 'omitted', 0),
             array['q' || i % {options.messages // 2}], '{{}}'
         from generate_series(0, {options.messages - 1}) as i, lateral (select 'm' || i) as named (id)""")

@@ -69,8 +69,11 @@ public struct Ledger: Sendable, Equatable {
         note(new)
     }
 
-    /// Deletes the standings that are older than `memory` and have no waiting message.
+    /// Deletes the standings that are older than `memory` and have no waiting message, and the paces of receivers that got no
+    /// message lately.
     mutating func forget(at now: Instant) {
+        for receiver in paces.keys { paces[receiver]?.settle(at: now) }
+        paces = paces.filter { $0.value != Pace() }
         let limit = now - Self.memory
         for (earthquake, receivers) in standings {
             for (receiver, standing) in receivers where standing.waiting == nil {

@@ -52,7 +52,7 @@ public struct Pace: Sendable, Equatable, Codable {
 
     /// Removes messages that are older than the window, and a swarm that is over. Times in the future are removed, too: they were
     /// recorded while the clock was ahead, and the clock has been set back since.
-    private mutating func settle(at now: Instant) {
+    mutating func settle(at now: Instant) {
         recent.removeAll { $0.at > now || now - $0.at >= Self.window }
         if let due = digestDue, now >= due + Self.interval || due - now > Self.interval {
             (digestDue, largest) = (nil, nil)

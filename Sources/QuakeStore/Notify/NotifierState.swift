@@ -12,16 +12,16 @@ struct NotifierState: Sendable {
     /// How far the database's clock, which the decisions use, was ahead of this machine's clock when the state was read.
     let clockLead: Duration
     var ledger: Ledger
-    /// The paces as they are stored in the database.
-    private var paces: [String: Pace] = [:]
 
     static func read(on connection: Connection) async throws -> NotifierState {
         let operation = "read the notifier's state"
         return try await connection.transaction(.repeatableReadOnly, to: operation) {
             guard
                 var row = try await connection.query(
-                    "select store::text, token, committed_at, nonce, shape, revision, decided_at, notify.now() from notify.state",
-                    to: operation
+                    """
+                    select store::text, token, committed_at, nonce, shape, revision, decided_at, notify.now(), paces::text
+                    from notify.state
+                    """, to: operation
                 ).first
             else {
                 throw PostgresError(
@@ -31,13 +31,12 @@ struct NotifierState: Sendable {
             let position = try Position.next(in: &row)?.position
             let (shape, revision) = (try row.nextText(), try row.nextInteger())
             let (decidedAt, now) = (try row.nextInstant(), try row.nextInstant())
-            let paces = try await paces(on: connection)
+            let paces: [String: Pace] = try row.nextText().map(decoded) ?? [:]
             return NotifierState(
                 position: position, shape: shape, revision: Int(revision ?? 0),
                 clockLead: now.map { $0 - .now } ?? .zero,
                 ledger: Ledger(
-                    decidedAt: decidedAt, standings: try await standings(on: connection), paces: paces),
-                paces: paces)
+                    decidedAt: decidedAt, standings: try await standings(on: connection), paces: paces))
         }
     }
 
@@ -56,15 +55,6 @@ struct NotifierState: Sendable {
         return standings
     }
 
-    private static func paces(on connection: Connection) async throws -> [String: Pace] {
-        let rows = try await connection.query(
-            "select receiver, pace::text as pace from notify.pace", to: "read the receivers' paces")
-        return try Dictionary(
-            uniqueKeysWithValues: rows.map { row in
-                (try row.decode("receiver"), try decoded(row.decode("pace")))
-            })
-    }
-
     private static func decoded<Value: Decodable>(_ json: String) throws -> Value {
         try JSONDecoder().decode(Value.self, from: Data(json.utf8))
     }
@@ -79,12 +69,12 @@ struct NotifierState: Sendable {
             """
             update notify.state
             set revision = revision + 1, decided_at = \(ledger.decidedAt), store = \(position.store)::uuid, token = \(position.token),
-                committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce), shape = \(shape)
+                committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce), shape = \(shape),
+                paces = \(try Self.json(ledger.paces))::jsonb
             where revision = \(revision)
             """, to: "store the notifier's position")
         guard count == 1 else { throw ViewBusy("another `quakes notify` has decided in the meantime") }
         try await writeStandings(on: connection)
-        try await writePaces(on: connection)
         (self.position, self.shape, revision) = (position, shape, revision + 1)
     }
 
@@ -115,24 +105,6 @@ struct NotifierState: Sendable {
                 as new (earthquake text, receiver text, told jsonb, waiting jsonb)
             """, to: operation)
         ledger.touched = []
-    }
-
-    private struct StoredPace: Encodable {
-        let receiver: String
-        let pace: Pace
-    }
-
-    private mutating func writePaces(on connection: Connection) async throws {
-        let changed = ledger.paces.filter { paces[$0.key] != $0.value }.sorted { $0.key < $1.key }
-        guard !changed.isEmpty else { return }
-        try await connection.execute(
-            """
-            insert into notify.pace (receiver, pace)
-            select receiver, pace from jsonb_to_recordset(\(try Self.json(changed.map { StoredPace(receiver: $0.key, pace: $0.value) }))::jsonb)
-                as new (receiver text, pace jsonb)
-            on conflict (receiver) do update set pace = excluded.pace
-            """, to: "store the receivers' paces")
-        paces = ledger.paces
     }
 
     static func json(_ value: some Encodable) throws -> String {

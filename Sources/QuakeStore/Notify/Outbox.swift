@@ -25,8 +25,8 @@ enum Outbox {
         guard !messages.isEmpty else { return }
         try await connection.execute(
             """
-            insert into notify.outbox (message_id, receiver, message, earthquakes, follows)
-            select id, receiver, message, earthquakes,
+            insert into notify.outbox (receiver, message, earthquakes, follows)
+            select receiver, message, earthquakes,
                    case when is_later
                         -- The message follows the earlier messages of its thread, even if the earthquake had another code then.
                         -- A digest has another thread, so earlier messages about the same earthquakes count, too.
@@ -34,7 +34,7 @@ enum Outbox {
                                    where o.next_attempt_at is not null and o.receiver = new.receiver
                                      and (o.earthquakes && new.earthquakes or o.message ->> 'thread' = new.thread))
                         else '{}' end
-            from (select message ->> 'id' as id, message ->> 'receiver' as receiver, message, message ->> 'thread' as thread,
+            from (select message ->> 'receiver' as receiver, message, message ->> 'thread' as thread,
                          array(select e ->> 'earthquake' from jsonb_array_elements(message -> 'earthquakes') as e) as earthquakes,
                          exists (select from jsonb_array_elements(message -> 'earthquakes') as e
                                  where (e ->> 'count')::integer > 1) as is_later
@@ -114,27 +114,20 @@ enum Outbox {
             """, to: "make messages due")
     }
 
+    /// Records a failed delivery.
+    ///
+    /// - Parameter wait: how long to wait until the next attempt; nil gives the message up.
     static func failed(
-        _ entry: Entry, _ reason: String, again wait: Duration, on connection: Connection
+        _ entry: Entry, _ reason: String, again wait: Duration?, on connection: Connection
     ) async throws {
         try await connection.execute(
             """
             update notify.outbox
             set attempts = attempts + 1, failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason),
-                next_attempt_at = clock_timestamp() + make_interval(secs => \(wait / .seconds(1)))
+                next_attempt_at = clock_timestamp() + make_interval(secs => \(wait.map { $0 / .seconds(1) })),
+                given_up_at = case when \(wait == nil) then clock_timestamp() end
             where id = \(entry.id) and next_attempt_at is not null
             """, to: "record a failed delivery")
-    }
-
-    /// Gives up a message after its last attempt.
-    static func giveUp(_ entry: Entry, _ reason: String, on connection: Connection) async throws {
-        try await connection.execute(
-            """
-            update notify.outbox
-            set attempts = attempts + 1, failed_at = coalesce(failed_at, clock_timestamp()), reason = \(reason),
-                next_attempt_at = null, given_up_at = clock_timestamp()
-            where id = \(entry.id) and next_attempt_at is not null
-            """, to: "give up a message")
     }
 
     /// Gives up all waiting messages to a receiver. With an `age`, only older messages are given up, and only if one of the

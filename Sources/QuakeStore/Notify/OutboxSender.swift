@@ -156,8 +156,10 @@ struct OutboxSender {
         round.open = Set(Lane.allCases)
     }
 
-    private func giveUpAll(of receiver: String, _ reason: String, on connection: Connection) async throws {
-        let count = try await Outbox.giveUpAll(of: receiver, reason, on: connection)
+    private func giveUpAll(
+        of receiver: String, _ reason: String, olderThan age: Duration? = nil, on connection: Connection
+    ) async throws {
+        let count = try await Outbox.giveUpAll(of: receiver, reason, olderThan: age, on: connection)
         if count > 0 { logger.error("\(count) messages to \(receiver) are given up: \(reason)") }
     }
 
@@ -202,31 +204,20 @@ struct OutboxSender {
         round.failures += 1
         let attempts = entry.attempts + 1
         let wait = AttemptSchedule.wait(after: failure, attempts: attempts, random: .random(in: 0..<1))
-        if let wait {
-            logger.warning(
-                "message \(entry.message.id), attempt \(attempts): \(failure.reason); trying again in \(Int(wait / .seconds(1))) s"
-            )
-            try await Outbox.failed(entry, failure.reason, again: wait, on: connection)
-        } else {
-            logger.error(
-                "message \(entry.message.id) is given up after attempt \(attempts): \(failure.reason)")
-            try await Outbox.giveUp(entry, failure.reason, on: connection)
-        }
+        let next = wait.map { "trying again in \(Int($0 / .seconds(1))) s" } ?? "it is given up"
+        logger.log(
+            level: wait == nil ? .error : .warning,
+            "message \(entry.message.id), attempt \(attempts): \(failure.reason); \(next)")
+        try await Outbox.failed(entry, failure.reason, again: wait, on: connection)
         if failure.isGone {
             round.gone[entry.receiver] = failure.reason
-            let count = try await Outbox.giveUpAll(of: entry.receiver, failure.reason, on: connection)
-            if count > 0 { logger.error("\(count) more messages to \(entry.receiver) are given up") }
+            try await giveUpAll(of: entry.receiver, failure.reason, on: connection)
         } else if !failure.isFinal {
             let last = round.rests[entry.receiver]?.length ?? Self.shortestRest / 2
             let length = max(min(last * 2, Self.longestRest), failure.retryAfter ?? .zero)
             round.rests[entry.receiver] = (.now + length, min(length, Self.longestRest))
-            let count = try await Outbox.giveUpAll(
+            try await giveUpAll(
                 of: entry.receiver, failure.reason, olderThan: Self.patience, on: connection)
-            if count > 0 {
-                logger.error(
-                    "\(count) messages to \(entry.receiver) are given up after \(Self.patience.components.seconds / 3600) hours"
-                )
-            }
         }
     }
 }
