@@ -11,7 +11,8 @@ public struct ImportStatus: Sendable, Equatable {
     public struct Source: Sendable, Equatable {
         /// A URL, a path, or `-` for standard input.
         public let name: String
-        /// A short name for people, such as `all_hour` for a summary feed. Each source has a different label.
+        /// The name for people: the short name of a summary feed or an event service, such as `all_hour` or `backfill usgs`.
+        /// Other sources have no shorter name.
         public let label: String
         /// When the source was last imported successfully, or found unchanged; nil if never.
         public let freshAt: Instant?
@@ -40,9 +41,11 @@ public struct ImportStatus: Sendable, Equatable {
         /// The results of the source's sweeps; nil if the source is not an event service.
         public let sweeps: Sweeps?
 
-        fileprivate init(_ row: Row, label: String, _ sweeps: [String: Sweeps]) throws {
+        fileprivate init(_ row: Row) throws {
             name = try row.decode("source")
-            self.label = label
+            let prefix = ["backfill ", "verify "].first { [name] in name.hasPrefix("\($0)http") } ?? ""
+            let source = FeedSource(String(name.dropFirst(prefix.count)))
+            label = source.shortName.map { prefix + $0 } ?? name
             freshAt = try row.decodeIfPresent("fresh_at")
             age = try row.decodeIfPresent("age")
             silence = try row.decode("silence")
@@ -59,7 +62,7 @@ public struct ImportStatus: Sendable, Equatable {
             deleted = try row.decode("deleted")
             rejected = try row.decode("rejected")
             error = try row.decodeIfPresent("error")
-            self.sweeps = sweeps[name]
+            sweeps = try row.decode("is_swept") ? Sweeps(row) : nil
         }
 
         /// Whether `source` is the name or the label of this source.
@@ -74,6 +77,14 @@ public struct ImportStatus: Sendable, Equatable {
         public let inserted: Int
         public let updated: Int
         public let deleted: Int
+
+        fileprivate init(_ row: Row) throws {
+            cursor = try row.decodeIfPresent("cursor")
+            count = try row.decode("sweeps")
+            inserted = try row.decode("swept_inserted")
+            updated = try row.decode("swept_updated")
+            deleted = try row.decode("swept_deleted")
+        }
     }
 
     /// - Parameter wanted: the sources to read; empty for all.
@@ -88,12 +99,18 @@ public struct ImportStatus: Sendable, Equatable {
                    clock_timestamp() - coalesce(fresh_at, (select first.started from import.run as first
                                                            where first.source = last_run.source order by first.id limit 1)) as silence,
                    generated,
-                   clock_timestamp() - generated as document_age, every, is_monitored
-            from import.last_run order by source
+                   clock_timestamp() - generated as document_age, every, is_monitored,
+                   sweep.source is not null as is_swept, cursor, day.*
+            from import.last_run left join import.sweep using (source) cross join lateral (
+                select count(*) as sweeps, coalesce(sum(run.inserted), 0)::bigint as swept_inserted,
+                       coalesce(sum(run.updated), 0)::bigint as swept_updated,
+                       coalesce(sum(run.superseded + run.retracted), 0)::bigint as swept_deleted
+                from import.run
+                where run.source = sweep.source and run.started > clock_timestamp() - interval '24 hours'
+                  and run.outcome = 'done') as day
+            order by source
             """, to: "read the last runs")
-        let sweeps = try await sweeps(on: connection)
-        let labels = SourceLabel.labels(of: try rows.map { try $0.decode("source") })
-        let all = try zip(rows, labels).map { try Source($0, label: $1, sweeps) }
+        let all = try rows.map(Source.init)
         let unknown = wanted.first { source in !all.contains { $0.isNamed(by: source) } }
         if let unknown {
             // Suggestions include the short names of feeds, because `quakes status` shows them.
@@ -114,29 +131,5 @@ public struct ImportStatus: Sendable, Equatable {
         return ImportStatus(
             sources: sources, rejects: try rejects.decode("rejects"),
             rejected: try rejects.decode("rejected"))
-    }
-
-    private static func sweeps(on connection: Connection) async throws -> [String: Sweeps] {
-        let rows = try await connection.query(
-            """
-            select source, cursor, day.count, day.inserted, day.updated, day.deleted
-            from import.sweep cross join lateral (
-                select count(*) as count, coalesce(sum(inserted), 0)::bigint as inserted,
-                       coalesce(sum(updated), 0)::bigint as updated,
-                       coalesce(sum(superseded + retracted), 0)::bigint as deleted
-                from import.run
-                where run.source = sweep.source and run.started > clock_timestamp() - interval '24 hours'
-                  and run.outcome = 'done') as day
-            """, to: "read the results of the sweeps")
-        return try Dictionary(
-            uniqueKeysWithValues: rows.map { row in
-                (
-                    try row.decode("source"),
-                    Sweeps(
-                        cursor: try row.decodeIfPresent("cursor"), count: try row.decode("count"),
-                        inserted: try row.decode("inserted"), updated: try row.decode("updated"),
-                        deleted: try row.decode("deleted"))
-                )
-            })
     }
 }

@@ -136,7 +136,7 @@ extension CatalogueStatus {
 extension ImportStatus.Source {
     fileprivate static var columns: [Column<Self>] {
         [
-            Column("source", widest: 1000) { $0.label },
+            Column("source", minimumWidth: 20, flexible: true, widest: 1000, breaking: .middle) { $0.label },
             Column("data of (UTC)") { $0.generated?.shortText ?? "" },
             Column("checked (UTC)", priority: 1) { $0.freshAt?.shortText ?? "never" },
             Column("age", .right) { $0.age?.rough ?? "" },
