@@ -85,13 +85,14 @@ public struct Roles: Sendable {
         return true
     }
 
-    /// Only a member of the owner's role can transfer objects to that role.
+    /// Only a member of the owner's role can transfer objects to that role. From PostgreSQL 16 on, the login that created the role
+    /// may grant it, but is not yet a member with its privileges.
     private var membership: String {
         let owner = name(.owner)
         return """
             do $$
             begin
-                if not pg_has_role('\(owner)', 'member') then
+                if not pg_has_role('\(owner)', 'usage') then
                     execute format('grant \(owner) to %I', current_user);
                 end if;
             end
@@ -100,21 +101,23 @@ public struct Roles: Sendable {
     }
 
     /// Transfers to the owner everything in our schemas that belongs to another role, and every tracked table, because only
-    /// tables of the history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas.
+    /// tables of the history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas, so the schemas are
+    /// transferred first.
     private var ownership: String {
         let owner = name(.owner)
         return """
             do $$
             declare
-                statement text;
+                transfer record;
             begin
                 execute format('grant connect, create, temporary on database %I to \(owner)', current_database());
                 if not has_schema_privilege('\(owner)', 'public', 'create') then
                     grant usage, create on schema public to \(owner);
                 end if;
-                for statement in
-                    select format('alter %s %s owner to \(owner)',
-                                  case named.type when 'composite type' then 'type' else named.type end, named.identity)
+                for transfer in
+                    select object.class = 'pg_namespace'::regclass as is_of_schema,
+                           format('alter %s %s owner to \(owner)',
+                                  case named.type when 'composite type' then 'type' else named.type end, named.identity) as statement
                     from (select n.oid from pg_namespace n where n.nspname in ('import', 'history', 'report', 'notify')) as ours
                     cross join lateral (
                         select 'pg_namespace'::regclass, n.oid, n.nspowner from pg_namespace n where n.oid = ours.oid
@@ -122,7 +125,7 @@ public struct Roles: Sendable {
                         -- Sequences of identity columns and row types are left out, because they change their owner with their
                         -- tables.
                         select 'pg_class'::regclass, c.oid, c.relowner from pg_class c
-                        where c.relnamespace = ours.oid and c.relkind in ('r', 'v', 'S', 'c')
+                        where c.relnamespace = ours.oid and c.relkind in ('r', 'p', 'f', 'v', 'm', 'S', 'c')
                           and not exists (select from pg_depend d
                                           where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'i'
                                             and d.refclassid = 'pg_class'::regclass)
@@ -135,11 +138,12 @@ public struct Roles: Sendable {
                     cross join lateral pg_identify_object(object.class, object.oid, 0) as named
                     where object.owner <> '\(owner)'::regrole
                     union
-                    select format('alter table %s owner to \(owner)', c.oid::regclass) from pg_class c
+                    select false, format('alter table %s owner to \(owner)', c.oid::regclass) from pg_class c
                     where (c.oid = 'public.quake'::regclass or c.oid in (select t.relation from history.tracked t))
                       and c.relowner <> '\(owner)'::regrole
+                    order by is_of_schema desc
                 loop
-                    execute statement;
+                    execute transfer.statement;
                 end loop;
             end
             $$
@@ -210,7 +214,7 @@ public struct Roles: Sendable {
                 history.report(text, bigint) to \(notifier);
             grant select on notify.event to \(notifier);
             grant select, update on notify.state to \(notifier);
-            grant select, insert, update, delete on notify.seen, notify.standing, notify.pace, notify.outbox to \(notifier);
+            grant select, insert, update, delete on notify.seen, notify.standing, notify.outbox to \(notifier);
             grant execute on all functions in schema notify to \(notifier);
             -- The state of the deliveries, without the messages.
             grant usage on schema notify to \(writer), \(reader);

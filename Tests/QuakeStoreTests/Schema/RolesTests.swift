@@ -55,7 +55,6 @@ struct RolesTests {
             "notify.event": ["select"], "notify.state": ["select", "update"],
             "notify.seen": ["select", "insert", "update", "delete"],
             "notify.standing": ["select", "insert", "update", "delete"],
-            "notify.pace": ["select", "insert", "update", "delete"],
             "notify.outbox": ["select", "insert", "update", "delete"],
         ],
         .report: ["import.migration": ["select"]],
@@ -214,6 +213,36 @@ struct RolesTests {
                 #expect(applied == ["0006_report"])
             }
         }
+    }
+
+    @Test(
+        "The owner of a database, with CREATEROLE and no other privilege, can migrate and establish the roles"
+    )
+    func ownDatabase() async throws {
+        let prefix = "t\(UUID().uuidString.lowercased().prefix(8))_"
+        let (roles, login) = (try Roles(prefix: prefix), "\(prefix)dba")
+        let postgres = TestDatabase(url: try await server.cluster().url(database: "postgres"))
+        try await postgres.execute("create role \(login) login createrole")
+        let strangers = try await server.withEmptyDatabase { database in
+            let name: String = try await database.query("select current_database() as name")[0].decode("name")
+            try await database.execute("alter database \(name) owner to \(login)")
+            let owner = TestDatabase(url: database.url.replacing(/user=[^&]*/, with: "user=\(login)"))
+            for _ in 1...2 {
+                try await owner.withConnection { connection in
+                    _ = try await Migrator(connection).migrate()
+                    _ = try await roles.establish(on: connection)
+                }
+            }
+            return try await database.query(
+                """
+                select relname from pg_class
+                where relnamespace in ('history'::regnamespace, 'import'::regnamespace, 'report'::regnamespace, 'notify'::regnamespace)
+                  and relowner::regrole::text <> \(roles.name(.owner))
+                """)
+        }
+        #expect(strangers.isEmpty)
+        let names = Roles.Purpose.allCases.map(roles.name) + [login]
+        try await postgres.execute("drop role \(names.joined(separator: ", "))")
     }
 
     @Test("Establishing the roles does not change who may run PostgreSQL's built-in functions")
