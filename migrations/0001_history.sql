@@ -252,7 +252,8 @@ declare
 begin
     execute format(
         'select array_agg(put.ordinal), array_agg(put.target)
-         from (select history.places((select to_jsonb(t.*) from only %s as t where t.%I = c.key collate %s),
+         from (select history.places((select to_jsonb(t.*) from only %1$s as t
+                                      where t.%2$I = c.key collate %3$s and t.%2$I collate "C" = c.key),
                                      array_agg(c order by c.ordinal) filter (where c.ordinal > $3),
                                      array_agg(c order by c.ordinal) filter (where c.ordinal <= $3), $5) as places,
                       array_agg(c.ordinal order by c.ordinal) filter (where c.ordinal > $3) as ordinals
@@ -413,7 +414,8 @@ begin
                 else
                     'select change.key, change.operation, change.before,
                             row_number() over (order by pair.place, change.operation) as place
-                     from (select o.place, o.key as old_key, n.key as new_key, to_jsonb(o.value) as old, to_jsonb(n.value) as new
+                     from (select o.place, o.key as old_key, n.key as new_key, o.key collate "C" <> n.key collate "C" as is_renamed,
+                                  to_jsonb(o.value) as old, to_jsonb(n.value) as new
                            from (select row_number() over () as place, old_rows.%1$I as key, old_rows.*::record as value from old_rows) as o
                            join (select row_number() over () as place, new_rows.%1$I as key, new_rows.*::record as value from new_rows) as n
                              on n.place = o.place
@@ -421,11 +423,11 @@ begin
                            offset 0) as pair
                      cross join lateral (
                          select pair.old_key as key, ''update'' as operation, before
-                         from history.difference(pair.old, pair.new, $5) as before where pair.old_key = pair.new_key
+                         from history.difference(pair.old, pair.new, $5) as before where not pair.is_renamed
                          union all
-                         select pair.old_key, ''delete'', pair.old where pair.old_key <> pair.new_key
+                         select pair.old_key, ''delete'', pair.old where pair.is_renamed
                          union all
-                         select pair.new_key, ''insert'', null where pair.old_key <> pair.new_key) as change'
+                         select pair.new_key, ''insert'', null where pair.is_renamed) as change'
             end;
             execute format(
                 'insert into history.change (transaction, ordinal, entity, key, operation, reason, before)
@@ -811,7 +813,8 @@ begin
          from (select s.*, lead(s.ordinal) over (partition by s.key collate "C" order by s.token, s.ordinal) is null as is_last
                from history.since($1, $2, $3) as s) as c
          left join lateral (
-             select * from only %s as t where c.is_last and t.%I = c.key collate %s offset 0) as q on true
+             select * from only %1$s as t
+             where c.is_last and t.%2$I = c.key collate %3$s and t.%2$I collate "C" = c.key offset 0) as q on true
          order by c.token, c.ordinal',
         tracked.relation, tracked.key, tracked.collation)
     using after, of_entity, up_to;
@@ -831,6 +834,9 @@ as $$
 begin
     -- The caller's query joins the table to the keys, so the table is locked already.
     perform history.refuse_rewritten(t.relation) from history.tracked t where t.entity = of_entity;
+    if not found then
+        raise exception '% is not tracked', of_entity using errcode = 'undefined_object';
+    end if;
     return query
     select distinct s.key collate "C" from history.since(after, of_entity) as s;
 end

@@ -91,6 +91,41 @@ struct TrackedTests {
             await #expect {
                 try await database.changes()
             } throws: { ($0 as? PostgresError)?.message == "note is not tracked" }
+            await #expect {
+                try await database.query("select history.changed_keys(0, 'public.note')")
+            } throws: { ($0 as? PostgresError)?.message == "public.note is not tracked" }
+        }
+    }
+
+    @Test("Keys are compared by their bytes, even if the column ignores case")
+    func ignoredCase() async throws {
+        try await server.withDatabase(icuLocale: "und") { database in
+            try await database.execute(
+                """
+                create collation by_letters (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+                create table note (key text collate by_letters primary key, number int);
+                select history.track('note', 'key', 'note_changes')
+                """)
+            for statement in [
+                "insert into note values ('a', 1), ('b', 2)", "update note set key = 'A' where key = 'a'",
+                "update note set number = 3", "delete from note where key = 'b'",
+                "begin; insert into note values ('c', 4); update note set key = 'C' where key = 'c'; commit",
+            ] {
+                try await database.execute(statement)
+            }
+            #expect(
+                try await database.changes() == [
+                    "1.1 a insert -", "1.2 b insert -", #"2.1 a delete {"key": "a", "number": 1}"#,
+                    "2.2 A insert -",
+                    #"3.1 b update {"number": 2}"#, #"3.2 A update {"number": 1}"#,
+                    #"4.1 b delete {"key": "b", "number": 3}"#, "5.1 c insert -",
+                    #"5.2 c delete {"key": "c", "number": 4}"#, "5.3 C insert -",
+                ])
+            let rows = try await database.query(
+                "select key, \"row\" ->> 'key' as found from history.changes(0, 'note') where \"row\" is not null"
+            )
+            #expect(try rows.map { try $0.decode("key", as: String.self) } == ["A", "C"])
+            #expect(try rows.map { try $0.decode("found", as: String.self) } == ["A", "C"])
         }
     }
 
