@@ -79,6 +79,7 @@ enum DiagnosticField: Unicode.Scalar {
     /// The severity is in English even if the messages are not.
     case severity = "V"
     case message = "M"
+    case hint = "H"
 }
 
 func field(_ field: DiagnosticField, of result: OpaquePointer) -> String? {

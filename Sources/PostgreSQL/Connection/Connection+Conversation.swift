@@ -215,9 +215,13 @@ extension Connection {
 
     /// The error in a result. Does not close the connection, because more results may follow.
     func failure(_ operation: String, _ result: QueryResult, _ handle: OpaquePointer) -> PostgresError {
+        let sqlState = field(.sqlState, of: result.pointer)
+        // What to do about a missing privilege, the server often knows best. Other hints may quote values.
+        let hint = sqlState == "42501" ? field(.hint, of: result.pointer) : nil
         var error = PostgresError(
-            operation: operation, sqlState: field(.sqlState, of: result.pointer),
-            message: field(.message, of: result.pointer) ?? oneLine(PQresultErrorMessage(result.pointer)))
+            operation: operation, sqlState: sqlState,
+            message: field(.message, of: result.pointer) ?? oneLine(PQresultErrorMessage(result.pointer)),
+            remedy: hint)
         // The server closes the connection after a FATAL error.
         let severity = field(.severity, of: result.pointer)
         error.connectionLost =
