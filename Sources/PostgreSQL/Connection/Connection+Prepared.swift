@@ -14,7 +14,10 @@ extension Connection {
     public func forEachRow(
         preparing query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {
-        let name = try prepare(query, operation)
+        let types = query.parameters.map(\.type)
+        let text = query.text
+        let key = "\(types) \(text)"
+        let name = try prepare(text, types, key, operation)
         let handle = try open(operation)
         try send(name, operation, handle, singleRowMode: true) {
             sendPrepared(name, query.parameters, handle)
@@ -24,65 +27,34 @@ extension Connection {
                 for var row in result.rows { try body(&row) }
             }
         } catch let error as PostgresError where error.hasChangedShape {
-            prepared.drop(PreparedQueries.Shape(query))
+            // The old statement stays in the session, because the server refuses DEALLOCATE in a failed transaction.
+            prepared[key] = nil
             throw error
         }
     }
 
-    func prepare(_ query: Query, _ operation: String) throws -> String {
-        let shape = PreparedQueries.Shape(query)
-        if let name = prepared.name(of: shape) { return name }
-        let name = prepared.newName()
-        while let dropped = prepared.dropped.last {
-            try execute(script: "deallocate \(dropped)", to: operation)
-            prepared.dropped.removeLast()
+    /// The name of a prepared query. If there are too many, the least recently used one is dropped.
+    ///
+    /// - Parameter key: the types and the text.
+    private func prepare(
+        _ text: String, _ types: [UInt32], _ key: String, _ operation: String
+    ) throws -> String {
+        preparedUses += 1
+        if let name = prepared[key]?.name {
+            prepared[key]?.lastUse = preparedUses
+            return name
         }
+        if prepared.count == 64, let oldest = prepared.min(by: { $0.value.lastUse < $1.value.lastUse }) {
+            try execute(script: "deallocate \(oldest.value.name)", to: operation)
+            prepared[oldest.key] = nil
+        }
+        let name = "query_\(preparedUses)"
         let handle = try open(operation)
-        try send(shape.text, operation, handle) {
-            PQsendPrepare(handle, name, shape.text, Int32(shape.types.count), shape.types)
+        try send(text, operation, handle) {
+            PQsendPrepare(handle, name, text, Int32(types.count), types)
         }
         try readResults(operation, handle) { _ in }
-        prepared.add(shape, as: name)
+        prepared[key] = (name, preparedUses)
         return name
-    }
-}
-
-struct PreparedQueries {
-    struct Shape: Hashable {
-        let text: String
-        let types: [UInt32]
-
-        init(_ query: Query) {
-            (text, types) = (query.text, query.parameters.map(\.type))
-        }
-    }
-
-    private static let most = 64
-    private var names: [Shape: (name: String, lastUse: Int)] = [:]
-    private var uses = 0
-    /// Statements that are prepared in the session but no longer needed. They are deallocated just before the next query is
-    /// prepared, and not at once, because the server refuses DEALLOCATE in a failed transaction.
-    var dropped: [String] = []
-
-    mutating func name(of shape: Shape) -> String? {
-        uses += 1
-        names[shape]?.lastUse = uses
-        return names[shape]?.name
-    }
-
-    /// A name for a new prepared query. If there are too many queries, the least recently used one is dropped.
-    mutating func newName() -> String {
-        if names.count == Self.most, let oldest = names.min(by: { $0.value.lastUse < $1.value.lastUse }) {
-            drop(oldest.key)
-        }
-        return "query_\(uses)"
-    }
-
-    mutating func add(_ shape: Shape, as name: String) {
-        names[shape] = (name, uses)
-    }
-
-    mutating func drop(_ shape: Shape) {
-        if let known = names.removeValue(forKey: shape) { dropped.append(known.name) }
     }
 }

@@ -30,7 +30,9 @@ public actor Connection {
     /// The keywords of the connected server only, without the other hosts.
     var server: [String: String] = [:]
     var silence: Silence?
-    var prepared = PreparedQueries()
+    /// The queries that are prepared in the session, by their types and texts.
+    var prepared: [String: (name: String, lastUse: Int)] = [:]
+    var preparedUses = 0
     var isDirect: Bool?
     /// Cancellations that have not reached the server yet. The next statement waits for them, because they could cancel it.
     let cancellations = DispatchGroup()
