@@ -19,7 +19,7 @@ extension Connection {
     ///     writes nothing.
     /// - Throws: any error of `body`; `PostgresError`, also when a transaction is already open.
     nonisolated public func transaction<Result>(
-        _ isolation: Isolation = .readCommitted, with settings: KeyValuePairs<String, String> = [:],
+        _ isolation: Isolation = .readCommitted, with settings: [String: String] = [:],
         holding table: String? = nil, endingWithin limit: Duration? = nil, to operation: String,
         _ body: () async throws -> Result
     ) async throws -> Result {
@@ -127,7 +127,7 @@ extension Connection {
     }
 
     private func begin(
-        _ isolation: Isolation, _ settings: KeyValuePairs<String, String>, _ table: String?,
+        _ isolation: Isolation, _ settings: [String: String], _ table: String?,
         _ operation: String
     ) throws {
         // PostgreSQL would only warn about a second BEGIN, and the inner COMMIT would end the outer transaction.

@@ -84,7 +84,7 @@ public struct Associator: ReaderView {
 
     private func pass(rebuilds: Bool, on connection: Connection) async throws -> Outcome {
         // Forces index look-ups. The planner might choose scans, because its statistics may be older than the last load.
-        let settings: KeyValuePairs = [
+        let settings = [
             "jit": "off", "enable_seqscan": "off", "history.context": "'\(Self.context)'",
         ]
         return try await connection.transaction(

@@ -5,7 +5,7 @@ extension Connection {
     /// Runs `body` in a read-only transaction that sees one state of the catalogue. The table `quake` is locked before the
     /// snapshot is taken, so that the transaction waits for a rewrite of the table and never sees the table as empty.
     nonisolated func holdingCatalogue<Result>(
-        with settings: KeyValuePairs<String, String> = [:], endingWithin limit: Duration = .seconds(10),
+        with settings: [String: String] = [:], endingWithin limit: Duration = .seconds(10),
         to operation: String, _ body: () async throws -> Result
     ) async throws -> Result {
         try await transaction(
@@ -53,7 +53,7 @@ public struct CatalogueState: Sendable, Equatable {
         try await connection.execute(script: script, to: "set up the session")
     }
 
-    private static func settings(_ limit: Duration) -> KeyValuePairs<String, String> {
+    static func settings(_ limit: Duration) -> [String: String] {
         // The limit is at least 1 ms, because 0 means no limit. JIT is off, because compiling a plan would take longer than most
         // queries.
         ["jit": "off", "statement_timeout": "\(max(1, Int(limit / .milliseconds(1))))"]

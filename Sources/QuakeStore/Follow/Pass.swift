@@ -19,6 +19,8 @@ public struct Pass: Sendable {
     public let position: Position?
     let connection: Connection
     let logger: Logger
+    /// How long each statement may take; nil for no limit.
+    var limit: Duration?
     /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Before the
     /// server takes the snapshot, it locks the tables that the statement names, but not the tables that the statement's functions
     /// read. So `history.changes` fails if the table that it reads was rewritten in between.
@@ -119,7 +121,8 @@ public struct Pass: Sendable {
         if isHeld { return try await body() }
         // Forces index look-ups for changes. The planner might choose scans, because its statistics may be older than the last
         // load.
-        let settings: KeyValuePairs = freshStart == nil ? ["jit": "off", "enable_seqscan": "off"] : [:]
+        var settings = limit.map(CatalogueState.settings) ?? [:]
+        if freshStart == nil { settings.merge(["jit": "off", "enable_seqscan": "off"]) { $1 } }
         return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
     }
 

@@ -8,6 +8,8 @@ struct PassReader<V: ReaderView> {
     let name: String?
     let answerLimit: Duration
     let logger: Logger
+    /// How long each statement of a pass may take; nil for no limit.
+    var limit: Duration?
     /// How long to wait for a hot standby that is behind the view. After this time, the view starts over. If `patience` is nil,
     /// `StandbyBehind` is thrown instead.
     var patience: Duration? = .seconds(30)
@@ -77,7 +79,7 @@ struct PassReader<V: ReaderView> {
             if freshStart == nil, !view.accepts(table) { freshStart = .altered }
             var pass = Pass(
                 freshStart: freshStart, table: table, position: position, connection: connection,
-                logger: logger,
+                logger: logger, limit: limit,
                 isPrepared: isPrepared && freshStart == nil)
             do {
                 if let observer { pass.counter = try await pass.counter(telling: observer) }

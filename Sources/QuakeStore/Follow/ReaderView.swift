@@ -25,16 +25,18 @@ extension ReaderView {
 
     /// Applies the changes since the view's position, in one pass.
     ///
-    /// - Parameter patience: how long to wait for a hot standby that is behind the view. After this time, the view starts over.
-    ///   If `patience` is nil, `StandbyBehind` is thrown instead.
+    /// - Parameters:
+    ///   - limit: how long each statement of the pass may take; nil for no limit.
+    ///   - patience: how long to wait for a hot standby that is behind the view. After this time, the view starts over.
+    ///     If `patience` is nil, `StandbyBehind` is thrown instead.
     /// - Throws: `PostgresError`; any error of the view; `StandbyBehind` if `patience` is nil.
     @discardableResult
     public func applyPass(
-        over connection: Connection, patience: Duration? = .zero, logger: Logger
+        over connection: Connection, limit: Duration? = nil, patience: Duration? = .zero, logger: Logger
     ) async throws -> Position {
         var passReader = PassReader(
             connection: connection, view: self, name: nil, answerLimit: PollInterval().answer, logger: logger,
-            patience: patience, position: try await position())
+            limit: limit, patience: patience, position: try await position())
         return try await passReader.applyPass()
     }
 }

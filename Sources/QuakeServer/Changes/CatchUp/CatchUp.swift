@@ -65,12 +65,13 @@ final class CatchUp: ReaderView {
     /// The position at the end of the pass, and the table's signature during the pass; nil until the whole pass was read.
     var reached: (position: Position, signature: String)? { state.withLock { $0.reached } }
 
-    /// Reads the pass, unless it has more changes than `limit`.
+    /// Reads the pass, unless it has more changes than `most`.
     ///
-    /// - Returns: false if nothing was read, because the pass has more than `limit` changes.
+    /// - Parameter limit: how long each statement of the pass may take.
+    /// - Returns: false if nothing was read, because the pass has more than `most` changes.
     /// - Throws: `StandbyBehind` if `patience` is nil and the database is a hot standby that is behind the client's position.
     func read(
-        over connection: Connection, upTo limit: Int?, patience: Duration?, logger: Logger
+        over connection: Connection, upTo most: Int?, limit: Duration, patience: Duration?, logger: Logger
     ) async throws -> Bool {
         let position: Position? =
             switch start {
@@ -78,14 +79,14 @@ final class CatchUp: ReaderView {
             case .token(let token): try await .known(by: token, on: connection)
             case .position(let position, _): position
             }
-        if let limit, let position, try await position.isFarBehind(limit, of: signature, on: connection) {
+        if let most, let position, try await position.isFarBehind(most, of: signature, on: connection) {
             return false
         }
         state.withLock { $0.position = position }
         // Writing to the spool may wait for the quota or for the disk. So the pass is read on the connection's thread, where such
         // a wait blocks no other work.
         _ = try await connection.run { connection in
-            try await applyPass(over: connection, patience: patience, logger: logger)
+            try await applyPass(over: connection, limit: limit, patience: patience, logger: logger)
         }
         return true
     }

@@ -102,54 +102,17 @@ final class CatchUps: Sendable {
 
     /// - Returns: false if the pass is too long for the short lane, and was not read.
     /// - Throws: `StandbyBehind` if `patience` is nil and the database is a hot standby that is behind the client's position;
-    ///   `Refusal` 503 when the lane's time is up.
+    ///   `PostgresError` when a statement takes longer than the lane allows.
     private func read(
         _ catchUp: CatchUp, _ lane: Lane, patience: Duration?, for rateLimitKey: ClientAddress?
     ) async throws -> Bool {
-        let (limit, time): (Int?, Duration) =
-            lane == .short
-            ? (settings.longStretch, settings.shortTime) : (nil, settings.costlyTime)
-        return try await sessions.useAnother(
+        try await sessions.useAnother(
             lane, for: rateLimitKey, isPatient: true, unless: catchUp.spool.hasWritten
         ) { connection in
-            try await withThrowingTaskGroup(of: Bool?.self) { group in
-                group.addTask { [logger] in
-                    try await self.withStatements(atMost: time, on: connection) {
-                        try await catchUp.read(
-                            over: connection, upTo: limit, patience: patience, logger: logger)
-                    }
-                }
-                group.addTask {
-                    try await Task.sleep(for: time)
-                    return nil
-                }
-                defer { group.cancelAll() }
-                guard let isRead = try await group.next() ?? nil else {
-                    throw Refusal.unavailable("The database took too long.")
-                }
-                return isRead
-            }
-        }
-    }
-
-    /// Runs `body` with another time limit for each statement. Behind a pooler, statements have no limit.
-    private func withStatements<Result>(
-        atMost limit: Duration, on connection: Connection, _ body: () async throws -> Result
-    ) async throws -> Result {
-        guard limit != settings.shortTime, try await connection.ownsSession() else { return try await body() }
-        try await CatalogueState.setUp(connection, limit: limit)
-        do {
-            let result = try await body()
-            try await CatalogueState.setUp(connection, limit: settings.shortTime)
-            return result
-        } catch {
-            // If this fails, the connection is lost, and so is its limit.
-            do {
-                try await connection.shieldingFromCancellation(within: .seconds(5)) {
-                    try await CatalogueState.setUp(connection, limit: settings.shortTime)
-                }
-            } catch {}
-            throw error
+            try await catchUp.read(
+                over: connection, upTo: lane == .short ? settings.longStretch : nil,
+                limit: lane == .short ? settings.shortTime : settings.costlyTime, patience: patience,
+                logger: logger)
         }
     }
 }
