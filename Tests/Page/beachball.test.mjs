@@ -8,26 +8,18 @@ import { mechanisms } from "./beachballs.mjs";
 const momentOfPlane = (strike, dip, rake) => momentOf({ strike1: strike, dip1: dip, rake1: rake });
 const isNear = (a, b) => a.flat().every((each, index) => Math.abs(each - b.flat()[index]) < 1e-6);
 
-/** Whether a point is inside a ring, by the even-odd rule. */
-function isInside(ring, [x, y]) {
-  return ring.reduce((inside, [ax, ay], index) => {
-    const [bx, by] = ring[(index + 1) % ring.length];
-    return ay > y !== by > y && x < ax + ((y - ay) / (by - ay)) * (bx - ax) ? !inside : inside;
-  }, false);
-}
-
 test("A point of a beachball is coloured where the first motion is outwards", () => {
   for (const mechanism of mechanisms(200)) {
     const moment = momentOf(mechanism);
-    const { isFilled, outlines } = beachball(moment);
-    for (let x = -0.95; x < 1; x += 0.1) {
-      for (let y = -0.95; y < 1; y += 0.1) {
+    const parts = beachball(moment);
+    for (let x = -0.951; x < 1; x += 0.1) {
+      for (let y = -0.951; y < 1; y += 0.1) {
         const square = x * x + y * y;
         if (square > 0.95) continue;
         const stretch = Math.sqrt(2 - square);
         const expected = amplitude(moment, [-y * stretch, x * stretch, 1 - square]);
         if (Math.abs(expected) < 0.02) continue;
-        const isColoured = outlines.some((ring) => isInside(ring, [x, y])) !== isFilled;
+        const isColoured = parts.some(([left, top, width, height]) => x >= left && x < left + width && y >= top && y < top + height);
         assert.equal(isColoured, expected > 0, `${JSON.stringify(mechanism)} at ${x}, ${y}`);
       }
     }
@@ -53,9 +45,9 @@ test("The plunges of the axes determine the kind of faulting, and a change of vo
   ]) assert.equal(faulting(momentOfPlane(...plane)), kind, `${plane}`);
   const isotropic = (m) => momentOf({ mrr: m, mtt: m, mpp: m, mrt: 0, mrp: 0, mtp: 0 });
   assert.equal(faulting(isotropic(2e17)), "explosion");
-  assert.deepEqual(beachball(isotropic(2e17)), { isFilled: true, outlines: [] });
+  assert.equal(beachball(isotropic(2e17)).length, 400);
   assert.equal(faulting(isotropic(-2e17)), "implosion");
-  assert.deepEqual(beachball(isotropic(-2e17)), { isFilled: false, outlines: [] });
+  assert.deepEqual(beachball(isotropic(-2e17)), []);
 });
 
 test("A complete tensor takes precedence over the planes, and values that are not numbers are ignored", () => {

@@ -25,6 +25,9 @@ export function mechanisms(count) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const drawn = mechanisms(Number(process.argv[2])).map((mechanism) => ({ mechanism, ...beachball(momentOf(mechanism)) }));
+  const drawn = mechanisms(Number(process.argv[2])).map((mechanism) => ({
+    mechanism, isFilled: false,
+    outlines: beachball(momentOf(mechanism)).map(([x, y, width, height]) => [[x, y], [x + width, y], [x + width, y + height], [x, y + height]]),
+  }));
   writeFileSync(process.argv[3], JSON.stringify(drawn));
 }

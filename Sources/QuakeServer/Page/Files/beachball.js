@@ -144,80 +144,33 @@ export function faulting(moment) {
 }
 
 /**
- * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards.
- *
- * If `isFilled` is true, the disc is compressional except inside the outlines; if it is false, the disc is compressional only
- * inside them. The first motion changes sign on two cones around the principal axis whose moment differs in sign from the other
- * two. Each cone is cut off at the rim of the lower half.
+ * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards. The
+ * result are thin rectangles [x, y, width, height], which together are the part where the first motion is outwards.
  *
  * @param {Moment} moment
- * @returns {{ isFilled: boolean, outlines: [number, number][][] }}
+ * @returns {[number, number, number, number][]}
  */
-export function beachball(moment, steps = 144) {
-  const axes = axesOf(moment);
-  const [t, b, p] = axes.map((axis) => axis.moment);
-  if (p >= -noise || t <= noise) return { isFilled: t > noise, outlines: [] };
-  const isFilled = b > noise;
-  const [lone, first, second] = isFilled ? [axes[2], axes[0], axes[1]] : axes;
-  const cone = Array.from({ length: steps }, (_, step) => {
-    const angle = (2 * Math.PI * step) / steps;
-    const [c, s] = [Math.cos(angle), Math.sin(angle)];
-    const away = Math.atan2(
-      Math.sqrt(Math.abs(lone.moment)), Math.sqrt(Math.abs(first.moment) * c * c + Math.abs(second.moment) * s * s));
-    return sum(Math.cos(away), lone.direction, Math.sin(away), sum(c, first.direction, s, second.direction));
-  });
-  const outlines = [1, -1].map((sign) => {
-    return cutOff(cone.map((direction) => times(sign, direction)), times(sign, lone.direction)).map(projected);
-  });
-  return { isFilled, outlines: outlines.filter(({ length }) => length > 0) };
-}
-
-/** @returns {[number, number]} */
-function projected([north, east, down]) {
-  const scale = 1 / Math.sqrt(1 + down);
-  return [east * scale, -north * scale];
-}
-
-/**
- * The downward part of a cone, closed along the rim. There is only one such part, because the cone is convex. Directions on the
- * rim, such as those of a horizontal plane, count as downward.
- *
- * @param {Vector[]} cone
- * @param {Vector} axis
- */
-function cutOff(cone, axis) {
-  const at = (index) => cone[index % cone.length];
-  const isBelow = (index) => at(index)[2] > -noise;
-  const start = cone.findIndex((_, index) => !isBelow(index) && isBelow(index + 1));
-  if (start < 0) return isBelow(0) ? cone : [];
-  let end = start + 1;
-  const part = [rimBetween(at(start), at(end))];
-  for (; isBelow(end); end += 1) part.push(at(end));
-  part.push(rimBetween(at(end - 1), at(end)));
-  return [...part, ...alongRim(part[part.length - 1], part[0], axis)];
-}
-
-/** The point where the line between two directions crosses the rim. @returns {Vector} */
-function rimBetween(a, b) {
-  const share = Math.min(1, Math.max(0, a[2] / (a[2] - b[2])));
-  const [north, east] = sum(1 - share, a, share, b);
-  const length = Math.hypot(north, east);
-  return [north / length, east / length, 0];
-}
-
-/**
- * Points on the rim from `a` to `b`, along the shorter arc. If that arc is longer than 90° and its middle is not on the axis's
- * side, the points are along the other arc.
- */
-function alongRim(a, b, axis) {
-  const start = Math.atan2(a[1], a[0]);
-  let turn = Math.atan2(b[1], b[0]) - start;
-  turn -= 2 * Math.PI * Math.round(turn / (2 * Math.PI));
-  const middle = start + turn / 2;
-  if (Math.abs(turn) > Math.PI / 2 && Math.cos(middle) * axis[0] + Math.sin(middle) * axis[1] < 0) turn -= 2 * Math.PI * Math.sign(turn);
-  const count = Math.ceil(Math.abs(turn) / (3 * radians));
-  return Array.from({ length: Math.max(0, count - 1) }, (_, index) => {
-    const angle = start + (turn * (index + 1)) / count;
-    return [Math.cos(angle), Math.sin(angle), 0];
-  });
+export function beachball(moment, rows = 400) {
+  /** @type {[number, number, number, number][]} */
+  const found = [];
+  const height = 2 / rows;
+  for (let row = 0; row < rows; row += 1) {
+    const y = (row + 0.5) * height - 1;
+    const edge = Math.sqrt(1 - y * y);
+    const cells = Math.ceil(edge * rows);
+    const width = (2 * edge) / cells;
+    let start = null;
+    for (let cell = 0; cell <= cells; cell += 1) {
+      const x = (cell + 0.5) * width - edge;
+      const square = x * x + y * y;
+      const stretch = Math.sqrt(2 - square);
+      const isOutwards = cell < cells && amplitude(moment, [-y * stretch, x * stretch, 1 - square]) > 0;
+      if (isOutwards) start ??= cell;
+      else if (start != null) {
+        found.push([start * width - edge, row * height - 1, (cell - start) * width, height]);
+        start = null;
+      }
+    }
+  }
+  return found;
 }

@@ -55,12 +55,10 @@ function tensorWords(tensor) {
 }
 
 function picture(moment, name) {
-  const { isFilled, outlines } = beachball(moment);
   const ball = shape("svg", { viewBox: "-1.02 -1.02 2.04 2.04", role: "img", "aria-label": name });
-  const path = outlines.map((points) => `M${points.map((point) => point.map((each) => each.toFixed(3)).join(" ")).join("L")}Z`).join("");
-  ball.append(
-    shape("circle", { r: "1", class: isFilled ? "outwards" : "inwards" }),
-    shape("path", { d: path, class: isFilled ? "inwards" : "outwards" }));
+  const path = beachball(moment).map((each) => each.map((number) => number.toFixed(4)))
+    .map(([x, y, width, height]) => `M${x} ${y}h${width}v${height}h-${width}z`).join("");
+  ball.append(shape("circle", { r: "1", class: "inwards" }), shape("path", { d: path, class: "outwards" }), shape("circle", { r: "1", class: "rim" }));
   return ball;
 }
 
