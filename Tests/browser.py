@@ -55,6 +55,8 @@ class Browser:
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"},
             "timeouts": {"script": hour, "pageLoad": hour}}}})["sessionId"]
         self.calm = calm
+        # Whether the device forces its own colours.
+        self.forced = False
         self.emulate(size, dark, touch)
 
     def emulate(self, size, dark, touch=False):
@@ -63,7 +65,8 @@ class Browser:
             "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": touch})
         self.devtools("Emulation.setEmulatedMedia", {"features": [
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
-            {"name": "prefers-reduced-motion", "value": "reduce" if self.calm else "no-preference"}]})
+            {"name": "prefers-reduced-motion", "value": "reduce" if self.calm else "no-preference"},
+            {"name": "forced-colors", "value": "active" if self.forced else "none"}]})
 
     def __enter__(self):
         return self

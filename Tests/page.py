@@ -24,7 +24,7 @@ import page_given
 import page_seen
 import page_tiles
 from browser import Browser
-from page_support import AXE, QUAKES, CuttableProxy, Page, Server, expect, load, put, sql, without_expiring_events
+from page_support import AXE, QUAKES, CuttableProxy, Page, RefusingProxy, Server, expect, load, put, sql, without_expiring_events
 
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt; \u202egnp'
 
@@ -233,6 +233,15 @@ def hostile_texts(page):
     sql("delete from quake where code = 'q9evil'")
 
 
+def downloads(page, *names):
+    """The contents of the event's files, which must have these names."""
+    files = page.browser.run_async("""
+        const links = [...document.querySelectorAll(".links a")].filter(({ href }) => href.includes("format="));
+        return Promise.all(links.map(async (link) => [link.textContent, await (await fetch(link.href)).text()]));""")
+    expect([name for name, _ in files] == list(names), f"the event's files are {[name for name, _ in files]}")
+    return [content for _, content in files]
+
+
 def story_and_past(page):
     put("q9story", 4.0, "first place", minutes=3)
     put("q9story", 4.3, "first place")
@@ -248,6 +257,8 @@ def story_and_past(page):
     page.browser.run("document.querySelector('.step-insert button').click()")
     page.browser.wait("the past", lambda: "As of" in page.browser.text("#state"))
     page.browser.wait("the magnitude at that time", lambda: page.browser.text(".large") == "4.0")
+    for link in downloads(page, "QuakeML", "GeoJSON"):
+        expect("first place" in link and "second place" not in link, f"the event's file does not show the past: {link}")
     expect("asof" in page.query(), "the URL does not have the past moment")
     page.browser.run("document.querySelector('#detail > button').click()")
     page.wait_for_row("q9story", "4.0", "first place")
@@ -259,6 +270,13 @@ def story_and_past(page):
     page.open("?event=q9story")
     page.browser.wait("the story of the withdrawn event", lambda: "Withdrawn" in (page.browser.text(".story") or ""))
     page.browser.wait("the summary of the withdrawn event", lambda: page.browser.text(".large") == "4.8")
+    gone, = downloads(page, "GeoJSON")
+    expect("second place" in gone, f"the withdrawn event's file is {gone}")
+    refusal = RefusingProxy(page.server.port, ["q9story"], 2)
+    page.open("?event=q9story", port=refusal.port)
+    page.browser.wait("the story after two refusals", lambda: "Withdrawn" in (page.browser.text(".story") or ""))
+    expect("Couldn’t" not in page.browser.text("#detail"), "the page still says that it could not load the story")
+    page.browser.errors()  # the console lists the refused requests
 
 
 def slider(page):

@@ -312,6 +312,25 @@ def emphasis(page):
     drop("q9big", "q9tiny")
 
 
+# The parts of the list's rows that are cut off.
+CUT = """
+    const cut = [];
+    for (const row of document.querySelectorAll(".row")) {
+      const frame = row.getBoundingClientRect();
+      const words = row.querySelector(".words").getBoundingClientRect();
+      const facts = row.querySelector(".facts > span");
+      if (facts.scrollWidth > facts.clientWidth) cut.push(`cut: ${facts.textContent}`);
+      const figures = document.createRange();
+      figures.selectNode(row.querySelector(".magnitude").lastChild);
+      if (figures.getBoundingClientRect().right > words.left) cut.push(`${row.querySelector(".magnitude").textContent} runs into the text`);
+      for (const part of row.querySelectorAll(".badge, .mark, .facts > span")) {
+        const { left, right, top, bottom } = part.getBoundingClientRect();
+        if (left < words.left - 1 || right > words.right + 1 || top < frame.top || bottom > frame.bottom) cut.push(`outside: ${part.textContent}`);
+      }
+    }
+    return cut;"""
+
+
 def complete_rows(page):
     """In all sizes, a row shows its time, magnitude and badges in full, even if it has an agency, a mark and all badges."""
     all_of_it = {"alert": "red", "tsunami": "true", "felt": "12345", "type": "mine collapse"}
@@ -327,25 +346,18 @@ def complete_rows(page):
         page.wait_for_row("us9whole", "UTC", "29 km deep", "USGS")
         put("us9whole", 8.9, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1)
         page.wait_for_row("us9whole", "Revised")
-        problems += [f"{size}: {each}" for each in page.browser.run("""
-            const cut = [];
-            for (const row of document.querySelectorAll(".row")) {
-              const frame = row.getBoundingClientRect();
-              const words = row.querySelector(".words").getBoundingClientRect();
-              const facts = row.querySelector(".facts > span");
-              if (facts.scrollWidth > facts.clientWidth) cut.push(`cut: ${facts.textContent}`);
-              const figures = document.createRange();
-              figures.selectNode(row.querySelector(".magnitude").lastChild);
-              if (figures.getBoundingClientRect().right > words.left) cut.push(`${row.querySelector(".magnitude").textContent} runs into the text`);
-              for (const part of row.querySelectorAll(".badge, .mark, .facts > span:first-child")) {
-                const { left, right, top, bottom } = part.getBoundingClientRect();
-                if (left < words.left - 1 || right > words.right + 1 || top < frame.top || bottom > frame.bottom) cut.push(`outside: ${part.textContent}`);
-              }
-            }
-            return cut;""")]
+        problems += [f"{size}: {each}" for each in page.browser.run(CUT)]
         put("us9whole", 8.7, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=1)
-    page.browser.emulate((1440, 900), False)
     drop("us9whole", "us9other", "gfz:gfz9whole")
+    # Without an agency, only a date may need a second line.
+    put("us9old", 8.8, "136 km ESE of Petropavlovsk-Kamchatsky, Russia", minutes=40_000)
+    for size in [(375, 812), (360, 800), (320, 700), (720, 450)]:
+        page.browser.emulate(size, False)
+        page.open("?minmag=7.5&period=month")
+        page.wait_for_row("us9old", "d ago")
+        problems += [f"{size}: {each}" for each in page.browser.run(CUT)]
+    page.browser.emulate((1440, 900), False)
+    drop("us9old")
     expect(not problems, "\n".join(problems))
 
 

@@ -5,17 +5,22 @@ from page_support import RefusingProxy, expect
 TILES = "return performance.getEntriesByType('resource').map(({ name }) => name.split('/').pop()).filter((name) => name.startsWith('tiles'))"
 
 
-def middle(page):
-    """The surface in the middle of the map: `land`, `sea`, or None for any other colour."""
+def pixel(page):
+    """The colour of the pixel in the middle of the map: red, green and blue."""
     return page.browser.run("""
         const map = document.getElementById("map");
         const [x, y] = [map.width, map.height].map((size) => Math.floor(size / 2));
-        const pixel = [...map.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3).join(", ");
+        return [...map.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3);""")
+
+
+def middle(page):
+    """The surface in the middle of the map: `land`, `sea`, or None for any other colour."""
+    return page.browser.run(f"""
         const probe = document.body.appendChild(document.createElement("span"));
-        const found = ["land", "sea"].find((name) => {
-          probe.style.color = `var(--${name})`;
-          return getComputedStyle(probe).color === `rgb(${pixel})`;
-        });
+        const found = ["land", "sea"].find((name) => {{
+          probe.style.color = `var(--${{name}})`;
+          return getComputedStyle(probe).color === "rgb({', '.join(map(str, pixel(page)))})";
+        }});
         probe.remove();
         return found ?? null;""")
 
@@ -64,6 +69,18 @@ def no_seams(page):
         browser.emulate((1440, 900), False)
 
 
+def forced_colours(page):
+    """The map keeps its colours if the device forces its own, as in a mode with high contrast."""
+    page.browser.forced = True
+    page.browser.emulate((1440, 900), False)
+    page.open("?minmag=9.5&map=25,5,5.9")
+    page.browser.wait("land", lambda: pixel(page) == [251, 251, 249])
+    page.open("?minmag=9.5&map=22.3,-38.7,5.9")
+    page.browser.wait("sea", lambda: pixel(page) == [233, 239, 245])
+    page.browser.forced = False
+    page.browser.emulate((1440, 900), False)
+
+
 def refused_tiles(page):
     """If a tile is refused, the coarse coast stays, and the tile is requested again."""
     proxy = RefusingProxy(page.server.port, ["tiles.js", "tiles_coast.txt", "tiles_coast_170_-50.txt"], 1)
@@ -97,4 +114,4 @@ def dropped_tiles(page):
         page.browser.emulate((1440, 900), False)
 
 
-CHECKS = [close_up, no_seams, refused_tiles, dropped_tiles]
+CHECKS = [close_up, no_seams, forced_colours, refused_tiles, dropped_tiles]

@@ -156,9 +156,6 @@ static const unsigned char page_timeline_js[] = {
 static const unsigned char page_tooltip_js[] = {
 #embed "../QuakeServer/Page/Files/tooltip.js"
 };
-static const unsigned char page_turn_js[] = {
-#embed "../QuakeServer/Page/Files/turn.js"
-};
 static const unsigned char page_view_js[] = {
 #embed "../QuakeServer/Page/Files/view.js"
 };
@@ -227,7 +224,6 @@ static const struct embedded_file files[] = {
     {"page/tiles.js", page_tiles_js, sizeof page_tiles_js},
     {"page/timeline.js", page_timeline_js, sizeof page_timeline_js},
     {"page/tooltip.js", page_tooltip_js, sizeof page_tooltip_js},
-    {"page/turn.js", page_turn_js, sizeof page_turn_js},
     {"page/view.js", page_view_js, sizeof page_view_js},
     {"page/words.js", page_words_js, sizeof page_words_js},
     {"tiles/borders.txt", tiles_borders_txt, sizeof tiles_borders_txt},

@@ -198,6 +198,25 @@ test("The page notices from the server's token that its stream has died silently
   assert.equal(page.lamp, "live");
 });
 
+test("A load that has died silently is repeated once the server is reachable again", () => {
+  const page = new TestPage().live().choose({ period: "week" });
+  const { id } = page.state;
+  page.send("silent").healthy();
+  assert.ok(page.action("load"), "nothing is loaded");
+  page.loaded(3, { id });
+  assert.ok(page.state.load, "the answer to the dead request counts");
+  assert.equal(page.live().lamp, "live");
+});
+
+test("If the list is not complete, changed events that are older than its events are not added", () => {
+  const page = new TestPage("?period=range").loaded(2, { total: 5 }).send("opened").healthy();
+  const change = { key: "q1", operation: "update", row: {} };
+  assert.equal(page.send("reached", { position: "8_t_s", changes: [change] }).action("apply").start, page.now);
+  page.loaded(2);
+  page.send("restarted", { position: "9_t_s", quakes: [] }).send("reached", { position: "9_t_s", changes: [change] });
+  assert.equal(page.action("apply").start, null);
+});
+
 test("The page is not live if its stream is cut or the server's database is lost", () => {
   assert.equal(new TestPage().live().send("cut").lamp, "lost");
   assert.equal(new TestPage().live().healthy({ status: "the database does not answer" }).lamp, "lost");

@@ -25,6 +25,21 @@ test("Magnitudes have one decimal and a true minus sign, and zero has no sign", 
   assert.deepEqual([-0.004, -0.31].map((value) => format.fixed(value, 2)), ["0.00", "−0.31"]);
 });
 
+test("Half a unit is rounded away from zero, as agencies do, although binary numbers are often a little smaller", () => {
+  assert.deepEqual([2.55, 0.95, -0.25, 5.35, 1.005].map(format.magnitude), ["2.6", "1.0", "−0.3", "5.4", "1.0"]);
+  assert.equal(format.depth(9.95, "km"), "10 km deep");
+});
+
+test("A change is never shown with equal values", () => {
+  const told = (name, old, now, zone = "utc") => format.change({ name, old, new: now }, zone);
+  assert.equal(told("magnitude", 4.1, 4.3), "Magnitude 4.1 → 4.3");
+  assert.equal(told("magnitude", 4.11, 4.12), "Magnitude 4.11 → 4.12");
+  assert.equal(told("longitude", -22.00001, -22.00002), "Longitude −22.00001 → −22.00002");
+  const noon = Date.parse("2026-11-28T12:00:00Z");
+  assert.equal(told("time", noon, noon + 1000), "Time 2026-11-28 12:00:00 UTC → 2026-11-28 12:00:01 UTC");
+  assert.equal(told("time", noon, noon + 50), "Time 2026-11-28 12:00:00.000 UTC → 2026-11-28 12:00:00.050 UTC");
+});
+
 test("Distances are in miles if the locale's country uses miles", () => {
   assert.deepEqual(["en-US", "en-GB", "my-MM", "en-LR", "en-NZ", "de", "en", "?", undefined].map(format.unitsOf),
     ["mi", "mi", "mi", "mi", "km", "km", "km", "km", "km"]);
@@ -111,6 +126,15 @@ test("Settings that are written into a URL and read again are the same, and inva
   assert.equal(read("").minmag, 2.5, "as on the USGS's map");
   assert.equal(read("?maxmag=2").minmag, null, "the link is about small earthquakes");
   assert.equal(written({ ...read(""), minmag: null }), "?minmag=all");
+});
+
+test("A time in a link is in UTC unless it has an offset, as in the event service", () => {
+  const noon = Date.parse("2026-11-28T12:00:00Z");
+  for (const text of ["2026-11-28T12:00", "2026-11-28T12:00:00.000", "2026-11-28T12:00:00Z", "2026-11-28T13:00:00%2B01:00", "2026-11-28T13:00:00+01:00"]) {
+    assert.equal(read(`?asof=${text}`).asof, noon, text);
+  }
+  assert.equal(read("?asof=2026-11-28").asof, Date.parse("2026-11-28T00:00:00Z"));
+  assert.equal(read("?asof=never").asof, null);
 });
 
 test("The map continues at its edges; if the whole world is in view, each point is shown only once", () => {

@@ -61,7 +61,11 @@ export class Controls {
         const number = wishes.decimal(value.trim());
         return value.trim() === "" || number != null ? chosen({ [name]: number }) : undefined;
       }
-      case "from": case "to": return chosen({ [name]: fromField(value, this.#settings.zone) });
+      case "from": case "to": {
+        // While the user types a date, the field may change at each digit.
+        const moment = fromField(value, this.#settings.zone);
+        return Number.isNaN(moment) ? undefined : chosen({ [name]: moment }, "replace", 800);
+      }
       case "period": {
         const [from] = wishes.window(this.#settings, Date.now());
         const isRange = value === "range";

@@ -74,14 +74,9 @@ export class Detail {
     const { signal } = this.#loading;
     const { length } = agenciesOf(quake);
     box.append(element("h3", "", length > 1 ? `Reported by ${length} agencies` : "Reported more than once"));
-    let found;
-    try {
-      found = await solutions(quake.earthquake.members, asof, signal);
-    } catch {
-      if (!signal.aborted) box.append(element("p", "", "Couldn’t load the agencies’ values."));
-      return;
-    }
-    if (signal.aborted) return;
+    const found = await loaded(
+      (each) => solutions(quake.earthquake.members, asof, each), signal, box, () => "Couldn’t load the agencies’ values.");
+    if (!found) return;
     const head = element("tr", "", ...["Agency", "M", "Time", "Distance", "Depth"].map((text) => element("th", "", text)));
     const rows = found.map((one) => {
       const isShown = one.code === quake.code;
@@ -113,7 +108,7 @@ export class Detail {
     }
   }
 
-  #summary(quake, mark, { zone, units }, now) {
+  #summary(quake, mark, { zone, units, asof }, now) {
     const kind = typeLabel(quake);
     const title = heading(
       element("span", "unseen", "Magnitude "), element("span", "large", format.magnitude(quake.magnitude)), " ",
@@ -141,7 +136,7 @@ export class Detail {
     const more = element("details", "", element("summary", "", "For seismologists"), definitions(figures));
     more.open = this.#isMoreOpen;
     more.addEventListener("toggle", () => (this.#isMoreOpen = more.open));
-    return [title, gone, definitions(facts), links(quake), more].filter(Boolean);
+    return [title, gone, definitions(facts), links(quake, asof, gone != null), more].filter(Boolean);
   }
 
   async #tell(code, quake, settings, now, begin, summary, motion, box) {
@@ -149,16 +144,9 @@ export class Detail {
     const loading = new AbortController();
     this.#loading = loading;
     box.append(element("h3", "", "Story"));
-    let told;
-    try {
-      told = await story(code, loading.signal);
-    } catch (error) {
-      if (loading.signal.aborted) return;
-      const reason = error.status === 404 ? "The catalogue has never had an event with this code." : "Couldn’t load the event’s story.";
-      box.append(element("p", "", reason));
-      return;
-    }
-    if (loading.signal.aborted) return;
+    const told = await loaded((signal) => story(code, signal), loading.signal, box, ({ status }) =>
+      status === 404 ? "The catalogue has no event with this code, or no longer keeps its history." : "Couldn’t load the event’s story.");
+    if (!told) return;
     const then = stateAt(told, settings.asof, begin);
     if (!quake && then.quake) {
       const gone = then.is === "absent" ? { kind: "withdrawn", reason: then.reason } : null;
@@ -232,6 +220,10 @@ const losses = {
   green: "few or none are likely", yellow: "some are possible", orange: "many are likely", red: "very many are likely",
 };
 
+/** The limit for an answer, in ms, and the shortest time until a failed request is repeated. */
+const patience = 20_000;
+const retryTime = 3000;
+
 const statusWords = (status) =>
   ({ automatic: "not yet: a computer determined these values", reviewed: "by a person", deleted: "the agency deleted the event" })[status] ?? status;
 
@@ -250,8 +242,10 @@ function authorWords({ author, context }) {
   return [author && `by ${author}`, context].filter(Boolean).join(", ");
 }
 
-function links(quake) {
-  const code = encodeURIComponent(quake.code);
+function links(quake, asof, isGone) {
+  const query = new URLSearchParams({ eventid: quake.code });
+  if (asof != null) query.set("asof", new Date(asof).toISOString());
+  if (isGone) query.set("includedeleted", "true");
   const list = element("ul", "links");
   const add = (address, words) => {
     const link = outwards(address, words);
@@ -260,15 +254,44 @@ function links(quake) {
   if (quake.url) add(quake.url, `Event page at ${/^https?:\/\/([^/?#]+)/i.exec(quake.url)?.[1] ?? "the agency"}`);
   for (const [words, address] of pages(quake)) add(address, words);
   if (quake.tsunami) add("https://www.tsunami.gov/", "Tsunami warnings: tsunami.gov");
-  for (const [name, path] of [
-    ["QuakeML", `${root}fdsnws/event/1/query?eventid=${code}&format=xml`],
-    ["GeoJSON", `${root}earthquakes/feed/v1.0/detail/all/${code}.geojson`],
-  ]) {
+  // Only GeoJSON can show an event that was deleted.
+  for (const [name, format] of [["QuakeML", "xml"], ["GeoJSON", "geojson"]].slice(isGone ? 1 : 0)) {
     const link = element("a", "", name);
-    link.href = path;
+    link.href = `${root}fdsnws/event/1/query?${query}&format=${format}`;
     list.append(element("li", "", link));
   }
   return list;
+}
+
+/**
+ * Repeats a request until it succeeds. Meanwhile `box` says, in the words for the last error, that it has failed.
+ *
+ * Returns null if the server refuses the request, or if `signal` is aborted.
+ *
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} request @param {AbortSignal} signal @param {Element} box
+ * @param {(error: any) => string} words
+ */
+async function loaded(request, signal, box, words) {
+  const note = element("p", "");
+  while (!signal.aborted) {
+    const attempt = new AbortController();
+    const stop = () => attempt.abort();
+    signal.addEventListener("abort", stop);
+    setTimeout(stop, patience);
+    try {
+      const answer = await request(attempt.signal);
+      note.remove();
+      return signal.aborted ? null : answer;
+    } catch (error) {
+      if (signal.aborted) break;
+      note.textContent = words(error);
+      box.append(note);
+      if (error.status < 500 && error.status !== 429) break;
+    }
+    await new Promise((done) => setTimeout(done, retryTime * (1 + Math.random())));
+  }
+  return null;
 }
 
 /** The event's heading. It can take the focus, so that a screen reader starts to read there. */

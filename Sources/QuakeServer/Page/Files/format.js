@@ -57,7 +57,10 @@ export function ago(milliseconds, now) {
 }
 
 /** A number with a fixed number of decimals and a true minus sign; negative zero becomes 0. */
-export const fixed = (value, digits) => (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
+export const fixed = (value, digits) => (rounded(value, digits) + 0).toFixed(digits).replace("-", "−");
+
+/** A half is rounded away from zero, as agencies do: 2.55 becomes 2.6. `toFixed` returns 2.5, because 2.55 is stored as 2.5499…. */
+const rounded = (value, digits) => Math.sign(value) * Math.round(Math.abs(value) * 10 ** digits) / 10 ** digits;
 
 /** A magnitude with one decimal; `?` if it is unknown. */
 export const magnitude = (value) => (value == null ? "?" : fixed(value, 1));
@@ -118,7 +121,7 @@ export const signed = (value) => `${value < 0 ? "" : "+"}${trimmed(value, 1)}`;
 /** A distance, such as `14 km`. @param {number} value in km @param {Units} units */
 export const away = (value, units) => `${trimmed(value / kilometres[units], 0)} ${units}`;
 
-const trimmed = (value, digits) => String(Number(value.toFixed(digits))).replace("-", "−");
+const trimmed = (value, digits) => String(rounded(value, digits)).replace("-", "−");
 
 /** The value of a column, as text. */
 export function value(name, content, zone) {
@@ -135,9 +138,17 @@ export function value(name, content, zone) {
 
 export const label = (name) => columns.find(([column]) => column === name)?.[1] ?? name;
 
-/** Such as `Magnitude 4.1 → 4.3`. */
-export const change = ({ name, old, new: now }, zone) =>
-  `${label(name)} ${value(name, old, zone)} → ${value(name, now, zone)}`;
+/** Such as `Magnitude 4.1 → 4.3`. Values that would look the same are shown with all their digits. */
+export function change({ name, old, new: now }, zone) {
+  let [before, after] = [old, now].map((content) => value(name, content, zone));
+  if (before === after) [before, after] = [old, now].map((content) => exact(name, content, zone));
+  return `${label(name)} ${before} → ${after}`;
+}
+
+function exact(name, content, zone) {
+  if (name === "time") return time(content, zone).replace(/( UTC)?$/, `.${String(content % 1000).padStart(3, "0")}$1`);
+  return typeof content === "number" ? String(content).replace("-", "−") : value(name, content, zone);
+}
 
 /** Such as `1 earthquake` and `1,234 earthquakes`. */
 export const count = (number, one, many = `${one}s`) =>

@@ -11,9 +11,10 @@ import { colorClass, radius, weight } from "./scale.js";
 /** The height of a line of text, and the vertical padding of a row, in rem. */
 const line = 1.25;
 const padding = 0.875;
-/** In a list that is narrower than this, in rem, the facts of a row may take two lines. */
+/** In a list that is narrower than this, in rem, badges are smaller. */
 const narrow = 24;
 const spare = 6;
+const year = 365 * 86_400_000;
 let made = 0;
 
 export class QuakeList {
@@ -27,6 +28,8 @@ export class QuakeList {
   /** The content of each row. */
   #shown = new WeakMap();
   #active = null;
+  /** The list's width, in rem. */
+  #width = 0;
   /** The top of each row, and the bottom of the last one, in pixels. */
   #tops = [0];
 
@@ -58,7 +61,9 @@ export class QuakeList {
     const anchor = this.#box.scrollTop > 4 ? this.#quakes[this.#firstVisible]?.code : null;
     const before = this.#tops[this.#places.get(anchor)];
     this.#quakes = quakes;
-    this.#context = { ...context, today: format.time(context.now, context.zone).slice(0, 10) };
+    const { now, zone } = context;
+    const midnight = zone === "utc" ? new Date(now).setUTCHours(0, 0, 0, 0) : new Date(now).setHours(0, 0, 0, 0);
+    this.#context = { ...context, midnight };
     this.#places = new Map(quakes.map((quake, index) => [quake.code, index]));
     this.#arrange(anchor, before);
   }
@@ -68,16 +73,27 @@ export class QuakeList {
     const size = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const width = this.#box.clientWidth / size;
     this.#box.classList.toggle("is-narrow", width < narrow);
-    const { marks, areMany } = this.#context;
+    this.#width = width;
+    const { marks } = this.#context;
     const tops = [0];
     for (const quake of this.#quakes) {
-      tops.push(tops.at(-1) + Math.round((padding + line * lines(quake, marks.get(quake.code), width, areMany)) * size));
+      const lines = 1 + this.#linesOfFacts(quake) + linesOfMarks(quake, marks.get(quake.code), width);
+      tops.push(tops.at(-1) + Math.round((padding + line * lines) * size));
     }
     this.#tops = tops;
     this.#inner.style.height = `${tops.at(-1)}px`;
     const after = tops[this.#places.get(anchor)];
     if (after != null && after !== before) this.#box.scrollTop += after - before;
     this.#render();
+  }
+
+  /** The number of lines that the facts need: the time, the depth and the agency, and the age at the end of the last line. */
+  #linesOfFacts(quake) {
+    const { areMany, midnight } = this.#context;
+    const date = quake.time >= midnight ? 0 : quake.time > midnight - year ? 7 : 11;
+    const text = 0.43 * (23 + date + (areMany ? agencyWords(quake).length + 3 : 0));
+    const room = roomIn(this.#width);
+    return Math.ceil(text / room) + (text % room + 4.2 > room ? 1 : 0);
   }
 
   /** Makes an event's row the active one for the keyboard, and brings it into view. */
@@ -138,7 +154,7 @@ export class QuakeList {
    */
   #fill(row, index) {
     const quake = this.#quakes[index];
-    const { marks, zone, units, now, today, colouring, areMany, selected } = this.#context;
+    const { marks, zone, units, now, midnight, colouring, areMany, selected } = this.#context;
     const { by } = colouring;
     const mark = marks.get(quake.code);
     const hue = colouring.number(quake, now);
@@ -150,8 +166,9 @@ export class QuakeList {
     setAttribute(row, "aria-posinset", String(index + 1));
     setAttribute(row, "aria-setsize", String(this.#quakes.length));
     row.classList.toggle("is-active", quake.code === this.#active);
+    row.style.setProperty("--lines", String(this.#linesOfFacts(quake)));
     const ago = format.ago(quake.time, now);
-    const looks = { quake, mark, zone, units, today, hue, by, agency };
+    const looks = { quake, mark, zone, units, midnight, hue, by, agency };
     if (Object.keys(looks).every((name) => shown[name] === looks[name])) {
       if (shown.ago.textContent !== ago) shown.ago.textContent = ago;
       return;
@@ -219,19 +236,21 @@ function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/** The number of lines that the place, the facts, the badges and the mark need in a list of this width, in rem. */
-function lines(quake, mark, width, areMany) {
-  const facts = width < narrow && areMany ? 2 : 1;
+/** The width of the texts in a list of this width, in rem. */
+const roomIn = (width) => width - 6.75;
+
+/** The number of lines that the badges and the mark need in a list of this width, in rem. */
+function linesOfMarks(quake, mark, width) {
   // A short cut for most rows.
-  if (!mark && !quake.alert && !quake.tsunami && !quake.felt && !isOther(quake)) return 1 + facts;
-  const room = width - 6.75;
+  if (!mark && !quake.alert && !quake.tsunami && !quake.felt && !isOther(quake)) return 0;
+  const room = roomIn(width);
   let [badgeLines, used] = [0, Infinity];
   for (const [, text] of badges(quake, mark)) {
     const wide = 1.1 + 0.45 * text.length;
     if (used + wide > room) [badgeLines, used] = [badgeLines + 1, 0];
     used += wide;
   }
-  return 1 + facts + badgeLines + (isBrief(mark) ? 0 : 1);
+  return badgeLines + (isBrief(mark) ? 0 : 1);
 }
 
 /** The agency that reports an event, or the number of agencies. */

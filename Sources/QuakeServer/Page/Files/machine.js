@@ -36,6 +36,7 @@ const surveyTime = 60_000;
  * @property {{ moment: number, pace: number, end: number } | null} play the shown moment while the history is played, the time
  *   between two frames, and the last moment
  * @property {number} omitted the number of selected events that are missing, because the server limits the size of an answer
+ * @property {number | null} oldest the origin time of the oldest event in the answer if events are missing
  * @property {number} since the time from which changes are marked
  * @property {number} withheld the number of the page's files that were refused and are requested again
  */
@@ -51,7 +52,7 @@ export function begin(settings, now) {
   return handled({
     settings, now, id: 0, load: null, shown: null, trouble: null, isLoaded: false, isBare: false, stream: "closed", position: null, awaited: null,
     isReachable: true, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
-    since: now, withheld: 0,
+    oldest: null, since: now, withheld: 0,
   }, (state, act) => {
     load(state, act);
     act("ask", { times: 1 });
@@ -128,6 +129,7 @@ const handlers = {
     state.isLoaded = true;
     state.isBare = isBare;
     state.omitted = total - quakes.length;
+    state.oldest = state.omitted > 0 ? quakes.at(-1)?.time ?? null : null;
     state.since = state.now;
     const start = wishes.window(state.settings, state.settings.asof ?? state.now)[0];
     act("take", { quakes, mark: mark && state.omitted === 0, start });
@@ -168,14 +170,15 @@ const handlers = {
   reached: (state, act, { position, changes }) => {
     if (tokenOf(position) !== tokenOf(state.position)) state.isBare = false;
     state.position = position;
-    if (changes.length > 0) act("apply", { changes, start: wishes.window(state.settings, state.now)[0] });
+    const [start] = wishes.window(state.settings, state.now);
+    if (changes.length > 0) act("apply", { changes, start: state.oldest == null ? start : Math.max(start ?? -Infinity, state.oldest) });
   },
 
   /** The stream has started over, with all selected events. */
   restarted: (state, act, { position, quakes }) => {
     state.position = position;
     state.isBare = false;
-    state.omitted = 0;
+    [state.omitted, state.oldest] = [0, null];
     act("take", { quakes, mark: true, start: wishes.window(state.settings, state.now)[0] });
   },
 
@@ -191,9 +194,9 @@ const handlers = {
     state.feed = lateness(services);
     const isBehind = state.stream === "open" && state.awaited != null && tokenOf(state.position) < state.awaited;
     state.awaited = token;
-    // A stream may die without an error, and answers to other requests do not reveal that.
+    // A stream or a load may die without an error, and answers to other requests do not reveal that.
     if (state.stream !== "closed" && (!wasReachable || isBehind)) stream(state, act);
-    else if (!wasReachable && !state.load && state.trouble?.kind === "unreachable") load(state, act);
+    else if (!wasReachable && (state.load || state.trouble?.kind === "unreachable")) load(state, act, state.load?.mark);
     wait(act, "check", state.hasDatabase ? checkTime[isInFront ? "front" : "back"] : retryTime);
     if (state.now - state.surveyed < surveyTime) return;
     state.surveyed = state.now;
@@ -284,7 +287,7 @@ function load(state, act, mark = false) {
 }
 
 function empty(state, act) {
-  state.omitted = 0;
+  [state.omitted, state.oldest] = [0, null];
   state.isLoaded = false;
   state.shown = selected(state.settings);
   act("take", { quakes: [], mark: false, start: null });

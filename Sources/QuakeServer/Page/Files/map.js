@@ -45,7 +45,7 @@ export class QuakeMap {
       this.#resize();
       handlers.moved();
     }).observe(canvas);
-    for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
+    for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", () => this.#recolor());
     }
     this.#listen();

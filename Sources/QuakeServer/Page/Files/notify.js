@@ -9,7 +9,6 @@ import * as format from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
 import { root } from "./service.js";
-import { Turn } from "./turn.js";
 
 const wishKey = "quakes.alerts";
 const toldKey = "quakes.told";
@@ -23,10 +22,8 @@ export class Alerts {
   #town = /** @type {HTMLInputElement} */ (byId("town"));
   #handlers;
   #wish = alerts.readWish(stored(wishKey));
-  #live = null;
   #heard = Date.now();
-  #starting = null;
-  #turn = new Turn("quakes.alerts", navigator.locks);
+  #watching = new AbortController();
   #sound = null;
 
   /**
@@ -73,22 +70,27 @@ export class Alerts {
 
   // Watching
 
-  /** Follows the events that the wish selects. If the browser has locks, only one tab follows them. */
+  /** Follows the events that the wish selects, until the wish changes. */
   #watch() {
-    clearTimeout(this.#starting);
-    this.#live?.close();
-    this.#live = null;
+    this.#watching.abort();
+    this.#watching = new AbortController();
+    const { signal } = this.#watching;
     delete byId("open-notify").dataset.watching;
-    if (!this.#wish.on) return this.#turn.give();
+    if (!this.#wish.on) return;
     // Waits a moment, because the wish changes with each digit that the user types.
-    this.#starting = setTimeout(() => this.#turn.take(() => this.#follow()), 400);
+    setTimeout(() => {
+      const follow = () => signal.aborted || this.#follow(signal);
+      // Only the tab with the lock follows the events. Without HTTPS there are no locks, and a browser that stores no data for
+      // this site refuses them. Then each tab follows.
+      if (!navigator.locks) follow();
+      else navigator.locks.request("quakes.alerts", { signal }, follow).catch(({ name }) => name === "AbortError" || follow());
+    }, 400);
   }
 
-  #follow() {
-    this.#live?.close();
-    if (!this.#wish.on) return;
+  /** @param {AbortSignal} signal */
+  #follow(signal) {
     const wish = { ...this.#wish };
-    this.#live = new Live("now", alerts.selection(wish, Date.now()), {
+    const live = new Live("now", alerts.selection(wish, Date.now()), {
       reached: (_position, changes) => {
         this.#tell((told, now) => alerts.crossing(changes, wish, told, now));
         this.#heard = Date.now();
@@ -100,6 +102,7 @@ export class Alerts {
       opened: () => (byId("open-notify").dataset.watching = ""),
       cut: () => delete byId("open-notify").dataset.watching,
     });
+    return new Promise((done) => signal.addEventListener("abort", () => done(live.close())));
   }
 
   /** Shows alerts for the events that `choose` returns. `choose` gets the codes of the events that had alerts, in any tab. */

@@ -58,6 +58,8 @@ export const weight = (magnitude) => [2.5, 4.5, 6, 7].filter((limit) => magnitud
 export function palette({ by, labels }) {
   // A custom property may be an expression, such as light-dark(…), which only an element turns into a colour.
   const probe = document.body.appendChild(document.createElement("span"));
+  // The map keeps its colours where the device forces its own.
+  probe.style.setProperty("forced-color-adjust", "none");
   const read = (name) => {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;

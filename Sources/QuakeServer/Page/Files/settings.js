@@ -82,8 +82,10 @@ export function written(settings) {
   return text ? `?${text}` : "";
 }
 
+/** A time without an offset is in UTC, as in the event service. A `+` before an offset may arrive as a space. */
 function instant(text) {
-  const value = text ? Date.parse(text) : NaN;
+  const given = (text ?? "").replace(/ (?=\d\d:?\d\d$)/, "+");
+  const value = Date.parse(/T[\d:.]+$/.test(given) ? `${given}Z` : given);
   return Number.isNaN(value) || Math.abs(value) > 253_402_300_799_999 ? null : value;
 }
 
