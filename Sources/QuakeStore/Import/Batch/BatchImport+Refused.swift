@@ -10,9 +10,9 @@ extension BatchImport {
             for (index, error) in try await refusals(of: records, batch) {
                 refused[batch.records[index].feature.ordinal] = Rejection(refusal: error)
             }
-        } catch let error as PostgresError where error.isRefusedValue {
+        } catch let unreadable as UnreadableRow {
             if records.count == 1, let index = records.first {
-                refused[batch.records[index].feature.ordinal] = Rejection(refusal: error)
+                refused[batch.records[index].feature.ordinal] = Rejection(refusal: unreadable.error)
                 return
             }
             let middle = records.count / 2
@@ -30,7 +30,11 @@ extension BatchImport {
                 try await connection.execute(
                     script: MergeStatement.incomingTable + ";" + MergeStatement.refusals,
                     to: "prepare to look for refused features")
-                try await connection.copy(records, of: batch, into: "pg_temp.incoming")
+                do {
+                    try await connection.copy(records, of: batch, into: "pg_temp.incoming")
+                } catch let error as PostgresError where error.isRefusedValue {
+                    throw UnreadableRow(error: error)
+                }
                 if run == nil { throw Refusals(errors: [:]) }
                 let rows = try await connection.query(
                     "select number, state, message from pg_temp.refusals()", to: "try each feature")
@@ -51,6 +55,11 @@ extension BatchImport {
 /// The result of a trial, thrown so that the transaction is rolled back.
 private struct Refusals: Error {
     let errors: [Int: PostgresError]
+}
+
+/// The server can't read one of the copied rows.
+private struct UnreadableRow: Error {
+    let error: PostgresError
 }
 
 extension Rejection {

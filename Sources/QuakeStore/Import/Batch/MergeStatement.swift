@@ -241,8 +241,9 @@ enum MergeStatement {
                 exception when data_exception or program_limit_exceeded or integrity_constraint_violation or raise_exception
                                or cardinality_violation then
                     get stacked diagnostics violated_schema = schema_name, violated_table = table_name;
-                    -- A violation in another table, such as the history's, is not the feature's fault.
-                    if starts_with(sqlstate, '23') and (violated_schema, violated_table) is distinct from ('public', 'quake') then
+                    -- A violation in another table, such as the history's, is not the feature's fault. A trigger or a domain that
+                    -- refuses a row names no table.
+                    if violated_table <> '' and (violated_schema, violated_table) is distinct from ('public', 'quake') then
                         raise;
                     end if;
                     if size > 1 then
