@@ -49,7 +49,7 @@ struct OutboxSender {
 
     /// The events that end a wait.
     private enum Event: Sendable {
-        case attempted(Outbox.Entry, DeliveryFailure?)
+        case attempted(Outbox.Entry, Receiver, DeliveryFailure?)
         case woken
         case passed
     }
@@ -86,10 +86,10 @@ struct OutboxSender {
                     }
                 }
                 switch try await group.next() {
-                case .attempted(let entry, let failure)?:
+                case .attempted(let entry, let receiver, let failure)?:
                     round.busy.remove(entry.receiver)
                     round.open.insert(Lane(of: entry.receiver, rules.current))
-                    try await note(failure, of: entry, &round, on: connection)
+                    try await note(failure, of: entry, to: receiver, &round, on: connection)
                 case .woken?: (isListening, round.open) = (false, Set(Lane.allCases))
                 case .passed?: (hasTimer, round.open) = (false, Set(Lane.allCases))
                 case nil: break
@@ -178,12 +178,12 @@ struct OutboxSender {
             group.addTask { [deliver] in
                 do {
                     try await deliver(entry.message, receiver)
-                    return .attempted(entry, nil)
+                    return .attempted(entry, receiver, nil)
                 } catch let failure as DeliveryFailure {
-                    return .attempted(entry, failure)
+                    return .attempted(entry, receiver, failure)
                 } catch  where !(error is CancellationError) {
                     // The error's text may contain a secret.
-                    return .attempted(entry, DeliveryFailure("unexpected: \(type(of: error))"))
+                    return .attempted(entry, receiver, DeliveryFailure("unexpected: \(type(of: error))"))
                 }
             }
         }
@@ -194,7 +194,8 @@ struct OutboxSender {
     }
 
     private func note(
-        _ failure: DeliveryFailure?, of entry: Outbox.Entry, _ round: inout Round, on connection: Connection
+        _ failure: DeliveryFailure?, of entry: Outbox.Entry, to receiver: Receiver, _ round: inout Round,
+        on connection: Connection
     ) async throws {
         guard let failure else {
             round.rests[entry.receiver] = nil
@@ -203,12 +204,17 @@ struct OutboxSender {
         }
         round.failures += 1
         let attempts = entry.attempts + 1
-        let wait = AttemptSchedule.wait(after: failure, attempts: attempts, random: .random(in: 0..<1))
+        // If the rules have changed the receiver since, its failure says nothing about the new address.
+        let hasChanged = rules.current.receivers[entry.receiver] != receiver
+        let wait =
+            hasChanged
+            ? .zero : AttemptSchedule.wait(after: failure, attempts: attempts, random: .random(in: 0..<1))
         let next = wait.map { "trying again in \(Int($0 / .seconds(1))) s" } ?? "it is given up"
         logger.log(
             level: wait == nil ? .error : .warning,
             "message \(entry.message.id), attempt \(attempts): \(failure.reason); \(next)")
         try await Outbox.failed(entry, failure.reason, again: wait, on: connection)
+        if hasChanged { return }
         if failure.isGone {
             round.gone[entry.receiver] = failure.reason
             try await giveUpAll(of: entry.receiver, failure.reason, on: connection)

@@ -304,6 +304,36 @@ struct OutboxTests {
         }
     }
 
+    /// delivery: begins ───────────────────────────── the old address answers 410
+    /// rules:            give the receiver a new address
+    @Test("A delivery that fails after its receiver was changed is repeated at once, at the new address")
+    func changedMeanwhile() async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            let inForce = RulesInForce(.from(4, to: "me"))
+            try await database.notify(.from(4, to: "me"), receivers)
+            let old = try #require(inForce.current.receivers["me"])
+            let service = NotifyService(
+                try database.options(), rules: inForce, poll: PollInterval(listening: .milliseconds(50)),
+                logger: .quiet
+            ) { message, receiver in
+                if receiver == old {
+                    var rules = Rules.from(4, to: "me")
+                    rules.receivers["me"] = Receiver(name: "me", .command(["/bin/echo"], limit: .seconds(1)))
+                    inForce.replace(by: rules)
+                    throw DeliveryFailure("host: HTTP status 410", isFinal: true, isGone: true)
+                }
+                try receivers.deliver(message, receiver)
+            }
+            let running = Task { try await service.run() }
+            try await database.shake("a", 5)
+            try await waitUntil { receivers.told == ["new a"] }
+            #expect(try await database.givenUpMessages() == 0)
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+        }
+    }
+
     @Test("Messages for a receiver that the rules no longer name are given up with that reason")
     func unknown() async throws {
         try await server.withDatabase { database in
