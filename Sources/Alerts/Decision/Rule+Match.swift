@@ -32,13 +32,8 @@ extension Rule {
             .map(\.magnitude).max() ?? -.infinity
     }
 
-    /// The names may be networks or agencies: `usgs` stands for all networks of ComCat.
     private func accepts(_ names: [String]) -> Bool {
-        agencies.isEmpty
-            || names.contains {
-                let name = $0.lowercased()
-                return agencies.contains(name) || agencies.contains(Agency.name(ofNetwork: name))
-            }
+        networks.isEmpty || names.contains { networks.contains($0.lowercased()) }
     }
 
     /// Whether the rule allows a first message about the earthquake. At `moment`, the earthquake must be neither too old nor in

@@ -22,8 +22,8 @@ public struct Rule: Sendable, Equatable {
     /// The smallest estimated intensity (MMI) at one of the places. An earthquake that reaches this intensity matches the rule,
     /// even if it matches no step of the ladder.
     public var intensity: Double?
-    /// The agencies' or networks' names in lower case; empty for all agencies.
-    public var agencies: Set<String> = []
+    /// The networks' names in lower case, with all networks of each agency; empty for all networks.
+    public var networks: Set<String> = []
     public var kinds: Set<Kind> = Set(Kind.allCases)
     /// The maximum age of an earthquake for the first message about it.
     public var maxAge: Duration = .seconds(6 * 3600)

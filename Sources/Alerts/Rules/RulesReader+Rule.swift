@@ -16,7 +16,8 @@ extension RulesReader {
             case "intensity": rule.intensity = number(each.value, "the intensity", in: 1...10)
             case "agencies":
                 let names = yaml.list(each.value, "agencies").compactMap { yaml.text($0, "an agency") }
-                rule.agencies = Set(names.map { $0.lowercased() })
+                rule.networks = Set(
+                    names.flatMap { [$0] + (Agency.named($0.lowercased())?.networks ?? []) }.map { $0.lowercased() })
             case "tell": rule.kinds = readKinds(each.value)
             case "max_age": rule.maxAge = readAge(each.value) ?? rule.maxAge
             case "stations":
