@@ -58,7 +58,8 @@ public struct Ledger: Sendable, Equatable {
         standings[new, default: [:]].merge(moved) { kept, moved in
             guard kept.told == nil, let told = moved.told else { return kept }
             var joined = moved
-            if var waiting = kept.waiting, !told.stands || waiting.event.differsNotably(from: told.event) {
+            joined.waiting = nil
+            if var waiting = kept.waiting, waiting.event.differsNotably(from: told.event) {
                 waiting.kind = told.stands ? .corrected : .risen
                 waiting.earlier = told.event
                 joined.waiting = waiting

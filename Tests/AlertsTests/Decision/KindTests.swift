@@ -154,12 +154,6 @@ import Testing
         #expect(stage.commit(quake("us1", 7.1) { $0.stations = 9 }).kinds == [.new])
     }
 
-    @Test func usgsStandsForAllNetworksOfComCat() {
-        var stage = Stage(rule("usgs", .init(4)) { $0.agencies = ["usgs"] })
-        #expect(stage.commit(quake("ci1") { $0.agencies = ["ci"] }).kinds == [.new])
-        #expect(stage.commit(quake("gfz1") { $0.agencies = ["gfz"] }).isEmpty)
-    }
-
     @Test func anEarthquakeThatJoinsOneWithAWaitingReportIsNotReportedAgain() {
         var stage = Stage(near)
         #expect(stage.commit(quake("q0")).kinds == [.new])
@@ -169,6 +163,18 @@ import Testing
         #expect(stage.ledger.nextDue != nil)
         #expect(stage.commit(superseded: ["q0": "us9"], quake("us9") { $0.ids = ["us9", "q0"] }).isEmpty)
         #expect(stage.tick(.seconds(3600)).isEmpty)
+    }
+
+    @Test func aReportThatWaitsIsDroppedIfItsEarthquakeJoinsAnotherOfTheSameSize() {
+        // Each of the earthquakes of the swarm has a report; the reports of the next changes wait.
+        for magnitude in [3.0, 5.8] {
+            var stage = Stage(near)
+            for index in 0..<5 { _ = stage.commit(quake("q\(index)")) }
+            #expect(stage.commit(quake("q0", magnitude)).isEmpty)
+            #expect(stage.commit(quake("us9", 5.1)).isEmpty)
+            #expect(stage.commit(superseded: ["q0": "us9"]).isEmpty)
+            #expect(stage.tick(.seconds(3600)).isEmpty)
+        }
     }
 
     @Test func anEarthquakeThatJoinsAMuchLargerOneWithAWaitingReportIsCorrected() {
@@ -217,8 +223,8 @@ import Testing
         // Each of two receivers has been told about one of the two earthquakes.
         for (first, second) in [("emsc1", "us1"), ("us1", "emsc1")] as [(ExactText, ExactText)] {
             var stage = Stage(
-                rule("emsc", .init(4)) { $0.agencies = ["emsc"] },
-                rule("us", .init(4)) { ($0.agencies, $0.receivers) = (["us"], ["you"]) })
+                rule("emsc", .init(4)) { $0.networks = ["emsc"] },
+                rule("us", .init(4)) { ($0.networks, $0.receivers) = (["us"], ["you"]) })
             let told = stage.commit(
                 quake("emsc1") { $0.agencies = ["emsc"] }, quake("us1") { $0.agencies = ["us"] })
             #expect(told.map(\.receiver).sorted() == ["me", "you"])
@@ -232,7 +238,7 @@ import Testing
     }
 
     @Test func aRuleMatchesOnlyTheAgenciesThatItNames() {
-        var stage = Stage(rule("jma", .init(4)) { $0.agencies = ["jma"] })
+        var stage = Stage(rule("jma", .init(4)) { $0.networks = ["jma"] })
         #expect(stage.commit(quake()).isEmpty)
         #expect(stage.commit(quake { $0.agencies = ["us", "JMA"] }).kinds == [.new])
     }
