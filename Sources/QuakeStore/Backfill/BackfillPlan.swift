@@ -84,17 +84,17 @@ struct BackfillPlan {
         return true
     }
 
-    /// Notes that the service gave fewer events of the window than it counts. The number of events given becomes the limit, so
-    /// that the next windows hold fewer events.
+    /// Notes that the service gave fewer events of the window than it counts. The same window is requested again. If the answer
+    /// is short again, the number of events given becomes the limit, so that the next windows hold fewer events.
     ///
     /// - Parameter answer: the short answer; nil if the service now counts fewer events, so that the same window can be requested
     ///   again.
     /// - Returns: false when another request is useless: the window can't be cut any further, the service gives at most one
-    ///   event, or it has given too few events more than three times in a row.
+    ///   event, or it has given too few events more than four times in a row.
     mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {
         shortAnswers += 1
-        guard shortAnswers <= 3 else { return false }
-        guard let answer else { return true }
+        guard shortAnswers <= 4 else { return false }
+        guard let answer, shortAnswers > 1 else { return true }
         guard answer.given > 1 else { return false }
         limit = min(limit, answer.given)
         return cut(window, holding: answer.counted)

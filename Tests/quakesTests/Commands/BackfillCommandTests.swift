@@ -123,6 +123,31 @@ struct BackfillCommandTests {
     }
 
     @Test(
+        "After one short answer, the same window is requested again, and later windows stay as large as before"
+    )
+    func shortOnce() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var (short, whole) = (
+                TestEventService(count: 576, limit: 20_000), TestEventService(count: 576, limit: 20_000)
+            )
+            short.most = 2
+            let queries = Atomic(0)
+            try await TestFeedServer.run(answering: { [short, whole] request in
+                let isFirst =
+                    request.uri.contains("query?")
+                    && queries.wrappingAdd(1, ordering: .relaxed).oldValue == 0
+                return (isFirst ? short : whole).answer(request)
+            }) { server in
+                let outcome = try await QuakesCommand().run(
+                    Self.backfill(from: server, into: database) + whole.stretch)
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                #expect(try await database.query("select from quake").count == 576)
+                #expect(server.requests.count < 10, "\(server.requests.count) requests")
+            }
+        }
+    }
+
+    @Test(
         "If a service never sends all the events it counts, the backfill ends with 65, unfinished, and deletes nothing"
     )
     func falling() async throws {
