@@ -28,7 +28,9 @@ public struct ImportWindow: Sendable {
     }
 
     func check(given: Int) throws {
-        if let count, given < count { throw ShortAnswer(window: range, given: given, counted: count) }
+        guard let count, given < count else { return }
+        throw ShortAnswer(
+            window: range, given: given, counted: count, asFor: isRepair ? .verification : .backfill)
     }
 }
 

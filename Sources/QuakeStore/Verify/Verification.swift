@@ -268,7 +268,7 @@ public struct Verification: Sendable {
                     limit: service.limit, isRepair: true))
             repair.counts += summary.counts
             if let failure = summary.failure, (failure as? FeedError)?.status != 204 { throw failure }
-            if summary.counts.seen > 0 { try await drop(window) }
+            if summary.counts.seen > 0 { try await drop(window, summary.counts) }
         }
         let left = try await left()
         (repair.left, repair.codes) = (left.count, left.codes)
@@ -292,13 +292,18 @@ public struct Verification: Sendable {
         return start..<min(options.to, window.upperBound + Self.edge)
     }
 
-    /// Drops the findings that the import of a window has certainly repaired. The findings of the kinds `surplus` and `newer`
-    /// stay: whether the import deleted or replaced these events depends on the brake and on newer documents.
-    private func drop(_ window: Range<Instant>) async throws {
+    /// Drops the findings that the import of a window has repaired. The findings of the kinds `surplus` and `newer` stay: whether
+    /// the import deleted or replaced these events depends on the brake and on newer documents. The table may also have refused
+    /// an event, or a trigger may have kept its old values.
+    private func drop(_ window: Range<Instant>, _ counts: ImportCounts) async throws {
         try await connection.execute(
             """
-            delete from pg_temp.finding
-            where time >= \(window.lowerBound) and time < \(window.upperBound) and kind not in ('surplus', 'newer')
+            delete from pg_temp.finding f
+            where time >= \(window.lowerBound) and time < \(window.upperBound)
+              and case kind when 'missing' then exists (select from only public.quake q where q.code = f.code)
+                            when 'older' then not exists (select from only public.quake q
+                                                          where q.code = f.code and q.updated = f.here)
+                            when 'different' then \(counts.updated > 0) end
             """, to: "drop the repaired differences")
     }
 

@@ -251,6 +251,20 @@ struct VerificationTests {
         }
     }
 
+    @Test("An event that the table refuses is not repaired")
+    func refused() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await database.execute(
+                    "delete from quake where code = 'us1050'; alter table quake add check (code <> 'us1050')")
+                let repaired = try await verify(database, through: server, repairs: true)
+                #expect(repaired.repair?.codes == ["us1050"])
+            }
+        }
+    }
+
     @Test("With --retract never, later versions and surplus events stay and are named")
     func never() async throws {
         let catalogue = catalogue()
