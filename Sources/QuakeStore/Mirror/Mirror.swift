@@ -95,6 +95,13 @@ struct Mirror {
             }
         } catch let trial as Trial {
             return trial.counts
+        } catch let error as PostgresError
+            where error.isRefusedRow && !error.isRefusedValue || error.sqlState == "23514"
+        {
+            throw Failure(
+                .badData,
+                "the table quake refuses an event of \(stream.host): \(error.message); nothing was imported; remove the constraint or the trigger, because a mirror has every event"
+            )
         } catch let error as PostgresError where error.isRefusedValue {
             throw Failure.brokenStream(from: stream.host, error.message)
         }
