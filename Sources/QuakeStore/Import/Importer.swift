@@ -131,7 +131,8 @@ public struct Importer: Sendable {
                         .badData,
                         """
                         \(rejected) of \(seen) features were rejected, more than allowed; \
-                        the others were imported; to see the rejected features, run: quakes rejects
+                        the others were imported; to see the rejected features, run: quakes rejects; \
+                        to accept them, use --max-rejects
                         """)
                 }
                 try window?.check(given: document.scanner.count)

@@ -41,6 +41,7 @@ struct BackfillCommand: AsyncParsableCommand {
             valueName: "auto|force|never"))
     var retract = Importer.Retraction.auto
 
+    @OptionGroup var rejects: RejectOption
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
 
@@ -65,6 +66,7 @@ struct BackfillCommand: AsyncParsableCommand {
         options.startsOver = startOver
         var imports = Importer.Options()
         imports.retraction = retract
+        imports.rejectLimit = rejects.maxRejects
         imports.fetch = fetch.options
         let database = try await database.located()
         let outcome = try await database.withConnection(for: .writer) { connection in

@@ -46,11 +46,7 @@ struct ImportCommand: AsyncParsableCommand {
             valueName: "n"))
     var lanes: Int?
 
-    @Option(
-        help: ArgumentHelp(
-            "Fail if more features than this are rejected: a number or a percentage. (default: the greater of 10 and 1%)",
-            valueName: "n|p%"))
-    var maxRejects: RejectLimit = .standard
+    @OptionGroup var rejects: RejectOption
 
     @Option(
         help: ArgumentHelp(
@@ -256,7 +252,7 @@ struct ImportCommand: AsyncParsableCommand {
         var options = Importer.Options()
         options.lanes = lanes ?? min(ProcessInfo.processInfo.activeProcessorCount, 4)
         options.batchSize = batch
-        options.rejectLimit = maxRejects
+        options.rejectLimit = rejects.maxRejects
         options.isDryRun = dryRun
         options.retraction = retract
         options.fetch = fetch.options

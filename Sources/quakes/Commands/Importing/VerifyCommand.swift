@@ -34,6 +34,7 @@ struct VerifyCommand: AsyncParsableCommand {
     var format = TableFormat.table
 
     @OptionGroup var spreadsheet: SpreadsheetOption
+    @OptionGroup var rejects: RejectOption
     @OptionGroup var fetch: FetchArguments
     @OptionGroup var database: DatabaseOptions
 
@@ -46,6 +47,7 @@ struct VerifyCommand: AsyncParsableCommand {
         options.pace = stretch.pace.duration
         var imports = Importer.Options()
         imports.retraction = retract
+        imports.rejectLimit = rejects.maxRejects
         imports.fetch = fetch.options
         let database = try await database.located()
         let differs = try await database.withConnection(for: .writer) { connection in

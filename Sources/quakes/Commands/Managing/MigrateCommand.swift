@@ -10,13 +10,15 @@ struct MigrateCommand: AsyncParsableCommand {
             Each migration is one transaction. If several processes migrate at once, the work is done only once.
 
             --roles creates five roles that can't log in, and grants each only the privileges that it needs. Use --roles again \
-            after an update that adds tables; this is always safe. Then grant each login one role:
+            after an update that adds tables; this is always safe. Then grant each login its roles:
 
-                grant quakes_writer to importer;      imports and deletes
-                grant quakes_reader to follower;      lists, follows, reads the history
-                grant quakes_notifier to notifier;    sends messages, and records them
-                grant quakes_report to grafana;       reads the schema report
-                grant quakes_owner to administrator;  migrates, prunes and forgets
+                grant quakes_writer to importer;         imports and deletes
+                grant quakes_writer, quakes_reader
+                    to associator;                       a daemon, which also associates
+                grant quakes_reader to follower;         lists, follows, reads the history
+                grant quakes_notifier to notifier;       sends messages, and records them
+                grant quakes_report to grafana;          reads the schema report
+                grant quakes_owner to administrator;     migrates, prunes and forgets
 
             PUBLIC loses access to the database. Nothing else changes for the database's other users.
 
