@@ -130,6 +130,7 @@ create table import.sweep (
     source text collate "C" primary key,
     cursor import.moment,
     lacks text[] not null default '{}',
+    has text[] not null default '{}',
     long_at import.moment
 );
 comment on table import.sweep is 'The event services that are swept, one row per service, and the time up to which each was swept.';
@@ -137,6 +138,7 @@ comment on column import.sweep.source is 'URL of the service, without its secret
 comment on column import.sweep.cursor is
     'Everything that the service revised or deleted before this time, by the service''s clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.lacks is 'The abilities that the service lacks: updates, deletions, counts, geojson or limits.';
+comment on column import.sweep.has is 'The abilities that the service has shown in complete sweeps. If it later refuses a request that needs only these, the sweep fails.';
 comment on column import.sweep.long_at is
     'When the last complete long sweep began. A service that lacks updates is swept by origin times. A usual sweep covers the last 3 days; once a day, a long sweep covers the last 30 days.';
 

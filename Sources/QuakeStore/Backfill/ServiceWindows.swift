@@ -8,23 +8,27 @@ import Feed
 struct ServiceWindows {
     var service: EventService
     let purpose: UnfitService.Purpose
-    /// Whether the service has answered a whole sweep with these abilities.
-    let isProven: Bool
+    /// The abilities that the service had in an earlier sweep. A request that needs only these is not refused because it is
+    /// unsupported, so its refusal is a failure.
+    let proven: Set<EventService.Ability>
     /// The time between two requests. In a sweep, it is the time between two windows, so that news is not delayed.
     let pace: Duration
     let fetch: FetchOptions
     /// Returns the request for a window.
     let question: @Sendable (Range<Instant>) -> EventService.Question
     private(set) var requests = 0
+    /// The abilities that the answers so far have shown.
+    private(set) var shown: Set<EventService.Ability> = []
 
     init(
-        of service: EventService, for purpose: UnfitService.Purpose, isProven: Bool = false, pace: Duration,
+        of service: EventService, for purpose: UnfitService.Purpose, proven: Set<EventService.Ability> = [],
+        pace: Duration,
         _ fetch: FetchOptions,
         question: @escaping @Sendable (Range<Instant>) -> EventService.Question = {
             EventService.Question(since: $0.lowerBound, until: $0.upperBound)
         }
     ) {
-        (self.service, self.purpose, self.isProven) = (service, purpose, isProven)
+        (self.service, self.purpose, self.proven) = (service, purpose, proven)
         (self.pace, self.fetch) = (pace, fetch)
         self.question = question
     }
@@ -54,6 +58,7 @@ struct ServiceWindows {
                 if count != 0 {
                     try await request()
                     given = try await read(window, count, plan.limit, service.queryURL(of: question))
+                    shown.formUnion(abilities(toQuery: question))
                 }
             } catch let short as ShortAnswer {
                 // If the service now counts no more events than it gave, some events have just been deleted. In that case a sweep
@@ -66,10 +71,13 @@ struct ServiceWindows {
                 }
                 given = short.given
             } catch let refusal as FeedError
-                where [400, 413].contains(refusal.status) || isRefusal(refusal)
+                where [400, 413].contains(refusal.status)
+                || isRefusal(refusal, of: abilities(toQuery: question))
             {
                 if try await isTooMuch(question, refusal, &plan, window) { continue }
-                guard isRefusal(refusal), try await findLack(after: question) else { throw refusal }
+                guard isRefusal(refusal, of: abilities(toQuery: question)),
+                    try await findLack(after: question)
+                else { throw refusal }
                 if question.updatedAfter != nil || question.isOfDeletions { throw AnotherQuestion() }
                 continue
             }
@@ -116,13 +124,13 @@ struct ServiceWindows {
         guard service.abilities.contains(.counts), !question.isOfDeletions else { return nil }
         do {
             return try await number(question)
-        } catch let refusal as FeedError where isRefusal(refusal) {
+        } catch let refusal as FeedError where isRefusal(refusal, of: abilities(toCount: question)) {
             // Perhaps the service only refuses to count by the time of revision.
             var everything = question
             everything.updatedAfter = nil
             do {
                 _ = try await number(everything)
-            } catch let refusal as FeedError where isRefusal(refusal) {
+            } catch let refusal as FeedError where isRefusal(refusal, of: [.counts]) {
                 service.abilities.remove(.counts)
                 return nil
             }
@@ -138,10 +146,22 @@ struct ServiceWindows {
         try await request()
         guard let count = try await EventService.count(at: service.countURL(of: question), options: fetch)
         else { throw UnfitService(service, "its answer to count is not a number", asFor: purpose) }
+        shown.formUnion(abilities(toCount: question))
         return count
     }
 
     // MARK: Abilities
+
+    private func abilities(toQuery question: EventService.Question) -> Set<EventService.Ability> {
+        var needed: Set<EventService.Ability> = [.geojson, .limits]
+        if question.updatedAfter != nil { needed.insert(.updates) }
+        if question.isOfDeletions { needed.insert(.deletions) }
+        return needed.intersection(service.abilities)
+    }
+
+    private func abilities(toCount question: EventService.Question) -> Set<EventService.Ability> {
+        question.updatedAfter == nil ? [.counts] : [.counts, .updates]
+    }
 
     /// Finds out which ability is missing after the service has refused a request. It requests the last hour, each time with one
     /// ability fewer, until the service answers.
@@ -180,17 +200,16 @@ struct ServiceWindows {
         } catch let failure as FeedError {
             // With status 204, the service has no such events, but it supports the request.
             if failure.status == 204 { return nil }
-            guard isRefusal(failure) else { throw failure }
+            guard isRefusal(failure, of: abilities(toQuery: question)) else { throw failure }
             return failure
         }
     }
 
-    /// Whether an answer says that the request is not supported. For a service that is known to support everything, a refusal is
-    /// a failure.
-    private func isRefusal(_ error: FeedError) -> Bool {
-        if service.isComplete { return false }
-        // A proxy that has lost its service also answers with 404 or 410.
-        if case .noInput = error { return !isProven }
+    /// Whether an answer says that the request is not supported. If the service is known to have the abilities that the request
+    /// needs, a refusal is a failure: for example, a proxy that has lost its service also answers with 404 or 410.
+    private func isRefusal(_ error: FeedError, of needed: Set<EventService.Ability>) -> Bool {
+        if service.isComplete || !needed.isEmpty && needed.isSubset(of: proven) { return false }
+        if case .noInput = error { return true }
         return [400, 405, 406, 415, 501].contains(error.status)
     }
 }

@@ -26,7 +26,8 @@ extension DocumentImport {
         }
     }
 
-    private mutating func keep(_ service: EventService) {
+    private mutating func keep(_ windows: ServiceWindows) {
+        let service = windows.service
         let lost = (sweep?.service.abilities ?? []).subtracting(service.abilities)
         for ability in EventService.Ability.allCases where lost.contains(ability) {
             let what =
@@ -41,6 +42,7 @@ extension DocumentImport {
             logger.notice("import \(source): the service does not support \(what)")
         }
         sweep?.service = service
+        sweep?.shown.formUnion(windows.shown)
     }
 
     // MARK: Deletions
@@ -57,7 +59,7 @@ extension DocumentImport {
             }
         } catch is AnotherQuestion {
             self.sweep?.deletions = StatedDeletions()
-        } catch is NoDeletions {
+        } catch is NoDeletions where !sweep.hasGivenDeletions {
             self.sweep?.deletions = StatedDeletions()
             windows.service.abilities.remove(.deletions)
         } catch let unfit as UnfitService {
@@ -65,7 +67,7 @@ extension DocumentImport {
                 "import \(source): the service seems to ignore the requested times of deletions, because \(unfit.reason); other deletions stay unknown; to find them, run: quakes verify"
             )
         }
-        keep(windows.service)
+        keep(windows)
     }
 
     private mutating func readDeletions(_ url: String) async throws -> Int {
@@ -87,7 +89,7 @@ extension DocumentImport {
             return 0
         }
         intake.batches[0].documentBytes += bytes
-        if sweep?.made == nil { sweep?.made = scanner.metadata.generated }
+        sweep?.note(made: scanner.metadata.generated)
         return scanner.count
     }
 
@@ -119,7 +121,7 @@ extension DocumentImport {
         _ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void
     ) async throws {
         guard var (plan, windows) = sweep?.questions(ofDeletions: false, options.fetch) else { return }
-        defer { keep(windows.service) }
+        defer { keep(windows) }
         do {
             try await windows.walk(&plan) { window, count, _, url in
                 let given = try await readEvents(url, &group, progress)
@@ -148,11 +150,14 @@ extension DocumentImport {
         } catch let failure as FeedError where failure.status == 204 {
             return 0
         }
-        if sweep?.made == nil { sweep?.made = scanner.metadata.generated }
+        sweep?.note(made: scanner.metadata.generated)
         if scanner.isIncomplete { sweep?.isPartial = true }
         return scanner.count
     }
 }
 
 /// The service answered a request for deleted events with existing ones.
-private struct NoDeletions: Error {}
+private struct NoDeletions: Error, CustomStringConvertible {
+    let description =
+        "the service answers a request for deleted events with existing ones; nothing was deleted"
+}

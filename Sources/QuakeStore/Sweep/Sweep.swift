@@ -11,13 +11,17 @@ import PostgreSQL
 struct Sweep: Sendable {
     /// The service, without the abilities that it is known to lack.
     var service: EventService
+    /// The abilities that the service had in earlier complete sweeps, and in this one.
+    private let proven: Set<EventService.Ability>
+    var shown: Set<EventService.Ability> = []
     /// Earlier sweeps have imported everything up to this time; nil before the first sweep, and if the cursor was unusable.
     private(set) var cursor: Instant?
     let beginning: Instant
     /// When the sweep began, by the clock of this machine.
     let started: Instant
-    /// When the service made the first answer of this sweep, by its own clock; nil while this is unknown.
-    var made: Instant?
+    /// When the service made the oldest answer of this sweep, by its own clock; nil while this is unknown. One of its servers, or
+    /// a cache, may lag behind the others.
+    private var made: Instant?
     var deletions = StatedDeletions()
     /// When a complete sweep last asked for the longer period; nil if never.
     let lastLong: Instant?
@@ -37,18 +41,28 @@ struct Sweep: Sendable {
         on connection: Connection
     ) async throws {
         let kept = try await connection.query(
-            "select cursor, lacks, long_at from import.sweep where source = \(name)", to: "read the cursor"
+            "select cursor, lacks, has, long_at from import.sweep where source = \(name)",
+            to: "read the cursor"
         ).first
         cursor = try kept?.decodeIfPresent("cursor", as: Instant.self)
         lastLong = try kept?.decodeIfPresent("long_at", as: Instant.self)
         let lacks = try kept?.decode("lacks", as: [String].self) ?? []
+        let has = try kept?.decode("has", as: [String].self) ?? []
+        proven = Set(has.compactMap(EventService.Ability.init(rawValue:)))
         self.service = service
         self.service.abilities.subtract(lacks.compactMap(EventService.Ability.init(rawValue:)))
         started = now
         self.beginning = beginning ?? now - Self.firstLook
     }
 
-    /// The time at which the sweep counts as made: the time of the service's first answer, or, if the service states no time, the
+    /// Whether the service once gave its deletions.
+    var hasGivenDeletions: Bool { proven.contains(.deletions) }
+
+    mutating func note(made answer: Instant?) {
+        made = [made, answer].compactMap(\.self).min()
+    }
+
+    /// The time at which the sweep counts as made: the time of the service's oldest answer, or, if the service states no time, the
     /// sweep's start by this machine's clock.
     var moment: Instant { made ?? started }
 
@@ -68,7 +82,7 @@ struct Sweep: Sendable {
             range: earliest..<end, isNewestFirst: true, limit: service.limit, reached: end, expected: 0,
             leastCut: 16)
         let windows = ServiceWindows(
-            of: service, for: .sweep, isProven: cursor != nil, pace: .seconds(1), fetch
+            of: service, for: .sweep, proven: proven, pace: .seconds(1), fetch
         ) {
             [updatedAfter] window in
             var question = EventService.Question(
@@ -115,12 +129,13 @@ struct Sweep: Sendable {
     /// lacks.
     func movingCursor(of name: String) -> Query {
         let lacks = EventService.Ability.allCases.filter { !service.abilities.contains($0) }.map(\.rawValue)
+        let has = proven.union(shown).intersection(service.abilities).map(\.rawValue).sorted()
         return """
             swept as (
-                insert into import.sweep (source, cursor, lacks, long_at)
-                values (\(name), \(moment), \(lacks), \(isLong ? started : lastLong))
+                insert into import.sweep (source, cursor, lacks, has, long_at)
+                values (\(name), \(moment), \(lacks), \(has), \(isLong ? started : lastLong))
                 on conflict (source) do update
-                set cursor = excluded.cursor, lacks = excluded.lacks, long_at = excluded.long_at
+                set cursor = excluded.cursor, lacks = excluded.lacks, has = excluded.has, long_at = excluded.long_at
             )
             """
     }

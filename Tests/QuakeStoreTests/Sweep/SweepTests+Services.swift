@@ -116,7 +116,9 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that stops selecting by revision time is at once asked for the longer period")
+    @Test(
+        "A service that stops selecting by revision time fails until it is forgotten, and is then asked for the longer period"
+    )
     func lostRevisions() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
         let before = TestCatalogue(now: now)
@@ -131,6 +133,8 @@ extension SweepTests {
             ) { server in
                 #expect(try await database.sweep(through: server).counts.inserted == 1)
                 hasChanged.store(true, ordering: .relaxed)
+                #expect(try await database.sweep(through: server).failure is FeedError)
+                try await database.query("delete from import.sweep")
                 let second = try await database.sweep(through: server)
                 #expect(second.failure == nil && second.counts.updated == 1)
             }
@@ -239,7 +243,7 @@ extension SweepTests {
     @Test(
         "Refusals after the first sweep fail the sweep, but the service still counts as able to answer such requests",
         arguments: ["includedeleted=only", "count?", "&orderby="],
-        [(TestStatus.notFound, 100), (.badRequest, 1)])
+        [(TestStatus.notFound, 100), (.badRequest, 1), (.badRequest, 3)])
     func passingRefusal(part: String, refusal: (status: TestStatus, times: Int)) async throws {
         try await withCatalogue { database, catalogue, _ in
             catalogue.change { $0.add(event("us1")) }
@@ -267,6 +271,53 @@ extension SweepTests {
                     0]
                 #expect(try lacks.decode("count") == 0)
             }
+        }
+    }
+
+    @Test("A service that had no events in its first sweep may still turn out to lack GeoJSON")
+    func emptyFirstSweep() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.count, .text])
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                for number in 0...1 {
+                    if number > 0 {
+                        catalogue.change {
+                            $0.add(.init("us1", time: now - Self.day, updated: now - Self.day))
+                        }
+                    }
+                    let summary = try await database.sweep(through: server)
+                    #expect(summary.failure == nil && summary.counts.inserted == number)
+                }
+            }
+        }
+    }
+
+    /// other server: is an hour behind, gives no deletion
+    /// sweep:        asks this server for deletions ── asks the other one for events ── the cursor is an hour behind
+    @Test("If one of a service's servers lags behind, the next sweep asks again for what that server lacked")
+    func laggingServer() async throws {
+        try await withCatalogue { database, catalogue, server in
+            catalogue.change { $0.add(event("us1")) }
+            try await database.sweep(through: server)
+            let lagging = TestCatalogue(now: Self.now)
+            lagging.change { $0.add(event("us1")) }
+            catalogue.change { state in
+                state.now += 60 * Self.minute
+                var late = event("us2")
+                late.updated = state.now - 30 * Self.minute
+                state.add(late)
+            }
+            try await TestFeedServer.run(answering: { request in
+                (request.uri.contains("includedeleted=only") ? catalogue : lagging).answer(request)
+            }) { server in
+                let summary = try await database.sweep(through: server)
+                let cursor = try await database.cursor()
+                #expect(summary.failure == nil && cursor == Self.now)
+            }
+            try await database.sweep(through: server)
+            let revised = try await database.revised()
+            #expect(revised == catalogue.revised)
         }
     }
 

@@ -68,7 +68,8 @@ struct NotifyReplayTests {
                     }
                     if course == .restored { return }
                     let kept = try await database.query(
-                        "select count(*) as count, count(distinct message ->> 'id') as ids from notify.outbox")[0]
+                        "select count(*) as count, count(distinct message ->> 'id') as ids from notify.outbox"
+                    )[0]
                     #expect(try kept.decode("count") == told.ids && kept.decode("ids") == told.ids)
                 }
             }
