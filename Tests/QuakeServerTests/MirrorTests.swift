@@ -150,6 +150,20 @@ struct MirrorTests {
         }
     }
 
+    @Test(
+        "If a constraint of the mirror refuses an event, nothing is imported, and the error names the constraint"
+    )
+    func refused() async throws {
+        try await withPair { first, second, site in
+            try await first.importDocument(DayFeed.of(20).document)
+            try await second.query("alter table quake add constraint few check (code <> 'usc3')")
+            let failure = try await second.mirror(site).failure as? Failure
+            #expect(failure?.description.contains("the table quake refuses an event") == true)
+            #expect(failure?.description.contains("\"few\"") == true)
+            #expect(try await second.rows().isEmpty)
+        }
+    }
+
     @Test("An answer that is not a stream of changes, or is cut off, changes nothing")
     func broken() async throws {
         try await server.withDatabase { database in

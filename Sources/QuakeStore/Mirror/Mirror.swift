@@ -95,15 +95,13 @@ struct Mirror {
             }
         } catch let trial as Trial {
             return trial.counts
-        } catch let error as PostgresError
-            where error.isRefusedRow && !error.isRefusedValue || error.sqlState == "23514"
-        {
+        } catch let error as PostgresError where error.isRefusedValue && error.sqlState != "23514" {
+            throw Failure.brokenStream(from: stream.host, error.message)
+        } catch let error as PostgresError where error.isRefusedRow {
             throw Failure(
                 .badData,
-                "the table quake refuses an event of \(stream.host): \(error.message); nothing was imported; remove the constraint or the trigger, because a mirror has every event"
+                "the table quake refuses an event of \(stream.host): \(error.message); nothing was imported; a mirror can leave out no event, so if the constraint or trigger is yours, remove it"
             )
-        } catch let error as PostgresError where error.isRefusedValue {
-            throw Failure.brokenStream(from: stream.host, error.message)
         }
     }
 
