@@ -17,7 +17,9 @@ extension RulesReader {
             case "agencies":
                 let names = yaml.list(each.value, "agencies").compactMap { yaml.text($0, "an agency") }
                 rule.networks = Set(
-                    names.flatMap { [$0] + (Agency.named($0.lowercased())?.networks ?? []) }.map { $0.lowercased() })
+                    names.flatMap { [$0] + (Agency.named($0.lowercased())?.networks ?? []) }.map {
+                        $0.lowercased()
+                    })
             case "tell": rule.kinds = readKinds(each.value)
             case "max_age": rule.maxAge = readAge(each.value) ?? rule.maxAge
             case "stations":
