@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares beachballs with those of ObsPy: Tests/Clients/beachballs.py FILE
 
-FILE has a list of {"mechanism": …, "parts": …}. A mechanism has strike1, dip1 and rake1, or mrr, mtt, mpp, mrt, mrp and mtp. The
-coloured parts are rectangles [x, y, width, height] on a disc of radius 1, with x eastwards and y southwards. The script checks the
-colours of points all over the disc. It skips points near the nodal lines, where the first motion is almost 0. A point must have
+FILE has a list of {"mechanism": …, "isFilled": …, "outlines": …}. A mechanism has strike1, dip1 and rake1, or mrr, mtt, mpp, mrt,
+mrp and mtp. The outlines are on a disc of radius 1, with x eastwards and y southwards. The script checks the colours of points all
+over the disc. It skips points near the nodal lines, where the first motion is almost 0. A point must have
 
 - the colour of the first motion of ObsPy's P waves in the point's direction;
 - the colour of the point in ObsPy's drawing. For tensors, 2 points may differ. For planes, 4 % of the points may differ, because
@@ -17,11 +17,12 @@ import sys
 
 import numpy
 from matplotlib.colors import to_hex
+from matplotlib.path import Path
 from obspy.core.event.source import farfield
 from obspy.imaging.beachball import beach
 
 TENSOR = ["mrr", "mtt", "mpp", "mrt", "mrp", "mtp"]
-# Not symmetrical, so that no point is on the edge of a rectangle.
+# Not symmetrical, so that no point is on the edge of one of the page's rectangles.
 AXIS = numpy.linspace(-0.97, 0.968, 25)
 POINTS = numpy.array([(east, north) for east in AXIS for north in AXIS if numpy.hypot(east, north) < 0.97])
 # The directions of the points, as north, east and down, by the inverse of the equal-area projection.
@@ -74,9 +75,11 @@ def double_couple(strike, dip, rake):
 
 
 def colored(drawing):
-    east, south = POINTS[:, 0], -POINTS[:, 1]
-    left, top, width, height = numpy.array(drawing["parts"]).reshape(-1, 4).T[:, :, None]
-    return ((left <= east) & (east < left + width) & (top <= south) & (south < top + height)).any(axis=0)
+    result = numpy.full(len(POINTS), drawing["isFilled"])
+    for outline in drawing["outlines"]:
+        # In POINTS, y grows northwards.
+        result[Path(numpy.array(outline) * [1, -1]).contains_points(POINTS)] = not drawing["isFilled"]
+    return result
 
 
 def obspys(given):

@@ -25,6 +25,9 @@ export function mechanisms(count) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const drawn = mechanisms(Number(process.argv[2])).map((mechanism) => ({ mechanism, parts: beachball(momentOf(mechanism)) }));
+  const outline = ([x, y, width, height]) => [[x, y], [x + width, y], [x + width, y + height], [x, y + height]];
+  const drawn = mechanisms(Number(process.argv[2])).map((mechanism) => {
+    return { mechanism, isFilled: false, outlines: beachball(momentOf(mechanism)).map(outline) };
+  });
   writeFileSync(process.argv[3], JSON.stringify(drawn));
 }
