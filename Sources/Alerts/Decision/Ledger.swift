@@ -58,8 +58,11 @@ public struct Ledger: Sendable, Equatable {
         standings[new, default: [:]].merge(moved) { kept, moved in
             guard kept.told == nil, let told = moved.told else { return kept }
             var joined = moved
-            joined.waiting = nil
-            if var waiting = kept.waiting, waiting.event.differsNotably(from: told.event) {
+            // A receiver that was told of a withdrawal must hear that the earthquake exists after all.
+            if told.kind != .withdrawn { joined.waiting = nil }
+            if var waiting = kept.waiting,
+                told.kind == .withdrawn || waiting.event.differsNotably(from: told.event)
+            {
                 waiting.kind = told.stands ? .corrected : .risen
                 waiting.earlier = told.event
                 joined.waiting = waiting

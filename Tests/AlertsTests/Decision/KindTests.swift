@@ -177,6 +177,17 @@ import Testing
         }
     }
 
+    @Test func afterAWithdrawalAnEarthquakeThatReturnsUnderAnotherCodeIsReported() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("q0")).kinds == [.new])
+        #expect(stage.commit(deleted: ["q0"]).kinds == [.withdrawn])
+        for index in 1..<4 { _ = stage.commit(quake("q\(index)")) }
+        #expect(stage.commit(quake("q0")).isEmpty)
+        #expect(stage.commit(quake("us9")).isEmpty)
+        #expect(stage.commit(superseded: ["q0": "us9"]).isEmpty)
+        #expect(stage.tick(.seconds(3600)).kinds == [.risen])
+    }
+
     @Test func anEarthquakeThatJoinsAMuchLargerOneWithAWaitingReportIsCorrected() {
         var stage = Stage(near)
         for index in 0..<5 { _ = stage.commit(quake("q\(index)", index == 0 ? 5 : 7)) }
