@@ -58,7 +58,8 @@ struct ServiceWindows {
                 if count != 0 {
                     try await request()
                     given = try await read(window, count, plan.limit, service.queryURL(of: question))
-                    shown.formUnion(abilities(toQuery: question))
+                    // An empty answer may come from a service that has not looked at the parameters.
+                    if given > 0 { shown.formUnion(abilities(toQuery: question)) }
                 }
             } catch let short as ShortAnswer {
                 // If the service now counts no more events than it gave, some events have just been deleted. In that case a sweep

@@ -59,7 +59,13 @@ extension DocumentImport {
             }
         } catch is AnotherQuestion {
             self.sweep?.deletions = StatedDeletions()
-        } catch is NoDeletions where !sweep.hasGivenDeletions {
+        } catch is NoDeletions {
+            if sweep.hasGivenDeletions {
+                throw Failure(
+                    .badData,
+                    "the service answers a request for deleted events with existing ones; nothing was imported; if it no longer gives its deletions, run: quakes forget \(source)"
+                )
+            }
             self.sweep?.deletions = StatedDeletions()
             windows.service.abilities.remove(.deletions)
         } catch let unfit as UnfitService {
@@ -157,7 +163,4 @@ extension DocumentImport {
 }
 
 /// The service answered a request for deleted events with existing ones.
-private struct NoDeletions: Error, CustomStringConvertible {
-    let description =
-        "the service answers a request for deleted events with existing ones; nothing was deleted"
-}
+private struct NoDeletions: Error {}

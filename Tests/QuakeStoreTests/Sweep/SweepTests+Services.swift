@@ -246,7 +246,11 @@ extension SweepTests {
         [(TestStatus.notFound, 100), (.badRequest, 1), (.badRequest, 3)])
     func passingRefusal(part: String, refusal: (status: TestStatus, times: Int)) async throws {
         try await withCatalogue { database, catalogue, _ in
-            catalogue.change { $0.add(event("us1")) }
+            // Only a deletion shows that the service gives its deletions.
+            catalogue.change { state in
+                for code in ["us1", "us2"] { state.add(event(code)) }
+                state.delete("us2")
+            }
             let refusals = Atomic(0)
             try await TestFeedServer.run(answering: { request in
                 let isAsked =
@@ -274,10 +278,12 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that had no events in its first sweep may still turn out to lack GeoJSON")
-    func emptyFirstSweep() async throws {
+    @Test(
+        "A service that had no events in its first sweep may still turn out to lack GeoJSON",
+        arguments: [[.count, .text], [.text]] as [Set<TestCatalogue.Skill>])
+    func emptyFirstSweep(_ skills: Set<TestCatalogue.Skill>) async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
-        let catalogue = TestCatalogue(now: now, knows: [.count, .text])
+        let catalogue = TestCatalogue(now: now, knows: skills)
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
                 for number in 0...1 {
@@ -373,14 +379,20 @@ extension SweepTests {
         }
     }
 
-    @Test("A service that ignores the parameter includedeleted deletes no event")
-    func ignorant() async throws {
+    @Test("A service that ignores the parameter includedeleted deletes no event", arguments: [false, true])
+    func ignorant(isEmptyAtFirst: Bool) async throws {
         try await withCatalogue { database, catalogue, _ in
-            catalogue.change { state in for number in 1...3 { state.add(event("us\(number)")) } }
+            if !isEmptyAtFirst {
+                catalogue.change { state in for number in 1...3 { state.add(event("us\(number)")) } }
+            }
             try await TestFeedServer.run(answering: { request in
                 catalogue.answer(TestRequest(uri: request.uri.replacing("&includedeleted=only", with: "")))
             }) { server in
-                let summary = try await database.sweep(through: server)
+                var summary = try await database.sweep(through: server)
+                if isEmptyAtFirst {
+                    catalogue.change { $0.add(event("us4")) }
+                    summary = try await database.sweep(through: server)
+                }
                 #expect(summary.failure == nil)
                 #expect(try await database.revised() == catalogue.revised)
                 #expect(summary.counts.rejected == 0)
