@@ -303,7 +303,10 @@ public struct Verification: Sendable {
               and case kind when 'missing' then exists (select from only public.quake q where q.code = f.code)
                             when 'older' then not exists (select from only public.quake q
                                                           where q.code = f.code and q.updated = f.here)
-                            when 'different' then \(counts.updated > 0) end
+                            when 'different' then \(counts.updated) >= (
+                                select count(*) from pg_temp.finding o
+                                where o.time >= \(window.lowerBound) and o.time < \(window.upperBound)
+                                  and o.kind in ('older', 'different')) end
             """, to: "drop the repaired differences")
     }
 

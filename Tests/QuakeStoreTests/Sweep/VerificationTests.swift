@@ -265,6 +265,26 @@ struct VerificationTests {
         }
     }
 
+    @Test(
+        "An event that a trigger keeps as it is counts as not repaired, even if another event of the window is repaired"
+    )
+    func keptByTrigger() async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await database.execute(
+                    """
+                    update quake set magnitude = 9 where code in ('us1050', 'us1051');
+                    create function keep() returns trigger language plpgsql as $$ begin return null; end $$;
+                    create trigger keep before update on quake for each row when (old.code = 'us1050') execute function keep()
+                    """)
+                let repaired = try await verify(database, through: server, repairs: true)
+                #expect(repaired.repair?.codes.contains("us1050") == true)
+            }
+        }
+    }
+
     @Test("With --retract never, later versions and surplus events stay and are named")
     func never() async throws {
         let catalogue = catalogue()
