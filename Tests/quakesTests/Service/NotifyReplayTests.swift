@@ -131,6 +131,11 @@ struct NotifyReplayTests {
                 try await database.setNow(now + 600_000)
                 try await notify()
             }
+            // A delivery that was killed is repeated only after 5 seconds.
+            try await database.query(
+                "update notify.outbox set next_attempt_at = clock_timestamp() where next_attempt_at is not null"
+            )
+            try await notify()
         }
     }
 
