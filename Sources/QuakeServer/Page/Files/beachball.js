@@ -145,7 +145,7 @@ export function faulting(moment) {
 
 /**
  * A beachball of radius 1: the lower half of the focal sphere in the equal-area projection, x eastwards and y southwards. The
- * result are thin rectangles [x, y, width, height], which together are the part where the first motion is outwards.
+ * result is a list of thin rectangles [x, y, width, height], which together are the part where the first motion is outwards.
  *
  * @param {Moment} moment
  * @returns {[number, number, number, number][]}

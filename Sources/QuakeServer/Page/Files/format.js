@@ -146,7 +146,7 @@ export function change({ name, old, new: now }, zone) {
 }
 
 function exact(name, content, zone) {
-  if (name === "time") return time(content, zone).replace(/( UTC)?$/, `.${String(content % 1000).padStart(3, "0")}$1`);
+  if (name === "time") return time(content, zone).replace(/( UTC)?$/, `.${String(((content % 1000) + 1000) % 1000).padStart(3, "0")}$1`);
   return typeof content === "number" ? String(content).replace("-", "−") : value(name, content, zone);
 }
 

@@ -84,7 +84,7 @@ export function written(settings) {
 
 /** A time without an offset is in UTC, as in the event service. A `+` before an offset may arrive as a space. */
 function instant(text) {
-  const given = (text ?? "").replace(/ (?=\d\d:?\d\d$)/, "+");
+  const given = (text ?? "").replace(/^(\S+-\d\d) (?=\d\d:)/, "$1T").replace(/ (?=\d\d:?\d\d$)/, "+");
   const value = Date.parse(/T[\d:.]+$/.test(given) ? `${given}Z` : given);
   return Number.isNaN(value) || Math.abs(value) > 253_402_300_799_999 ? null : value;
 }
