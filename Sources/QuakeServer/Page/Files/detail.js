@@ -5,7 +5,7 @@ import { button, definitions, element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
 import { agenciesOf } from "./groups.js";
 import { differences, distance, pages, typeLabel } from "./quake.js";
-import { module, root, solutions, stateAt, story } from "./service.js";
+import { module, root, solutions, stateAt, story, untilAnswered, within } from "./service.js";
 
 export class Detail {
   #box;
@@ -220,9 +220,8 @@ const losses = {
   green: "few or none are likely", yellow: "some are possible", orange: "many are likely", red: "very many are likely",
 };
 
-/** The limit for an answer, in ms, and the shortest time until a failed request is repeated. */
+/** The limit for an answer, in ms. */
 const patience = 20_000;
-const retryTime = 3000;
 
 const statusWords = (status) =>
   ({ automatic: "not yet: a computer determined these values", reviewed: "by a person", deleted: "the agency deleted the event" })[status] ?? status;
@@ -264,9 +263,8 @@ function links(quake, asof, isGone) {
 }
 
 /**
- * Repeats a request until it succeeds. Meanwhile `box` says, in the words for the last error, that it has failed.
- *
- * Returns null if the server refuses the request, or if `signal` is aborted.
+ * The answer to a request that is repeated until it succeeds. Meanwhile `box` says, in the words for the last error, that it has
+ * failed. Null if the server refuses the request, or if `signal` is aborted.
  *
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} request @param {AbortSignal} signal @param {Element} box
@@ -274,24 +272,18 @@ function links(quake, asof, isGone) {
  */
 async function loaded(request, signal, box, words) {
   const note = element("p", "");
-  while (!signal.aborted) {
-    const attempt = new AbortController();
-    const stop = () => attempt.abort();
-    signal.addEventListener("abort", stop);
-    setTimeout(stop, patience);
-    try {
-      const answer = await request(attempt.signal);
-      note.remove();
-      return signal.aborted ? null : answer;
-    } catch (error) {
-      if (signal.aborted) break;
-      note.textContent = words(error);
-      box.append(note);
-      if (error.status < 500 && error.status !== 429) break;
-    }
-    await new Promise((done) => setTimeout(done, retryTime * (1 + Math.random())));
+  const failed = (error) => {
+    note.textContent = words(error);
+    box.append(note);
+  };
+  try {
+    const answer = await untilAnswered(() => request(within(patience, signal)), failed, signal);
+    note.remove();
+    return signal.aborted ? null : answer;
+  } catch (error) {
+    if (!signal.aborted) failed(error);
+    return null;
   }
-  return null;
 }
 
 /** The event's heading. It can take the focus, so that a screen reader starts to read there. */

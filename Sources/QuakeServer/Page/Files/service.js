@@ -34,19 +34,42 @@ export const onWithheld = (told) => (toldWithheld = told);
  * The text of a file of the page. If the server is busy or cannot be reached, the request is repeated until it succeeds.
  */
 export async function file(name) {
-  for (let isWithheld = false; ; ) {
-    try {
-      const answer = await ask(`${files}${name}`);
-      const text = await answer.text();
-      if (isWithheld) toldWithheld((withheld -= 1));
-      return text;
-    } catch (error) {
-      if (error.status < 500 && error.status !== 429) throw error;
-    }
+  let isWithheld = false;
+  const text = await untilAnswered(async () => (await ask(`${files}${name}`)).text(), () => {
     if (!isWithheld) toldWithheld((withheld += 1));
     isWithheld = true;
-    await new Promise((done) => setTimeout(done, retryTime * (1 + Math.random())));
+  });
+  if (isWithheld) toldWithheld((withheld -= 1));
+  return text;
+}
+
+/**
+ * Repeats a request until it succeeds, the server refuses it, or `signal` is aborted. Calls `failed(error)` before each repetition.
+ * In the last two cases it throws the error.
+ *
+ * @template T
+ * @param {() => Promise<T>} request @param {(error: any) => void} failed @param {AbortSignal} [signal]
+ */
+export async function untilAnswered(request, failed, signal) {
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (signal?.aborted || (error.status < 500 && error.status !== 429)) throw error;
+      failed(error);
+      await new Promise((done) => setTimeout(done, retryTime * (1 + Math.random())));
+      if (signal?.aborted) throw error;
+    }
   }
+}
+
+/** A signal that is aborted after `time` ms, or when `signal` is. @param {number} time @param {AbortSignal} [signal] */
+export function within(time, signal) {
+  const limit = new AbortController();
+  const stop = () => limit.abort();
+  signal?.addEventListener("abort", stop);
+  setTimeout(stop, time);
+  return limit.signal;
 }
 
 /** How often the loading of a module has failed. @type {Record<string, number>} */
@@ -167,9 +190,7 @@ export async function coverage() {
  * After a network failure, a browser may try several dead connections first. So `times` requests are sent at once.
  */
 export async function health(times = 1) {
-  const silence = new AbortController();
-  const { signal } = silence;
-  setTimeout(() => silence.abort(), 10_000);
+  const signal = within(10_000);
   const asked = Array.from({ length: times }, () => fetch(`${root}health`, { signal, cache: "no-store" }));
   return (await Promise.any(asked)).json();
 }
