@@ -28,8 +28,8 @@ export class QuakeList {
   /** The content of each row. */
   #shown = new WeakMap();
   #active = null;
-  /** The list's width, in rem. */
-  #width = 0;
+  /** The number of lines of each row's facts. */
+  #linesOfFacts = [];
   /** The top of each row, and the bottom of the last one, in pixels. */
   #tops = [0];
 
@@ -73,11 +73,10 @@ export class QuakeList {
     const size = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const width = this.#box.clientWidth / size;
     this.#box.classList.toggle("is-narrow", width < narrow);
-    this.#width = width;
-    const { marks } = this.#context;
+    this.#linesOfFacts = this.#quakes.map((quake) => linesOfFacts(quake, this.#context, width));
     const tops = [0];
-    for (const quake of this.#quakes) {
-      const lines = 1 + this.#linesOfFacts(quake) + linesOfMarks(quake, marks.get(quake.code), width);
+    for (const [index, quake] of this.#quakes.entries()) {
+      const lines = 1 + this.#linesOfFacts[index] + linesOfMarks(quake, this.#context.marks.get(quake.code), width);
       tops.push(tops.at(-1) + Math.round((padding + line * lines) * size));
     }
     this.#tops = tops;
@@ -85,15 +84,6 @@ export class QuakeList {
     const after = tops[this.#places.get(anchor)];
     if (after != null && after !== before) this.#box.scrollTop += after - before;
     this.#render();
-  }
-
-  /** The number of lines that the facts need: the time, the depth and the agency, and the age at the end of the last line. */
-  #linesOfFacts(quake) {
-    const { areMany, midnight } = this.#context;
-    const date = quake.time >= midnight ? 0 : quake.time > midnight - year ? 7 : 11;
-    const text = 0.43 * (23 + date + (areMany ? agencyWords(quake).length + 3 : 0));
-    const room = roomIn(this.#width);
-    return Math.ceil(text / room) + (text % room + 4.2 > room ? 1 : 0);
   }
 
   /** Makes an event's row the active one for the keyboard, and brings it into view. */
@@ -166,7 +156,7 @@ export class QuakeList {
     setAttribute(row, "aria-posinset", String(index + 1));
     setAttribute(row, "aria-setsize", String(this.#quakes.length));
     row.classList.toggle("is-active", quake.code === this.#active);
-    row.style.setProperty("--lines", String(this.#linesOfFacts(quake)));
+    row.style.setProperty("--lines", String(this.#linesOfFacts[index]));
     const ago = format.ago(quake.time, now);
     const looks = { quake, mark, zone, units, midnight, hue, by, agency };
     if (Object.keys(looks).every((name) => shown[name] === looks[name])) {
@@ -238,6 +228,20 @@ function setAttribute(node, name, value) {
 
 /** The width of the texts in a list of this width, in rem. */
 const roomIn = (width) => width - 6.75;
+
+/**
+ * The number of lines that the facts need in a list of this width, in rem: the time, the depth and the agency, and the age at the
+ * end of the last line.
+ *
+ * @param {any} quake @param {any} context @param {number} width
+ */
+function linesOfFacts(quake, context, width) {
+  const { areMany, midnight } = context;
+  const date = quake.time >= midnight ? 0 : quake.time > midnight - year ? 7 : 11;
+  const text = 0.43 * (23 + date + (areMany ? agencyWords(quake).length + 3 : 0));
+  const room = roomIn(width);
+  return Math.ceil(text / room) + (text % room + 4.2 > room ? 1 : 0);
+}
 
 /** The number of lines that the badges and the mark need in a list of this width, in rem. */
 function linesOfMarks(quake, mark, width) {

@@ -36,7 +36,7 @@ const surveyTime = 60_000;
  * @property {{ moment: number, pace: number, end: number } | null} play the shown moment while the history is played, the time
  *   between two frames, and the last moment
  * @property {number} omitted the number of selected events that are missing, because the server limits the size of an answer
- * @property {number | null} oldest the origin time of the oldest event in the answer if events are missing
+ * @property {number | null} oldest the origin time of the oldest event in the answer; null if it has none
  * @property {number} since the time from which changes are marked
  * @property {number} withheld the number of the page's files that were refused and are requested again
  */
@@ -129,7 +129,7 @@ const handlers = {
     state.isLoaded = true;
     state.isBare = isBare;
     state.omitted = total - quakes.length;
-    state.oldest = state.omitted > 0 ? quakes.at(-1)?.time ?? null : null;
+    state.oldest = quakes.at(-1)?.time ?? null;
     state.since = state.now;
     const start = wishes.window(state.settings, state.settings.asof ?? state.now)[0];
     act("take", { quakes, mark: mark && state.omitted === 0, start });
@@ -170,15 +170,17 @@ const handlers = {
   reached: (state, act, { position, changes }) => {
     if (tokenOf(position) !== tokenOf(state.position)) state.isBare = false;
     state.position = position;
+    if (changes.length === 0) return;
     const [start] = wishes.window(state.settings, state.now);
-    if (changes.length > 0) act("apply", { changes, start: state.oldest == null ? start : Math.max(start ?? -Infinity, state.oldest) });
+    // An older event may be one of the missing events, and not new.
+    act("apply", { changes, start: state.omitted > 0 ? Math.max(start ?? -Infinity, state.oldest ?? -Infinity) : start });
   },
 
   /** The stream has started over, with all selected events. */
   restarted: (state, act, { position, quakes }) => {
     state.position = position;
     state.isBare = false;
-    [state.omitted, state.oldest] = [0, null];
+    state.omitted = 0;
     act("take", { quakes, mark: true, start: wishes.window(state.settings, state.now)[0] });
   },
 
@@ -287,7 +289,7 @@ function load(state, act, mark = false) {
 }
 
 function empty(state, act) {
-  [state.omitted, state.oldest] = [0, null];
+  state.omitted = 0;
   state.isLoaded = false;
   state.shown = selected(state.settings);
   act("take", { quakes: [], mark: false, start: null });
