@@ -60,9 +60,7 @@ public struct Ledger: Sendable, Equatable {
             var joined = moved
             // A receiver that was told of a withdrawal must hear that the earthquake exists after all.
             if told.kind != .withdrawn { joined.waiting = nil }
-            if var waiting = kept.waiting,
-                told.kind == .withdrawn || waiting.event.differsNotably(from: told.event)
-            {
+            if var waiting = kept.waiting, told.isOutdated(by: waiting.event) {
                 waiting.kind = told.stands ? .corrected : .risen
                 waiting.earlier = told.event
                 joined.waiting = waiting
@@ -121,6 +119,12 @@ public struct Standing: Sendable, Equatable, Codable {
 
         /// Whether the last message said that the earthquake exists and matches the rule.
         public var stands: Bool { kind != .noLonger && kind != .withdrawn }
+
+        /// Whether the earthquake, as it is in `event`, differs enough from the last message for another one. After a withdrawal,
+        /// any earthquake does.
+        func isOutdated(by event: AlertEvent) -> Bool {
+            kind == .withdrawn || event.differsNotably(from: self.event)
+        }
     }
 
     public struct Waiting: Sendable, Equatable, Codable {

@@ -30,7 +30,7 @@ struct Verdict: Equatable {
         let covering = rules.filter { $0.covers(after) }
         switch (told.stands, covering.isEmpty) {
         case (true, false):
-            guard after.differsNotably(from: told.event) else { return nil }
+            guard told.isOutdated(by: after) else { return nil }
             self.init(.corrected, after, earlier: told.event, covering)
         case (true, true):
             // If the magnitude is unknown now, the earthquake may still be as large as before, so there is no message. Rules that
@@ -39,7 +39,7 @@ struct Verdict: Equatable {
             self.init(.noLonger, after, earlier: told.event, rules.filter { $0.covers(told.event) })
         case (false, false):
             // Otherwise there would be a message each time the magnitude crosses the threshold by a little.
-            guard told.kind == .withdrawn || after.differsNotably(from: told.event) else { return nil }
+            guard told.isOutdated(by: after) else { return nil }
             self.init(.risen, after, earlier: told.event, covering)
         case (false, true): return nil
         }
