@@ -154,6 +154,14 @@ import Testing
         #expect(stage.commit(quake("us1", 7.1) { $0.stations = 9 }).kinds == [.new])
     }
 
+    @Test func usgsStandsForAllNetworksOfComCat() throws {
+        let file =
+            "receivers: {me: {command: [/bin/true]}}\nrules: {usgs: {magnitude: 4, agencies: usgs, to: me}}"
+        var stage = Stage(try #require(rules(file).rules.first))
+        #expect(stage.commit(quake("ci1") { $0.agencies = ["ci"] }).kinds == [.new])
+        #expect(stage.commit(quake("gfz1") { $0.agencies = ["gfz"] }).isEmpty)
+    }
+
     @Test func anEarthquakeThatJoinsOneWithAWaitingReportIsNotReportedAgain() {
         var stage = Stage(near)
         #expect(stage.commit(quake("q0")).kinds == [.new])

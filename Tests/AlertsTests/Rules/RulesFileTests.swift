@@ -73,7 +73,7 @@ private func file(rule: String) -> String {
                 near: [home, parents, Los Angeles]
                 magnitude: [2.5 within 20 km, M 4 within 100 km, 6 within 500 km, 7 anywhere]
                 intensity: 3
-                agencies: [us, JMA, scedc]
+                agencies: [us, JMA, no, scedc]
                 tell: [new, no longer]
                 max_age: 1 week
                 stations: 8
@@ -89,7 +89,7 @@ private func file(rule: String) -> String {
         #expect(
             near.ladder == [.init(2.5, within: 20), .init(4, within: 100), .init(6, within: 500), .init(7)])
         #expect(near.intensity == 3)
-        #expect(near.networks == ["us", "jma", "scedc", "ci"])
+        #expect(near.networks == ["us", "jma", "no", "scedc", "ci"])
         #expect(near.kinds == [.new, .noLonger])
         #expect(near.maxAge == .seconds(7 * 86_400))
         #expect(near.stations == 8)

@@ -226,7 +226,8 @@ struct HistoryCommandTests {
                 let outcome = try await quakes.run(command)
                 #expect(outcome.status == 69 && outcome.output.isEmpty, "\(command): \(outcome.output)")
                 #expect(
-                    outcome.errors.contains("row-level security") || outcome.errors.contains("bypassrls"))
+                    outcome.errors.contains("row-level security")
+                        || outcome.errors.contains("row security") && outcome.errors.contains("bypassrls"))
             }
             for query in ["history.shape('quake')", "(select count(*) from history.changes(0, 'quake'))"] {
                 await #expect {
