@@ -60,7 +60,7 @@ extension DocumentImport {
         } catch is AnotherQuestion {
             self.sweep?.deletions = StatedDeletions()
         } catch is NoDeletions {
-            if sweep.hasGivenDeletions {
+            if sweep.proven.contains(.deletions) {
                 throw Failure(
                     .badData,
                     "the service answers a request for deleted events with existing ones; nothing was imported; if it no longer gives its deletions, run: quakes forget \(source)"

@@ -11,8 +11,8 @@ import PostgreSQL
 struct Sweep: Sendable {
     /// The service, without the abilities that it is known to lack.
     var service: EventService
-    /// The abilities that the service had in earlier complete sweeps, and in this one.
-    private let proven: Set<EventService.Ability>
+    /// The abilities with which the service gave events in earlier complete sweeps, and in this one.
+    let proven: Set<EventService.Ability>
     var shown: Set<EventService.Ability> = []
     /// Earlier sweeps have imported everything up to this time; nil before the first sweep, and if the cursor was unusable.
     private(set) var cursor: Instant?
@@ -54,9 +54,6 @@ struct Sweep: Sendable {
         started = now
         self.beginning = beginning ?? now - Self.firstLook
     }
-
-    /// Whether the service once gave its deletions.
-    var hasGivenDeletions: Bool { proven.contains(.deletions) }
 
     mutating func note(made answer: Instant?) {
         made = [made, answer].compactMap(\.self).min()
