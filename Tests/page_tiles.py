@@ -71,14 +71,17 @@ def no_seams(page):
 
 def forced_colours(page):
     """The map keeps its colours if the device forces its own, as in a mode with high contrast."""
-    page.browser.forced = True
-    page.browser.emulate((1440, 900), False)
-    page.open("?minmag=9.5&map=25,5,5.9")
-    page.browser.wait("land", lambda: pixel(page) == [251, 251, 249])
-    page.open("?minmag=9.5&map=22.3,-38.7,5.9")
-    page.browser.wait("sea", lambda: pixel(page) == [233, 239, 245])
-    page.browser.forced = False
-    page.browser.emulate((1440, 900), False)
+    browser = page.browser
+    browser.forced = True
+    browser.emulate((1440, 900), False)
+    try:
+        page.open("?minmag=9.5&map=25,5,5.9")
+        browser.wait("land", lambda: pixel(page) == [251, 251, 249])
+        page.open("?minmag=9.5&map=22.3,-38.7,5.9")
+        browser.wait("sea", lambda: pixel(page) == [233, 239, 245])
+    finally:
+        browser.forced = False
+        browser.emulate((1440, 900), False)
 
 
 def refused_tiles(page):

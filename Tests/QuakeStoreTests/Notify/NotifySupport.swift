@@ -81,7 +81,10 @@ extension TestDatabase {
         _ rules: RulesInForce, _ receivers: Receivers, logger: Logger = .quiet,
         _ body: () async throws -> Void
     ) async throws {
-        let service = try notifyService(rules, receivers, logger: logger)
+        try await running(notifyService(rules, receivers, logger: logger), body)
+    }
+
+    func running(_ service: NotifyService, _ body: () async throws -> Void) async throws {
         let running = Task { try await service.run() }
         do {
             try await waitUntil {

@@ -325,12 +325,11 @@ struct OutboxTests {
                 }
                 try receivers.deliver(message, receiver)
             }
-            let running = Task { try await service.run() }
-            try await database.shake("a", 5)
-            try await waitUntil { receivers.told == ["new a"] }
-            #expect(try await database.givenUpMessages() == 0)
-            running.cancel()
-            await #expect(throws: CancellationError.self) { try await running.value }
+            try await database.running(service) {
+                try await database.shake("a", 5)
+                try await waitUntil { receivers.told == ["new a"] }
+                #expect(try await database.givenUpMessages() == 0)
+            }
         }
     }
 

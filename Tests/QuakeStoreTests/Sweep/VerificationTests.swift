@@ -29,6 +29,19 @@ struct VerificationTests {
         return catalogue
     }
 
+    /// Runs `body` with a table into which the catalogue has been swept.
+    private func withSweptCatalogue(
+        _ body: (TestCatalogue, TestDatabase, TestFeedServer) async throws -> Void
+    ) async throws {
+        let catalogue = catalogue()
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await body(catalogue, database, server)
+            }
+        }
+    }
+
     /// - Parameter between: called between the comparison and the repair.
     private func verify(
         _ database: TestDatabase, through server: TestFeedServer, repairs: Bool = false, limit: Int? = nil,
@@ -97,25 +110,21 @@ struct VerificationTests {
     @Test(
         "Every kind of damage is found and repaired, and none is left afterwards", arguments: [nil, 30])
     func damages(limit: Int?) async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                let whole = try await verify(database, through: server, limit: limit)
-                #expect(whole.found == [] && whole.outcome.events == 100)
-                let before = try await database.contents()
-                for damage in Self.damages { try await database.query("\(unescaped: damage.statement)") }
+        try await withSweptCatalogue { catalogue, database, server in
+            let whole = try await verify(database, through: server, limit: limit)
+            #expect(whole.found == [] && whole.outcome.events == 100)
+            let before = try await database.contents()
+            for damage in Self.damages { try await database.query("\(unescaped: damage.statement)") }
 
-                let found = try await verify(database, through: server, limit: limit).found
-                let kinds = Dictionary(grouping: found, by: \.kind).mapValues(\.count)
-                #expect(kinds == [.missing: 2, .older: 1, .newer: 2, .different: 5, .surplus: 2], "\(found)")
-                #expect(Set(found.filter { $0.kind == .surplus }.map(\.code)) == ["us9", "xx1002"])
+            let found = try await verify(database, through: server, limit: limit).found
+            let kinds = Dictionary(grouping: found, by: \.kind).mapValues(\.count)
+            #expect(kinds == [.missing: 2, .older: 1, .newer: 2, .different: 5, .surplus: 2], "\(found)")
+            #expect(Set(found.filter { $0.kind == .surplus }.map(\.code)) == ["us9", "xx1002"])
 
-                let repaired = try await verify(database, through: server, repairs: true, limit: limit)
-                #expect(repaired.repair?.counts.retracted == 2 && repaired.repair?.left == 0)
-                #expect(try await verify(database, through: server, limit: limit).found == [])
-                #expect(try await database.contents() == before)
-            }
+            let repaired = try await verify(database, through: server, repairs: true, limit: limit)
+            #expect(repaired.repair?.counts.retracted == 2 && repaired.repair?.left == 0)
+            #expect(try await verify(database, through: server, limit: limit).found == [])
+            #expect(try await database.contents() == before)
         }
     }
 
@@ -123,26 +132,22 @@ struct VerificationTests {
         "Events that were revised in the last minutes, or are of other services or times, are not compared"
     )
     func notCompared() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                try await database.query(
-                    """
-                    insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
-                    select 'xx' || n, 'xx', n, case when n = 1 then 'https://other.example/e' else url end,
-                           time - interval '1 day' * (case when n = 2 then 9 else 0 end), updated, 0, 0
-                    from quake cross join generate_series(1, 2) as n where code = 'us1011'
-                    """)
-                catalogue.change { state in
-                    state.events["us1001"]?.updated = state.now - Self.minute
-                    state.add(.init("us5", time: Self.now - Self.day, updated: state.now - Self.minute))
-                }
-                #expect(try await verify(database, through: server).found == [])
-                catalogue.change { $0.now += Self.day }
-                let found = try await verify(database, through: server).found
-                #expect(found.map(\.kind) == [.older, .missing])
+        try await withSweptCatalogue { catalogue, database, server in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                select 'xx' || n, 'xx', n, case when n = 1 then 'https://other.example/e' else url end,
+                       time - interval '1 day' * (case when n = 2 then 9 else 0 end), updated, 0, 0
+                from quake cross join generate_series(1, 2) as n where code = 'us1011'
+                """)
+            catalogue.change { state in
+                state.events["us1001"]?.updated = state.now - Self.minute
+                state.add(.init("us5", time: Self.now - Self.day, updated: state.now - Self.minute))
             }
+            #expect(try await verify(database, through: server).found == [])
+            catalogue.change { $0.now += Self.day }
+            let found = try await verify(database, through: server).found
+            #expect(found.map(\.kind) == [.older, .missing])
         }
     }
 
@@ -165,19 +170,15 @@ struct VerificationTests {
 
     @Test("The brake also stops a repair that would delete too many events")
     func brake() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                catalogue.change { state in for number in 0..<40 { state.events["us\(1000 + number)"] = nil }
-                }
-                await #expect(throws: BrakeHeld.self) {
-                    try await verify(database, through: server, repairs: true)
-                }
-                #expect(try await database.revised().count == 100)
-                let forced = try await verify(database, through: server, repairs: true, retraction: .force)
-                #expect(forced.repair?.counts.retracted == 40)
+        try await withSweptCatalogue { catalogue, database, server in
+            catalogue.change { state in for number in 0..<40 { state.events["us\(1000 + number)"] = nil }
             }
+            await #expect(throws: BrakeHeld.self) {
+                try await verify(database, through: server, repairs: true)
+            }
+            #expect(try await database.revised().count == 100)
+            let forced = try await verify(database, through: server, repairs: true, retraction: .force)
+            #expect(forced.repair?.counts.retracted == 40)
         }
     }
 
@@ -195,33 +196,29 @@ struct VerificationTests {
 
     @Test("A repair replaces later versions and deletes surplus events in one transaction, and counts both")
     func oneTransaction() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                let before = try await database.contents()
-                try await damage(database)
-                let token = try await database.query("select history.current_token() as token")[0]
-                    .decode("token", as: Int.self)
-                _ = try await verify(database, through: server, repairs: true)
-                #expect(try await database.contents() == before)
-                let changes = try await database.query(
-                    """
-                    select count(distinct t.token) as transactions, count(*) filter (where operation = 'update') as updates,
-                           count(*) filter (where operation = 'delete') as deletions,
-                           array_agg(distinct reason order by reason) as reasons
-                    from history.change c join history.transaction t on t.id = c.transaction where t.token > \(token)
-                    """)[0]
-                #expect(try changes.decode("transactions") == 1)
-                #expect(try changes.decode("updates") == 3 && changes.decode("deletions") == 1)
-                let reasons = try changes.decode("reasons", as: [String].self)
-                #expect(reasons.first == "corrected by \(TestCatalogue.host)", "\(reasons)")
-                let run = try await database.query(
-                    "select seen, updated, unchanged, retracted from import.run where source ~ '^verify' order by id desc limit 1"
-                )[0]
-                #expect(try run.decode("seen") == 100 && run.decode("updated") == 3)
-                #expect(try run.decode("unchanged") == 97 && run.decode("retracted") == 1)
-            }
+        try await withSweptCatalogue { catalogue, database, server in
+            let before = try await database.contents()
+            try await damage(database)
+            let token = try await database.query("select history.current_token() as token")[0]
+                .decode("token", as: Int.self)
+            _ = try await verify(database, through: server, repairs: true)
+            #expect(try await database.contents() == before)
+            let changes = try await database.query(
+                """
+                select count(distinct t.token) as transactions, count(*) filter (where operation = 'update') as updates,
+                       count(*) filter (where operation = 'delete') as deletions,
+                       array_agg(distinct reason order by reason) as reasons
+                from history.change c join history.transaction t on t.id = c.transaction where t.token > \(token)
+                """)[0]
+            #expect(try changes.decode("transactions") == 1)
+            #expect(try changes.decode("updates") == 3 && changes.decode("deletions") == 1)
+            let reasons = try changes.decode("reasons", as: [String].self)
+            #expect(reasons.first == "corrected by \(TestCatalogue.host)", "\(reasons)")
+            let run = try await database.query(
+                "select seen, updated, unchanged, retracted from import.run where source ~ '^verify' order by id desc limit 1"
+            )[0]
+            #expect(try run.decode("seen") == 100 && run.decode("updated") == 3)
+            #expect(try run.decode("unchanged") == 97 && run.decode("retracted") == 1)
         }
     }
 
@@ -253,15 +250,11 @@ struct VerificationTests {
 
     @Test("An event that the table refuses is not repaired")
     func refused() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                try await database.execute(
-                    "delete from quake where code = 'us1050'; alter table quake add check (code <> 'us1050')")
-                let repaired = try await verify(database, through: server, repairs: true)
-                #expect(repaired.repair?.codes == ["us1050"])
-            }
+        try await withSweptCatalogue { catalogue, database, server in
+            try await database.execute(
+                "delete from quake where code = 'us1050'; alter table quake add check (code <> 'us1050')")
+            let repaired = try await verify(database, through: server, repairs: true)
+            #expect(repaired.repair?.codes == ["us1050"])
         }
     }
 
@@ -269,96 +262,76 @@ struct VerificationTests {
         "An event that a trigger keeps as it is counts as not repaired, even if another event of the window is repaired"
     )
     func keptByTrigger() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                try await database.execute(
-                    """
-                    update quake set magnitude = 9 where code in ('us1050', 'us1051');
-                    create function keep() returns trigger language plpgsql as $$ begin return null; end $$;
-                    create trigger keep before update on quake for each row when (old.code = 'us1050') execute function keep()
-                    """)
-                let repaired = try await verify(database, through: server, repairs: true)
-                #expect(repaired.repair?.codes.contains("us1050") == true)
-            }
+        try await withSweptCatalogue { catalogue, database, server in
+            try await database.execute(
+                """
+                update quake set magnitude = 9 where code in ('us1050', 'us1051');
+                create function keep() returns trigger language plpgsql as $$ begin return null; end $$;
+                create trigger keep before update on quake for each row when (old.code = 'us1050') execute function keep()
+                """)
+            let repaired = try await verify(database, through: server, repairs: true)
+            #expect(repaired.repair?.codes.contains("us1050") == true)
         }
     }
 
     @Test("With --retract never, later versions and surplus events stay and are named")
     func never() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                try await damage(database)
-                let before = try await database.contents()
-                let repaired = try await verify(database, through: server, repairs: true, retraction: .never)
-                #expect(repaired.repair?.codes == ["us1003", "us1004", "us1005", "us9"])
-                #expect(try await database.contents() == before)
-            }
+        try await withSweptCatalogue { catalogue, database, server in
+            try await damage(database)
+            let before = try await database.contents()
+            let repaired = try await verify(database, through: server, repairs: true, retraction: .never)
+            #expect(repaired.repair?.codes == ["us1003", "us1004", "us1005", "us9"])
+            #expect(try await database.contents() == before)
         }
     }
 
     @Test("The brake also stops a repair that would replace too many later versions by earlier ones")
     func brakeOfVersions() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                try await damage(database)
-                try await database.query(
-                    "update quake set updated = updated + interval '1 hour' where code between 'us1020' and 'us1027'"
-                )
-                let before = try await database.contents()
-                await #expect {
-                    try await verify(database, through: server, repairs: true)
-                } throws: {
-                    "\($0)".contains("has earlier versions of 11 of the 100 events in its window")
-                }
-                #expect(try await database.contents() == before)
-                let forced = try await verify(database, through: server, repairs: true, retraction: .force)
-                #expect(forced.repair?.counts.updated == 11 && forced.repair?.counts.retracted == 1)
-                #expect(try await verify(database, through: server).found == [])
+        try await withSweptCatalogue { catalogue, database, server in
+            try await damage(database)
+            try await database.query(
+                "update quake set updated = updated + interval '1 hour' where code between 'us1020' and 'us1027'"
+            )
+            let before = try await database.contents()
+            await #expect {
+                try await verify(database, through: server, repairs: true)
+            } throws: {
+                "\($0)".contains("has earlier versions of 11 of the 100 events in its window")
             }
+            #expect(try await database.contents() == before)
+            let forced = try await verify(database, through: server, repairs: true, retraction: .force)
+            #expect(forced.repair?.counts.updated == 11 && forced.repair?.counts.retracted == 1)
+            #expect(try await verify(database, through: server).found == [])
         }
     }
 
     @Test("Surplus events are deleted, even near the ends of windows")
     func ends() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                let before = try await database.contents()
-                try await database.query(
-                    """
-                    insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
-                    select 'xx' || n, 'xx', n, url, time + interval '30 seconds' * n, updated, 0, 0
-                    from quake cross join generate_series(1, 2000) as n where code = 'us1000'
-                    """)
-                let repaired = try await verify(
-                    database, through: server, repairs: true, limit: 30, retraction: .force)
-                #expect(repaired.repair?.counts.retracted == 2000 && repaired.repair?.left == 0)
-                #expect(try await database.contents() == before)
-            }
+        try await withSweptCatalogue { catalogue, database, server in
+            let before = try await database.contents()
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                select 'xx' || n, 'xx', n, url, time + interval '30 seconds' * n, updated, 0, 0
+                from quake cross join generate_series(1, 2000) as n where code = 'us1000'
+                """)
+            let repaired = try await verify(
+                database, through: server, repairs: true, limit: 30, retraction: .force)
+            #expect(repaired.repair?.counts.retracted == 2000 && repaired.repair?.left == 0)
+            #expect(try await database.contents() == before)
         }
     }
 
     @Test("If a service counts no events, the brake holds, and force deletes the events in the table")
     func nothingThere() async throws {
-        let catalogue = catalogue()
-        try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: catalogue.answer) { server in
-                try await database.sweep(through: server)
-                catalogue.change { $0.events = [:] }
-                await #expect(throws: BrakeHeld.self) {
-                    try await verify(database, through: server, repairs: true)
-                }
-                #expect(try await database.revised().count == 100)
-                let forced = try await verify(database, through: server, repairs: true, retraction: .force)
-                #expect(forced.repair?.counts.retracted == 100 && forced.repair?.left == 0)
+        try await withSweptCatalogue { catalogue, database, server in
+            catalogue.change { $0.events = [:] }
+            await #expect(throws: BrakeHeld.self) {
+                try await verify(database, through: server, repairs: true)
             }
+            #expect(try await database.revised().count == 100)
+            let forced = try await verify(database, through: server, repairs: true, retraction: .force)
+            #expect(forced.repair?.counts.retracted == 100 && forced.repair?.left == 0)
         }
     }
 
