@@ -146,8 +146,9 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 -- holds
 --   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, the operation (I, U or D), and two places. A place is a
---     number of changes. Both places begin as the number of changes when the statement began. The first place increases when the
---     changes of an outer statement are recorded in front of it. The second place then becomes the lower of itself and the outer
+--     number of changes, and begins as that number when the statement began. The statement's changes belong at the first place,
+--     which increases when the changes of an outer statement are recorded in front of it. Changes after the second place may
+--     have to be reordered. When an outer statement is recorded, the second place becomes the lower of itself and the outer
 --     statement's place.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
 -- otherwise just saves time. The row at the setting's position is used only if it belongs to this transaction. Everything else
@@ -185,7 +186,7 @@ return case change.operation
                else not exists (select from jsonb_each(change.before) as old where state -> old.key = old.value)
            end
        end;
-comment on function history.can_lead_to(jsonb, history.change) is 'Whether a row can be in a state right after a change.';
+comment on function history.can_lead_to(jsonb, history.change) is 'Whether a change can leave a row in the given state.';
 
 -- Computes where a statement's changes of a row belong among the other changes of that row. The result has, for each of the
 -- statement's changes, the ordinal of the change that it follows. The changes belong at the statement's place, unless the states
@@ -622,13 +623,13 @@ revoke execute on function history.record(), history.commit() from public;
 
 -- Reading.
 --
--- The cost of a pass must be proportional to what it reads, even if the planner's statistics are outdated. Readers come right
--- after a load, when the statistics still describe the table before the load: a query that was planned for 10,000 keys once
+-- The cost of a pass must be proportional to what it reads, even if the planner's statistics are outdated. Readers often read
+-- right after a load, when the statistics still describe the table before the load: a query that was planned for 10,000 keys once
 -- hashed 300,000, and took minutes instead of a second. Many readers also run the same small pass many times a second. So most of
 -- these functions are in PL/pgSQL, which caches plans. The functions history.check, history.shape, history.refuse_rewritten and
 -- history.changed_keys are forced to use one plan for all arguments. Only history.changes plans its query at each call, because
 -- the name of the table is part of the query. Functions that read the history avoid scans of whole tables (enable_seqscan = off).
--- In their queries, `offset 0` keeps the order of a nested loop.
+-- In their queries, `offset 0` keeps the planner from flattening the subqueries, so the tables are joined in the written order.
 
 create aggregate history.overwritten(jsonb) (sfunc = jsonb_concat, stype = jsonb, initcond = '{}');
 comment on aggregate history.overwritten(jsonb) is
@@ -945,4 +946,4 @@ begin
 end
 $$;
 comment on function history.prune(interval, interval, integer, bigint) is
-    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. Transactions after the oldest moment in history.citation always stay. If keep_at_most is given, no other transaction stays longer than that. The parameter at_most limits the number of transactions that one call deletes. The call also stops after the transaction with which the number of deleted changes reaches the parameter enough; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';
+    'Deletes the oldest history: transactions that were committed longer ago than keep, except those that a reader seen in the last 24 hours still needs. Transactions after the oldest moment in history.citation always stay. If keep_at_most is given, no other transaction stays longer than that. The parameter at_most limits the number of transactions that one call deletes. The call also stops once it has deleted at least as many changes as the parameter enough says; a transaction is never divided. If a clock that was ahead gave a transaction a time in the future, the time of the first pruning that found this counts instead. Call it again until it returns 0 transactions.';

@@ -138,7 +138,7 @@ comment on column import.sweep.source is 'URL of the service, without its secret
 comment on column import.sweep.cursor is
     'Everything that the service revised or deleted before this time, by the service''s clock, is imported. The next sweep begins 10 minutes earlier. Null until the first sweep is complete.';
 comment on column import.sweep.lacks is 'The abilities that the service lacks: updates, deletions, counts, geojson or limits.';
-comment on column import.sweep.has is 'The abilities with which the service gave events in complete sweeps. If it later refuses a request that needs only these, the sweep fails.';
+comment on column import.sweep.has is 'The abilities that requests used when the service returned events in a complete sweep. If the service later refuses a request that needs only these, the sweep fails.';
 comment on column import.sweep.long_at is
     'When the last complete long sweep began. A service that lacks updates is swept by origin times. A usual sweep covers the last 3 days; once a day, a long sweep covers the last 30 days.';
 

@@ -4,7 +4,7 @@
 --
 --   a statement made at G that …              decides about event E …                    and says that E …
 --   ----------------------------------------  -----------------------------------------  --------------------------------
---   lists E                                   always                                     exists, as revised at U
+--   lists E, revised at U                     always                                     exists, in the revision of U
 --   has a feature of E that was rejected      always                                     exists, in an unreadable version:
 --                                                                                        nothing changes
 --   is complete for a window, and lacks E     if E's origin time is inside the window    is gone: retracted by FEED
@@ -24,10 +24,10 @@
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
 --
 -- Documents may arrive in any order. The table always ends up as if they had arrived in the order in which they were made. There
--- are two exceptions. In both, a document lists an event in an earlier revision than a previous document did. If the event was
--- gone in between, it may come back in either revision. If the later revision arrives after the earlier one, a conclusion from
--- the earlier revision stays until the next document. A document that arrives late is compared with the newer documents. Three
--- things are known about the newer documents:
+-- are two exceptions. Both need a document that lists an event in an earlier revision than a previous document did. First, if the
+-- event was gone between the two documents, it may come back in either revision. Second, if the later revision arrives after the
+-- earlier one, a conclusion that was drawn from the earlier revision stays until the next document. A document that arrives late
+-- is compared with the newer documents. Three things are known about the newer documents:
 --
 -- - The events that are gone: import.withdrawn has all events that were deleted, and all that would have been deleted if the
 --   table had contained them.
@@ -56,7 +56,7 @@ comment on column import.settled.generated is 'When the document was made.';
 comment on column import.settled.covers is
     'Origin times for which the document has every event of its service; null if the document has only some events. The range is a minute shorter at either end than the document''s window, because a revision may move an event across an end of the window.';
 comment on column import.settled.codes is
-    'Events that the document lists but does not cover: in the document''s version or in the table''s later version, the event is outside covers, was revised too late, is of another service, or is gone according to a newer statement. Events that the feed''s next document lists in the same way are left out.';
+    'Events that the document lists but does not cover: events outside covers, events that were revised too late, events of another service, and events that are gone according to a newer statement. What counts is the document''s version of the event, or a later version in the table. If the feed''s next document lists an event in the same way, only the entry of that document has it.';
 comment on column import.settled.rejected is 'Events of which the document has only versions that were rejected.';
 
 create index settled_covers on import.settled using gist (covers, tstzrange(null, generated, '(]'))
@@ -225,8 +225,8 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 -- one service can disagree. Then the event exists in the feature's revision. The newer document may not cover that revision, so
 -- the event is added to that document's settled.codes.
 --
--- Removed features still count as present in the document. They also count as current, unless an older statement has a later
--- revision.
+-- Removed features still count as present in the document. They also count as current (is_current), unless the table has a later
+-- revision of the event that no newer document lists.
 create function import.sift(made timestamptz, service text, feed text, notes_presence boolean, dry_run boolean,
                             out stale bigint, out retracted bigint)
 language plpgsql
@@ -441,7 +441,7 @@ begin
               where q.time > lower(covers) and q.time < upper(covers)
               -- Without `offset 0`, is_own and is_present would be computed again in each expression that uses them.
               offset 0) as q;
-        -- A dry run has inserted nothing, but the import that it predicts will have inserted the new events by now.
+        -- A real import has already inserted the new events at this point. A dry run has not, so they are added here.
         if dry_run then
             in_window := in_window + (
                 select count(distinct p.code) from pg_temp.present p
@@ -529,7 +529,7 @@ begin
     from (select o.code, format('superseded by %s', o.new_code) as reason, service, generated as updated, o.time
           from unnest(old_codes, new_codes, times) as o(code, new_code, time)
           union all
-          -- Earlier revisions of a deleted row are gone at any origin time.
+          -- For a deleted row, every revision up to the deleted one is gone, regardless of its origin time (-infinity).
           select o.code, format('superseded by %s', o.new_code), service, o.updated, '-infinity'
           from unnest(old_codes, new_codes, renamed_updated) as o(code, new_code, updated) where o.updated is not null
           union all
@@ -577,10 +577,10 @@ comment on function import.settle(
     text, text, timestamptz, timestamptz, timestamptz, boolean, bigint, boolean, boolean) is
     'Deletes the events that a document shows to be renamed or withdrawn, and the events that it says were deleted. Unless force is true, a brake prevents mistakes: nothing is deleted if all events in the document''s window would be deleted, or more than 5 that are also more than a tenth of the events in the window or in the document. A document that claims to be made more than 5 minutes in the future settles nothing either.';
 
--- Coverage: the origin times that were imported whole.
+-- Coverage: the origin times that were imported completely.
 --
 -- The table has events, but it cannot show their absence: if it has no earthquakes in a month, either none happened, or the month
--- was never imported. So import.coverage notes which periods were imported whole, by settled documents, by backfills, and by
+-- was never imported. So import.coverage notes which periods were imported completely, by settled documents, by backfills, and by
 -- single queries to an event service. Triggers on the worker's tables do this, because the worker does not depend on reports.
 
 create table import.coverage (
@@ -606,7 +606,7 @@ comment on constraint coverage_area on import.coverage is
 comment on constraint coverage_times on import.coverage is
     'The periods begin and end in the years 1 to 9999, in UTC.';
 comment on table import.coverage is
-    'Periods of origin times that were imported whole, by service, smallest magnitude and area: every event that the service had published at the time of the import is included. Deletions that were made here later are not taken into account.';
+    'Periods of origin times that were imported completely, by service, smallest magnitude and area: every event that the service had published at the time of the import is included. Deletions that were made here later are not taken into account.';
 comment on column import.coverage.service is 'Host of the service that published the events.';
 comment on column import.coverage.minimum_magnitude is 'The smallest magnitude that was imported; -infinity if all magnitudes were.';
 comment on column import.coverage.south is 'The area''s southern edge, in degrees.';
@@ -721,7 +721,7 @@ exception when data_exception or check_violation then
     return null;
 end
 $$;
-comment on function import.note_query() is 'Trigger: notes the coverage of a query to an event service whose answer was imported whole.';
+comment on function import.note_query() is 'Trigger: notes the coverage of a query to an event service whose answer was imported completely.';
 create trigger run_coverage after update of outcome on import.run
     for each row when (new.outcome = 'done' and new.feed ~ '/fdsnws/event/1/query[?]') execute function import.note_query();
 

@@ -90,7 +90,7 @@ language sql immutable parallel safe
 return extract(epoch from duration)::double precision;
 comment on function report.seconds(interval) is 'A duration in seconds.';
 
--- Coverage: the periods, magnitudes and areas that were imported whole (import.coverage).
+-- Coverage: the periods, magnitudes and areas that were imported completely (import.coverage).
 
 create view report.coverage as
 select lower(period) as held_from, upper(period) as held_until,
@@ -101,7 +101,7 @@ select lower(period) as held_from, upper(period) as held_until,
 from (select *, (south, west, north, east) <> (-90, -180, 90, 180) as is_part from import.coverage) as known,
      unnest(periods) as period;
 comment on view report.coverage is
-    'Which origin times, magnitudes and areas were imported whole. Outside of them, a lack of earthquakes in the catalogue does not mean that there were none. Each period has the events that the service had published when the period was imported.';
+    'Which origin times, magnitudes and areas were imported completely. Outside of them, a lack of earthquakes in the catalogue does not mean that there were none. Each period has the events that the service had published when the period was imported.';
 comment on column report.coverage.held_from is 'Beginning of the period of origin times.';
 comment on column report.coverage.held_until is 'End of the period, exclusive.';
 comment on column report.coverage.days is 'Length of the period, in days.';
@@ -125,7 +125,7 @@ begin atomic
     where held @> $1;
 end;
 comment on function report.held_until(timestamptz, double precision, double precision, double precision) is
-    'How long report.coverage has no gap after a time, at a place: the end of the covered stretch that contains the time; null if the time is not covered there. A period counts as covered if it is covered from the given magnitude on, or from the smallest magnitude that is covered at that time.';
+    'The time until which report.coverage has no gap at a place: the end of the covered period that contains the given time; null if the given time is not covered there. A period counts as covered if it is covered from the given magnitude on or, if that magnitude is not covered at the given time, from the smallest one that is.';
 
 -- The catalogue.
 
@@ -367,9 +367,9 @@ comment on column report.gutenberg_richter.b_standard_error is 'Standard error o
 comment on column report.gutenberg_richter.a_value is 'log10 of the number of earthquakes with magnitude 0 or more in the window or month, according to the relation.';
 comment on column report.gutenberg_richter.goodness_percent is 'The share of the cumulative numbers that the relation explains, in percent: 100 - 100 sum |observed - expected| / sum observed, over the bins from the completeness on (Wiemer and Wyss 2000). Below 90, b is not reliable.';
 comment on column report.gutenberg_richter.is_good_fit is 'Whether the relation fits: goodness_percent is at least 90, ks_distance is at most 1.36 / sqrt(earthquakes), which is the limit of Kolmogorov and Smirnov at 5 %, and largest_deviation is at most 3. If the relation does not fit, the catalogue is not complete from the completeness on, or it is a mixture of several catalogues. Null without b.';
-comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits as in is_good_fit, with at least 50 earthquakes; null if there is none. As the completeness, it is a better value than the estimate by maximum curvature.';
+comment on column report.gutenberg_richter.good_from is 'The smallest magnitude, not below the completeness, from which the relation fits as in is_good_fit, with at least 50 earthquakes; null if there is none. It is a better value for the completeness than the estimate by maximum curvature.';
 comment on column report.gutenberg_richter.ks_distance is 'Largest difference between the observed and the expected share of earthquakes that have a given magnitude or a larger one.';
-comment on column report.gutenberg_richter.largest_deviation is 'The largest deviation of the cumulative numbers from the relation, in standard deviations of chance: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it shows a bend among the few large earthquakes.';
+comment on column report.gutenberg_richter.largest_deviation is 'The largest deviation of the cumulative numbers from the relation, in units of its random standard deviation: 2 sqrt(earthquakes) |asin sqrt(observed share) - asin sqrt(expected share)|. Unlike ks_distance, it shows a bend among the few large earthquakes.';
 comment on column report.gutenberg_richter.completeness_method is 'How the completeness was chosen: maximum curvature or given. Maximum curvature takes the bin with the most earthquakes. This is about 0.2 too low for one network. Where catalogues of different completeness are mixed, it can be much lower.';
 
 -- The computation works on counts in bins of a tenth, which are few even for a million magnitudes. Its sums over rows are
@@ -423,7 +423,7 @@ begin atomic
     from complete join estimate e on e.mc is not distinct from complete.tenths left join verdict v on v.mc = e.mc;
 end;
 comment on function report.gutenberg_richter_fit(integer[], bigint[], double precision) is
-    'Gutenberg–Richter relation of earthquakes that are counted in the bins of report.magnitude_bin(). It gives: the completeness (the given one, otherwise by maximum curvature, which takes the largest of equal bins) and the method by which it was chosen; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b (Shi and Bolt 1982); a; the goodness of the fit, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in standard deviations of chance; and the smallest magnitude from which the fit is good.';
+    'Gutenberg–Richter relation of earthquakes that are counted in the bins of report.magnitude_bin(). It gives: the completeness (the given one, otherwise by maximum curvature, which takes the largest of equal bins) and the method by which it was chosen; b by maximum likelihood (Aki 1965) with Utsu''s correction for bins of 0.1; the standard error of b (Shi and Bolt 1982); a; the goodness of the fit, in percent (Wiemer and Wyss 2000), as the distance of Kolmogorov and Smirnov, and in units of the random standard deviation; and the smallest magnitude from which the fit is good.';
 
 create function report.monthly_magnitude_frequency(agency text default null, merge boolean default false)
 returns table (month timestamptz, magnitude double precision, earthquakes bigint,

@@ -152,7 +152,7 @@ comment on column notify.receiver.waiting is 'Number of messages that wait to be
 comment on column notify.receiver.held is 'Number of earthquakes whose report waits for the end of quiet hours or for a digest.';
 comment on column notify.receiver.oldest_at is 'When the oldest waiting message was created.';
 comment on column notify.receiver.failing_since is 'When a delivery of one of the waiting messages first failed; null if none has failed.';
-comment on column notify.receiver.reason is 'The reason of the newest message that has a reason and is not delivered.';
+comment on column notify.receiver.reason is 'The last error of the newest undelivered message that has failed, or the reason why it was given up.';
 comment on column notify.receiver.given_up is 'Number of messages of the last 30 days that were given up.';
 comment on column notify.receiver.given_up_lately is 'Number of messages that were given up within the last hour.';
 comment on column notify.receiver.delivered_at is 'When the receiver last accepted a message.';

@@ -4,7 +4,7 @@ extension Connection {
     /// Streams the rows of a query with binary `COPY (…) TO STDOUT`, and calls `body` with each row as it arrives, in constant
     /// memory and without converting values to text and back.
     ///
-    /// An error thrown by `body` cancels the statement and is thrown again. If the server fails, `body` may already have received
+    /// An error thrown by `body` cancels the statement and is rethrown. If the server fails, `body` may already have received
     /// some rows.
     ///
     /// - Parameter query: its values are sent as literals, because COPY does not accept bound values.

@@ -13,7 +13,7 @@ extension Connection {
 
     /// Runs one statement and calls `body` with each row as it arrives, in constant memory.
     ///
-    /// An error thrown by `body` cancels the statement and is thrown again. If the server fails, `body` may already have received
+    /// An error thrown by `body` cancels the statement and is rethrown. If the server fails, `body` may already have received
     /// some rows.
     public func forEachRow(
         of query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
@@ -21,9 +21,9 @@ extension Connection {
         try forEachRow(of: query, to: operation, singleRowMode: true, body)
     }
 
-    /// Runs one query within a transaction, and calls `body` with each row as it arrives. The server plans the query so that the
-    /// first tenth of the rows arrives soon. If an index has the rows in order, the first rows arrive at once. All rows together
-    /// may take longer.
+    /// Runs one query in the open transaction, and calls `body` with each row as it arrives. The server plans the query so that
+    /// the first tenth of the rows arrives soon. If an index has the rows in order, the first rows arrive at once. All rows
+    /// together may take longer.
     public func forEachRow(
         soonOf query: Query, to operation: String, _ body: @Sendable (inout Row) throws -> Void
     ) throws {

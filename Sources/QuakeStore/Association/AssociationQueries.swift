@@ -2,7 +2,7 @@ import Association
 import Feed
 import PostgreSQL
 
-/// Queries that describe the association to people.
+/// Queries that show people how the events were grouped, and why.
 public enum AssociationQueries {
     /// Whether the table `quake` has rows of more than one agency.
     ///

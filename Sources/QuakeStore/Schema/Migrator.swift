@@ -164,7 +164,7 @@ public struct Migrator: Sendable {
             checksum text not null,
             applied_at timestamptz not null default now()
         );
-        comment on schema import is 'What the import worker keeps about its own work, and the list of applied migrations.';
+        comment on schema import is 'The import worker''s own records, and the list of applied migrations.';
         comment on table import.migration is 'Schema migrations applied to this database.';
         comment on column import.migration.number is 'Number of the migration.';
         comment on column import.migration.name is 'Its name.';

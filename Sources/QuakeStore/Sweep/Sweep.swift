@@ -11,7 +11,8 @@ import PostgreSQL
 struct Sweep: Sendable {
     /// The service, without the abilities that it is known to lack.
     var service: EventService
-    /// The abilities with which the service gave events in earlier complete sweeps, and in this one.
+    /// The abilities that requests used when the service returned events in earlier complete sweeps. `shown` has those of this
+    /// sweep.
     let proven: Set<EventService.Ability>
     var shown: Set<EventService.Ability> = []
     /// Earlier sweeps have imported everything up to this time; nil before the first sweep, and if the cursor was unusable.

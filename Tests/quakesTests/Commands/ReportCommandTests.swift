@@ -38,7 +38,8 @@ struct ReportCommandTests {
             let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(
                 words.contains("aftershocks Earthquakes near an event and soon after it. Takes mainshock,"))
-            #expect(words.contains("coverage Which origin times, magnitudes and areas were imported whole"))
+            #expect(
+                words.contains("coverage Which origin times, magnitudes and areas were imported completely"))
         }
     }
 
