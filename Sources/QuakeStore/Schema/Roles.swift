@@ -86,13 +86,14 @@ public struct Roles: Sendable {
     }
 
     /// Only a member of the owner's role can transfer objects to that role. From PostgreSQL 16 on, the login that created the role
-    /// may grant it, but is not yet a member with its privileges.
+    /// may grant it, but is not yet a member with its privileges (usage) that may become the role (set).
     private var membership: String {
         let owner = name(.owner)
         return """
             do $$
             begin
-                if not pg_has_role('\(owner)', 'usage') then
+                if not pg_has_role('\(owner)', 'usage')
+                   or current_setting('server_version_num')::int >= 160000 and not pg_has_role('\(owner)', 'set') then
                     execute format('grant \(owner) to %I', current_user);
                 end if;
             end
