@@ -12,20 +12,20 @@ public final class FollowerLock: Sendable {
     private let descriptor: Int32
 
     /// - Parameter path: the file to follow into. The lock file is beside it and has `.lock` added to its name.
-    /// - Throws: `Failure` if another process already follows into the file; `FileError`.
+    /// - Throws: `Failure` if another process already follows into the file, or the lock file cannot be used.
     public init(_ path: String) throws {
         self.path = Self.resolved(path)
         let lock = self.path + ".lock"
         // `self.descriptor` is set only at the end. If the initializer threw after its last property was set, deinit would run
         // too, and close the descriptor again. That could close a file that another thread has just opened under the same number.
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw FileError(operation: "open", path: lock, code: errno) }
+        guard descriptor >= 0 else { throw Failure(cannot: "open", lock, code: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             // Empty if the other process has only just taken the lock.
             let holder = Self.text(of: descriptor)
             close(descriptor)
-            guard code == EWOULDBLOCK else { throw FileError(operation: "lock", path: lock, code: code) }
+            guard code == EWOULDBLOCK else { throw Failure(cannot: "lock", lock, code: code) }
             let other = holder.isEmpty ? "another process" : holder
             throw Failure(.busy, "\(other) already follows into \(path); stop it, or name another file")
         }
@@ -33,7 +33,7 @@ public final class FollowerLock: Sendable {
         guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, owner, owner.count, 0) == owner.count else {
             let code = errno
             close(descriptor)
-            throw FileError(operation: "write", path: lock, code: code)
+            throw Failure(cannot: "write", lock, code: code)
         }
         self.descriptor = descriptor
     }

@@ -3,8 +3,10 @@ import GRDB
 import GRDBSQLite
 import QuakeStore
 
-/// Writes passes into a view's table, each pass as one SQLite transaction. A fresh snapshot goes into a separate table first:
-/// see `FreshTable`.
+/// Writes passes into a view's table, each pass as one SQLite transaction.
+///
+/// A fresh snapshot replaces the tables. Until the commit, other programs see the old ones. SQLite reuses the old table's pages.
+/// Indexes and triggers that other programs created on the old table are dropped with it.
 ///
 /// The server's bytes are passed to SQLite without a String in between. In a small pass, only the commit uses GRDB's queue.
 ///
@@ -17,8 +19,8 @@ final class PassWriter: @unchecked Sendable {
     private let begin: Statement
     /// The statements on the view's tables; nil until they are first needed.
     private var rows: RowStatements?
-    /// The new table for the rows of a fresh snapshot; nil if the pass changes the existing rows.
-    private var fresh: FreshTable?
+    /// Inserts a row of a fresh snapshot; nil if the pass changes the existing rows.
+    private var insert: Statement?
     private var time: [UInt8] = []
 
     private struct RowStatements {
@@ -49,13 +51,16 @@ final class PassWriter: @unchecked Sendable {
 
     func begin(_ pass: Pass) throws {
         try checkIsThere()
-        fresh = nil
+        try run(begin)
         if pass.freshStart != nil {
-            fresh = try queue.writeWithoutTransaction { try FreshTable(table, $0) }
+            rows = nil
+            insert = try queue.writeWithoutTransaction { db in
+                try db.execute(sql: table.replacement)
+                return try db.makeStatement(sql: table.insert)
+            }
         } else if rows == nil {
             rows = try queue.writeWithoutTransaction { try RowStatements(table, $0) }
         }
-        try run(begin)
     }
 
     /// Throws if the file was removed or replaced. The process could still write to the file, but no other program could read it.
@@ -70,9 +75,8 @@ final class PassWriter: @unchecked Sendable {
     }
 
     func write(_ row: inout ViewRow) throws {
-        if let fresh {
-            try run(fresh.insert, with: &row)
-            if fresh.isFull() { try queue.writeWithoutTransaction { try fresh.save($0) } }
+        if let insert {
+            try run(insert, with: &row)
         } else if let rows {
             if row.isGone {
                 try bind(row.code, at: 1, of: rows.delete)
@@ -101,17 +105,16 @@ final class PassWriter: @unchecked Sendable {
     ///   pass's changes then do not belong to its rows.
     func commit(_ pass: Pass, at position: Position) throws {
         try queue.writeWithoutTransaction { db in
-            let replaced = try fresh.map { fresh in
-                try fresh.replaceTable(db)
-                return try RowStatements(table, db)
-            }
-            guard let rows = replaced ?? self.rows else { return }
+            // Rows arrive in no particular order, so an index that grew row by row would be read and rewritten all the time. An
+            // index that is created at the end is built from sorted entries.
+            if insert != nil { try db.execute(sql: table.indexes) }
+            let rows = try self.rows ?? RowStatements(table, db)
             try bind(position.store, at: 1, of: rows.move)
             try bind(.integer(Int64(position.token)), at: 2, of: rows.move)
             try bind(position.committedAt, at: 3, of: rows.move)
             try bind(position.nonce, at: 4, of: rows.move)
             try bind(pass.table.signature, at: 5, of: rows.move)
-            let before = fresh == nil ? pass.position : nil
+            let before = insert == nil ? pass.position : nil
             try bind(before.map { .integer(Int64($0.token)) } ?? .null, at: 6, of: rows.move)
             try bind(before?.nonce ?? "", at: 7, of: rows.move)
             try run(rows.move)
@@ -122,7 +125,7 @@ final class PassWriter: @unchecked Sendable {
             // GRDB commits here. A prepared commit statement that failed once would fail again at its next use, because only that
             // use would reset the statement.
             try db.commit()
-            (self.rows, fresh) = (rows, nil)
+            (self.rows, insert) = (rows, nil)
         }
     }
 
@@ -130,11 +133,8 @@ final class PassWriter: @unchecked Sendable {
     func rollBack() {
         queue.writeWithoutTransaction { db in
             // Even if the rollback fails, the rows stay as they were, because the transaction is never committed.
-            do {
-                if db.isInsideTransaction { try db.rollback() }
-                if fresh != nil { try FreshTable.remove(db) }
-            } catch {}
-            fresh = nil
+            if db.isInsideTransaction { try? db.rollback() }
+            insert = nil
         }
     }
 

@@ -7,7 +7,10 @@ struct SQLiteTable: Sendable {
     /// The statement that creates the table, written exactly as SQLite stores it in the file. A file that contains the same
     /// statement has the same columns.
     let definition: String
-    let declarations: String
+    /// Creates the view's tables for the rows of a fresh snapshot, in place of the old ones.
+    let replacement: String
+    /// Writes a row of a fresh snapshot.
+    let insert: String
     let indexes: String
     /// Writes a row. If there is already a row with the same code and the same time, that row is updated. Unlike `insert or
     /// replace`, the update does not move the row. It also sets no indexed column, because SQLite would rewrite the index entry
@@ -23,17 +26,25 @@ struct SQLiteTable: Sendable {
         let names = Self.names(of: columns).map {
             "\"\($0.replacing("\"" as Unicode.Scalar, with: "\"\""))\""
         }
-        declarations = zip(names, columns).map { name, column in
+        let declarations = zip(names, columns).map { name, column in
             "\(name) \(column.sqliteType)\(column.name == "code" ? " not null" : "")"
         }.joined(separator: ", ")
-        // The name is in quotation marks because `alter table rename` writes it so.
-        definition = "CREATE TABLE \"quake\" (\(declarations))"
+        definition = "CREATE TABLE quake (\(declarations))"
+        replacement = """
+            drop table if exists quake;
+            \(definition);
+            drop table if exists position;
+            create table position (
+                store text not null, token integer not null, committed_at text not null, nonce text not null, shape text not null);
+            insert into position values ('', 0, '', '', '');
+            pragma user_version = \(SQLiteView.version)
+            """
 
-        let marks = columns.map { _ in "?" }.joined(separator: ", ")
+        let insert = "insert into quake values (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+        self.insert = insert
         func upsert(_ kept: [String]) -> String {
             let values = names.filter { !kept.contains($0) }.map { "\($0) = excluded.\($0)" }
-            return "insert into quake values (\(marks)) on conflict (code) do update set "
-                + values.joined(separator: ", ")
+            return "\(insert) on conflict (code) do update set " + values.joined(separator: ", ")
         }
         let code = #""code""#
         let time = #""time""#

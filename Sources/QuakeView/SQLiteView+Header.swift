@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import GRDBSQLite
 import Glibc
@@ -12,23 +13,22 @@ extension SQLiteView {
     /// SQLite opens and closes the file. If this process closed a descriptor that it had opened itself, the locks of all its
     /// SQLite connections to the file would be released (https://www.sqlite.org/howtocorrupt.html, 2.2).
     ///
-    /// - Throws: `FileError`; `ViewError` if the file belongs to another program.
+    /// - Throws: `Failure` if the file cannot be read, or belongs to another program.
     static func isView(at path: String) throws -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw FileError(operation: "read", path: path, code: errno) }
+            guard errno == ENOENT else { throw Failure(cannot: "read", path, code: errno) }
             return false
         }
         guard status.st_mode & S_IFMT != S_IFDIR else {
-            throw FileError(operation: "read", path: path, code: EISDIR)
+            throw Failure(cannot: "read", path, code: EISDIR)
         }
-        guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
+        guard access(path, R_OK) == 0 else { throw Failure(cannot: "read", path, code: errno) }
         let isFile = status.st_mode & S_IFMT == S_IFREG
         if isFile, status.st_size == 0 { return false }
         guard isFile, storedID(of: path) == applicationID else {
-            throw ViewError(
-                path: path, isFailure: false,
-                message: "it is not a view but another program's file; name another file")
+            throw Failure(
+                .badData, "\(path): it is not a view but another program's file; name another file")
         }
         return true
     }

@@ -1,3 +1,4 @@
+import Feed
 import GRDB
 import GRDBSQLite
 import QuakeStore
@@ -11,8 +12,7 @@ import Synchronization
 /// The table `quake` has the columns of the server's table: numbers as numbers, booleans as 0 and 1, times as ISO 8601 text in
 /// UTC with milliseconds, arrays and JSON as JSON text. NaN, which SQLite lacks, is null. The table `position` has one row: the
 /// position that the rows have reached, and the shape of the server's table from which they were read. Both tables change in one
-/// SQLite transaction. So if a process is killed at any moment, the next process resumes exactly at the position of the rows. A
-/// third table, `quake_new`, exists while a fresh snapshot is taken.
+/// SQLite transaction. So if a process is killed at any moment, the next process resumes exactly at the position of the rows.
 public final class SQLiteView: ReaderView {
     /// "quak", which marks the file as a view (https://www.sqlite.org/fileformat2.html#application_id).
     static let applicationID = 0x7175_616B
@@ -33,8 +33,8 @@ public final class SQLiteView: ReaderView {
     }
 
     /// - Parameter patience: how long to wait while another program keeps the file locked.
-    /// - Throws: `Failure` if another process already follows into the file; `FileError`; `ViewError` if the file is not
-    ///   a view, or SQLite cannot use it; `ViewBusy` if another program keeps the file locked.
+    /// - Throws: `Failure` if another process already follows into the file, if the file is not a view, if SQLite cannot use it, or
+    ///   if another program keeps it locked.
     public init(_ path: String, patience: Duration = .seconds(10)) throws {
         self.path = path
         _ = try Self.isView(at: path)
@@ -43,14 +43,13 @@ public final class SQLiteView: ReaderView {
             queue = try DatabaseQueue(path: lock.path, configuration: Self.configuration(patience))
             source = Mutex(
                 try queue.writeWithoutTransaction { db in
-                    try FreshTable.remove(db)
                     guard try Position(db) != nil, let definition = try SQLiteTable.definition(in: db),
                         let shape = try String.fetchOne(db, sql: "select shape from position")
                     else { return nil }
                     return Source(definition: definition, shape: shape)
                 })
         } catch let error as DatabaseError {
-            throw ViewError.using(path, error)
+            throw Failure(using: path, error)
         }
     }
 
@@ -89,7 +88,7 @@ public final class SQLiteView: ReaderView {
         do {
             return try await queue.read { db in try Position(db) }
         } catch let error as DatabaseError {
-            throw ViewError.using(path, error)
+            throw Failure(using: path, error)
         }
     }
 
@@ -104,8 +103,8 @@ public final class SQLiteView: ReaderView {
     public func apply(_ pass: Pass) async throws -> Position {
         do {
             let writer = try writer(for: pass.table.columns)
-            try writer.begin(pass)
             do {
+                try writer.begin(pass)
                 let position = try await pass.forEachRow { row in try writer.write(&row) }
                 try writer.commit(pass, at: position)
                 source.withLock {
@@ -117,7 +116,7 @@ public final class SQLiteView: ReaderView {
                 throw error
             }
         } catch let error as DatabaseError {
-            throw ViewError.using(path, error)
+            throw Failure(using: path, error)
         }
     }
 

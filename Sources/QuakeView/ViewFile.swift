@@ -8,10 +8,9 @@ public struct ViewFile: Sendable {
     private let path: String
     private let queue: DatabaseQueue
 
-    /// - Throws: `FileError` if the file does not exist or cannot be read; `ViewError` if it is not a view; `ViewBusy` if another
-    ///   program keeps it locked.
+    /// - Throws: `Failure` if the file does not exist, cannot be read or is not a view, or another program keeps it locked.
     public init(_ path: String) throws {
-        guard access(path, R_OK) == 0 else { throw FileError(operation: "read", path: path, code: errno) }
+        guard access(path, R_OK) == 0 else { throw Failure(cannot: "read", path, code: errno) }
         guard try SQLiteView.isView(at: path) else { throw Self.noSnapshot(path) }
         self.path = path
         var configuration = Configuration()
@@ -20,7 +19,7 @@ public struct ViewFile: Sendable {
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
         } catch let error as DatabaseError {
-            throw ViewError.reading(path, error)
+            throw Failure(reading: path, error)
         }
     }
 
@@ -28,7 +27,7 @@ public struct ViewFile: Sendable {
     /// result is the position of that state. The selection's `asOf` and `deleted` are ignored, because a view has no history;
     /// `isReversed` and `offset` are ignored, too.
     ///
-    /// - Throws: `ViewError`, `ViewBusy`, or the error of `body`.
+    /// - Throws: `Failure`, or the error of `body`.
     public func forEach(
         _ selection: QuakeSelection, _ body: (Quake) throws -> Void
     ) throws -> Position {
@@ -47,15 +46,14 @@ public struct ViewFile: Sendable {
                 return position
             }
         } catch let error as DatabaseError {
-            throw ViewError.reading(path, error)
+            throw Failure(reading: path, error)
         } catch let error as MissingValue {
-            throw ViewError(path: path, isFailure: false, message: "\(error)")
+            throw Failure(.badData, "\(path): \(error)")
         }
     }
 
-    private static func noSnapshot(_ path: String) -> ViewError {
-        ViewError(
-            path: path, isFailure: false, message: "it holds no snapshot yet; run quakes follow --view")
+    private static func noSnapshot(_ path: String) -> Failure {
+        Failure(.badData, "\(path): it holds no snapshot yet; run quakes follow --view")
     }
 }
 

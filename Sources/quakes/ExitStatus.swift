@@ -1,11 +1,7 @@
-import Alerts
-import Association
 import Feed
-import Glibc
 import LocalPostgres
 import PostgreSQL
 import QuakeStore
-import QuakeView
 
 /// The exit code of the process. Most of the codes come from sysexits.h.
 struct ExitStatus {
@@ -24,15 +20,11 @@ struct ExitStatus {
         switch error {
         case let failure as Failure: rawValue = failure.kind.rawValue
         case let error as FeedError: rawValue = Self.status(error)
-        case is BrakeHeld, is UnfitService, is ShortAnswer, is RulesError, is Parameters.InvalidLine:
-            rawValue = Self.badData
+        case is BrakeHeld, is UnfitService, is ShortAnswer: rawValue = Self.badData
         case is PastError: rawValue = Self.noInput
         case let error as PostgresError: rawValue = Self.status(error)
         case is MigrationError, is LocalPostgresError, is NoSession: rawValue = Self.unavailable
-        case is SourceBusy, is ViewBusy: rawValue = Self.busy
-        case let error as ViewError: rawValue = error.isFailure ? Self.fileFailure : Self.badData
-        case let error as FileError:
-            rawValue = error.code == ENOENT && error.operation == "read" ? Self.noInput : Self.fileFailure
+        case is SourceBusy: rawValue = Self.busy
         default: rawValue = Self.internalError
         }
     }

@@ -1,3 +1,4 @@
+import Feed
 import TestSupport
 import Testing
 
@@ -50,7 +51,9 @@ struct ParameterTests {
             ("version 1\nauthor NEIC", 2),
         ])
     func invalid(text: String, line: Int) {
-        #expect { try Parameters(text: text) } throws: { ($0 as? Parameters.InvalidLine)?.line == line }
+        #expect { try Parameters(text: text) } throws: {
+            ($0 as? Failure)?.description.hasPrefix("parameters, line \(line): ") == true
+        }
     }
 
     @Test(

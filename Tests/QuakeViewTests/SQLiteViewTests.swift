@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import GRDB
 import PostgreSQL
@@ -304,7 +305,7 @@ struct SQLiteViewTests {
                     #expect(try FileState(path) == before, name)
                 } else {
                     #expect(try await view.position() == nil, name)
-                    #expect(throws: ViewError.self, name) {
+                    #expect(throws: Failure.self, name) {
                         try ViewFile(path).forEach(QuakeSelection()) { _ in }
                     }
                 }
@@ -328,7 +329,7 @@ struct SQLiteViewTests {
             if isSnapshot { try await database.query("select history.prune('0')") }
 
             try await view.limitPages(to: 100)
-            let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
+            let error = await #expect(throws: Failure.self) { try await database.catchUp(view) }
 
             #expect(error?.description == "\(path): database or disk is full")
             #expect(try FileState(path) == before)

@@ -113,11 +113,11 @@ struct ViewErrorTests {
             try await database.importFeatures([SmallFeed.feature("a")])
 
             try FileManager.default.removeItem(atPath: path)
-            let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
+            let error = await #expect(throws: Failure.self) { try await database.catchUp(view) }
 
             #expect(
                 error?.description == "\(path): the file was removed or replaced; start following again")
-            #expect(error?.isFailure == true)
+            #expect(error?.kind == .file)
         }
     }
 
@@ -133,7 +133,7 @@ struct ViewErrorTests {
             let restoring = Restoring(view: view) { try backup.backup(to: DatabaseQueue(path: path)) }
             try await database.importFeatures([SmallFeed.feature("b")])
 
-            let error = await #expect(throws: ViewError.self) { try await database.catchUp(restoring) }
+            let error = await #expect(throws: Failure.self) { try await database.catchUp(restoring) }
 
             #expect(error?.description == "\(path): its content was replaced; start following again")
             try await database.catchUp(view)
@@ -157,7 +157,7 @@ struct ViewErrorTests {
                         """)
             }
             try await database.importFeatures([SmallFeed.feature("b")])
-            let error = await #expect(throws: ViewError.self) { try await database.catchUp(view) }
+            let error = await #expect(throws: Failure.self) { try await database.catchUp(view) }
             #expect(error?.description.contains("FOREIGN KEY") == true)
 
             try await DatabaseQueue(path: path).write { try $0.execute(sql: "drop trigger orphan") }
@@ -261,12 +261,12 @@ struct ViewErrorTests {
                 let message =
                     "\(path): its position is damaged; remove the file, and quakes follow recreates it"
 
-                let followed = await #expect(throws: ViewError.self, "\(damage)") {
+                let followed = await #expect(throws: Failure.self, "\(damage)") {
                     try await database.catchUp(SQLiteView(path))
                 }
                 #expect(followed?.description == message, "\(damage)")
-                #expect(followed?.isFailure == false, "\(damage)")
-                let read = #expect(throws: ViewError.self, "\(damage)") {
+                #expect(followed?.kind == .badData, "\(damage)")
+                let read = #expect(throws: Failure.self, "\(damage)") {
                     try ViewFile(path).forEach(QuakeSelection()) { _ in }
                 }
                 #expect(read?.description == message, "\(damage)")
@@ -280,11 +280,11 @@ struct ViewErrorTests {
             try await database.importFeatures([SmallFeed.feature("a")])
             try await database.catchUp(SQLiteView(path))
             try await DatabaseQueue(path: path).write { try $0.execute(sql: "update quake set time = null") }
-            let error = #expect(throws: ViewError.self) {
+            let error = #expect(throws: Failure.self) {
                 try ViewFile(path).forEach(QuakeSelection()) { _ in }
             }
             #expect(error?.description == "\(path): column \"time\" is null")
-            #expect(error?.isFailure == false)
+            #expect(error?.kind == .badData)
         }
     }
 
@@ -293,11 +293,11 @@ struct ViewErrorTests {
         try await withFolder { folder in
             let path = folder.appending(path: "missing/view.sqlite").path
 
-            #expect(throws: FileError(operation: "open", path: path + ".lock", code: ENOENT)) {
+            #expect(throws: Failure(cannot: "open", path + ".lock", code: ENOENT)) {
                 try SQLiteView(path)
             }
 
-            #expect(throws: FileError(operation: "read", path: path, code: ENOENT)) { try ViewFile(path) }
+            #expect(throws: Failure(cannot: "read", path, code: ENOENT)) { try ViewFile(path) }
             let after = try contents(of: folder)
             #expect(after.isEmpty)
         }
@@ -315,7 +315,7 @@ struct ViewErrorTests {
 
     private func confirmNoSnapshot(_ path: String, _ bytes: Data?) async throws {
         try bytes?.write(to: URL(filePath: path))
-        let error = #expect(throws: ViewError.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
+        let error = #expect(throws: Failure.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
         #expect(error?.description == "\(path): it holds no snapshot yet; run quakes follow --view")
     }
 

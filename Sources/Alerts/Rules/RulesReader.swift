@@ -7,7 +7,8 @@ extension Rules {
     /// - Parameters:
     ///   - file: the file's name, for error messages.
     ///   - town: finds a town by its name. If there is no such town, it throws an error whose description gives the reason.
-    /// - Throws: `RulesError`, with all problems of the file.
+    /// - Throws: `Failure`, with all problems of the file, in the file's order. Each problem is one line, such as
+    ///   `rules.yaml:12:5: unknown key "magnitud"; did you mean "magnitude"?`.
     public init(yaml: [UInt8], file: String, town: @escaping (String) throws -> Point) throws {
         var reader = RulesReader(town: town)
         let rules = reader.rules(yaml)
@@ -15,7 +16,7 @@ extension Rules {
             let problems = reader.yaml.problems.sorted {
                 ($0.line ?? 0, $0.column ?? 0) < ($1.line ?? 0, $1.column ?? 0)
             }
-            throw RulesError(file: file, problems: problems)
+            throw Failure(.badData, problems.map { $0.text(in: file) }.joined(separator: "\n"))
         }
         self = rules
     }

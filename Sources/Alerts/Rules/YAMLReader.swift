@@ -6,7 +6,20 @@ import Yams
 ///
 /// The reader collects problems and continues, so that people see all problems at once.
 struct YAMLReader {
-    private(set) var problems: [RulesError.Problem] = []
+    private(set) var problems: [Problem] = []
+
+    struct Problem {
+        /// The line, counted from 1; nil for a problem of the whole file.
+        let line: Int?
+        /// The column in characters, counted from 1.
+        let column: Int?
+        let text: String
+
+        func text(in file: String) -> String {
+            let place = [file, line.map { "\($0)" }, column.map { "\($0)" }].compactMap(\.self)
+            return "\(place.joined(separator: ":")): \(text)"
+        }
+    }
 
     /// The maximum size of a file in bytes. A file with hundreds of rules has a few dozen kilobytes.
     static let sizeLimit = 1 << 20

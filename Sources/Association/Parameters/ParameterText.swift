@@ -1,19 +1,12 @@
 // The format of parameters files: each line has a word and its values; `#` starts a comment.
 
+import Feed
+
 extension Parameters {
-    /// A line of a parameters file that cannot be read.
-    public struct InvalidLine: Error, Equatable, CustomStringConvertible {
-        /// Counted from 1.
-        public let line: Int
-        public let reason: String
-
-        public var description: String { "parameters, line \(line): \(reason)" }
-    }
-
     /// Reads a parameters file. Parameters that are not in the file have their shipped values. This applies to the ranks as a
     /// whole, to the authors as a whole, and to the scatter of all other agencies (`*`).
     ///
-    /// - Throws: `InvalidLine`.
+    /// - Throws: `Failure` if a line cannot be read.
     public init(text: String) throws {
         try self.init(onlyText: text)
         if ranks.isEmpty { ranks = Self.shipped.ranks }
@@ -29,13 +22,9 @@ extension Parameters {
             number += 1
             let words = Self.words(of: line)
             guard let word = words.first else { continue }
-            do {
-                try read(word, Array(words.dropFirst()))
-            } catch let reason as Unreadable {
-                throw InvalidLine(line: number, reason: reason.text)
-            }
+            try read(word, Array(words.dropFirst()), line: number)
         }
-        guard !version.isEmpty else { throw InvalidLine(line: number, reason: "no version is given") }
+        guard !version.isEmpty else { throw Self.failure(line: number, "no version is given") }
         for name in scatter.rows.keys { scatter.rows[name]?.sort { $0.magnitude < $1.magnitude } }
     }
 
@@ -48,21 +37,21 @@ extension Parameters {
         name != "*" && words(of: " \(name) ") == [name]
     }
 
-    private struct Unreadable: Error {
-        let text: String
+    private static func failure(line: Int, _ reason: String) -> Failure {
+        Failure(.badData, "parameters, line \(line): \(reason)")
     }
 
-    private mutating func read(_ word: String, _ values: [String]) throws {
+    private mutating func read(_ word: String, _ values: [String], line: Int) throws {
         func one(_ range: ClosedRange<Double>) throws -> Double {
             guard values.count == 1, let number = Double(values[0]), range.contains(number) else {
-                throw Unreadable(
-                    text: "\(word) takes a number from \(range.lowerBound) to \(range.upperBound)")
+                throw Self.failure(
+                    line: line, "\(word) takes a number from \(range.lowerBound) to \(range.upperBound)")
             }
             return number
         }
         switch word {
         case "version":
-            guard values.count == 1 else { throw Unreadable(text: "version takes one word") }
+            guard values.count == 1 else { throw Self.failure(line: line, "version takes one word") }
             version = values[0]
         case "seconds": seconds = try one(0.001...120)
         case "km": kilometres = try one(0.001...1000)
@@ -74,26 +63,30 @@ extension Parameters {
         case "depth-seconds": depthSeconds = try one(0...120)
         case "fixed-depths":
             let numbers = values.compactMap(Double.init)
-            guard numbers.count == values.count else { throw Unreadable(text: "fixed-depths takes numbers") }
+            guard numbers.count == values.count else {
+                throw Self.failure(line: line, "fixed-depths takes numbers")
+            }
             fixedDepths = numbers
         case "rank":
             for name in values where ranks[name] == nil { ranks[name] = ranks.count }
         case "author":
-            guard values.count == 2 else { throw Unreadable(text: "author takes a name and a network") }
+            guard values.count == 2 else {
+                throw Self.failure(line: line, "author takes a name and a network")
+            }
             authors[values[0].lowercased()] = values[1]
-        case "scatter": try readScatter(values)
-        default: throw Unreadable(text: "\(word) is not a parameter")
+        case "scatter": try readScatter(values, line: line)
+        default: throw Self.failure(line: line, "\(word) is not a parameter")
         }
     }
 
-    private mutating func readScatter(_ values: [String]) throws {
+    private mutating func readScatter(_ values: [String], line: Int) throws {
         let numbers = values.dropFirst().map { $0 == "-" ? -.infinity : Double($0) ?? .nan }
         guard numbers.count == 5, !numbers[0].isNaN, numbers[1...3].allSatisfy({ $0 >= 0 && $0 < 10_000 }),
             let pairs = Int(values[5])
         else {
-            throw Unreadable(
-                text:
-                    "scatter takes an agency, a magnitude or -, seconds, kilometres, magnitudes and the number of pairs"
+            throw Self.failure(
+                line: line,
+                "scatter takes an agency, a magnitude or -, seconds, kilometres, magnitudes and the number of pairs"
             )
         }
         let scatter = Scatter(seconds: numbers[1], kilometres: numbers[2], magnitudes: numbers[3])

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Why a command fails: the sentence for people, and the exit code.
 public struct Failure: Error, Equatable, CustomStringConvertible {
     /// The kinds of failures, with their exit codes from sysexits.h.
@@ -15,5 +17,16 @@ public struct Failure: Error, Equatable, CustomStringConvertible {
 
     public init(_ kind: Kind, _ description: String) {
         (self.kind, self.description) = (kind, description)
+    }
+
+    /// A system call on a file has failed.
+    ///
+    /// - Parameters:
+    ///   - operation: what could not be done to the file, such as `read`.
+    ///   - code: the value of `errno`.
+    public init(cannot operation: String, _ path: String, code: Int32) {
+        self.init(
+            code == ENOENT && operation == "read" ? .noInput : .file,
+            "cannot \(operation) \(path): \(String(cString: strerror(code)))")
     }
 }

@@ -8,7 +8,7 @@ public enum FittedParameters {
     /// Stores the parameters that all later associations use.
     ///
     /// - Parameter text: a parameters file; nil for the default parameters of Quakes.
-    /// - Throws: `Parameters.InvalidLine`; `PostgresError`.
+    /// - Throws: `Failure` if a line cannot be read; `PostgresError`.
     public static func keep(_ text: String?, on connection: Connection) async throws {
         if let text { _ = try Parameters(text: text) }
         try await connection.repeating(

@@ -172,7 +172,9 @@ public struct PollInterval: Sendable {
 }
 
 extension Error {
-    fileprivate var isTransient: Bool { (self as? PostgresError)?.isTransient ?? (self is ViewBusy) }
+    fileprivate var isTransient: Bool {
+        (self as? PostgresError)?.isTransient ?? ((self as? Failure)?.kind == .busy)
+    }
     fileprivate var isOutage: Bool { (self as? PostgresError)?.isOutage ?? false }
 }
 

@@ -40,13 +40,3 @@ extension ReaderView {
         return try await passReader.applyPass()
     }
 }
-
-/// The view is in use, for example because another program has locked it for too long. Nothing was applied; a later attempt may
-/// succeed.
-public struct ViewBusy: Error, Equatable, CustomStringConvertible {
-    public let description: String
-
-    public init(_ description: String) {
-        self.description = description
-    }
-}

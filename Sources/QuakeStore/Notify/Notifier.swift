@@ -52,7 +52,9 @@ public final class Notifier: ReaderView {
             defer { state = nil }
             return state
         }
-        guard var next = consume taken else { throw ViewBusy("the notifier's state has to be read again") }
+        guard var next = consume taken else {
+            throw Failure(.busy, "the notifier's state has to be read again")
+        }
         do {
             try await waitForAssociation(pass.connection)
             let count = try await decide(pass, &next)

@@ -63,7 +63,7 @@ struct NotifierState: Sendable {
 
     /// Writes the ledger's changes. Call it in the transaction that stores the messages.
     ///
-    /// - Throws: `ViewBusy` if another `quakes notify` has decided in the meantime.
+    /// - Throws: `Failure` if another `quakes notify` has stored its decisions in the meantime.
     mutating func write(position: Position, shape: String, on connection: Connection) async throws {
         let count = try await connection.execute(
             """
@@ -73,7 +73,9 @@ struct NotifierState: Sendable {
                 paces = \(try Self.json(ledger.paces))::jsonb
             where revision = \(revision)
             """, to: "store the notifier's position")
-        guard count == 1 else { throw ViewBusy("another `quakes notify` has decided in the meantime") }
+        guard count == 1 else {
+            throw Failure(.busy, "another `quakes notify` has stored its decisions in the meantime")
+        }
         try await writeStandings(on: connection)
         (self.position, self.shape, revision) = (position, shape, revision + 1)
     }

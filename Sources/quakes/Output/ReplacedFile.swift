@@ -20,7 +20,7 @@ struct ReplacedFile {
     }
 
     /// - Parameter isDurable: whether to return only once the text is on disk.
-    /// - Throws: `FileError`.
+    /// - Throws: `Failure`.
     func write(_ text: String, isDurable: Bool = false) throws {
         let descriptor = try create()
         defer { close(descriptor) }
@@ -41,7 +41,7 @@ struct ReplacedFile {
 
     /// Draws the picture with `rsvg-convert`, at twice its size.
     ///
-    /// - Throws: `Failure` if the picture could not be drawn; `FileError`.
+    /// - Throws: `Failure`, also if the picture could not be drawn.
     func writePNG(_ svg: String) async throws {
         // The file is opened first: if it can't be written, this fails early and with the system's own message.
         close(try create())
@@ -69,8 +69,8 @@ struct ReplacedFile {
         }
     }
 
-    private func failure(_ operation: String) -> FileError {
-        FileError(operation: operation, path: path, code: errno)
+    private func failure(_ operation: String) -> Failure {
+        Failure(cannot: operation, path, code: errno)
     }
 
     /// - Parameter reason: nil when the program is not installed.

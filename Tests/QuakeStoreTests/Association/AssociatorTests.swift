@@ -301,7 +301,7 @@ struct AssociatorTests {
             #expect(try await table.groups() == [])
             #expect(try await table.associate().rebuilt == nil)
 
-            await #expect(throws: Parameters.InvalidLine.self) {
+            await #expect(throws: Failure.self) {
                 try await FittedParameters.keep("seconds none", on: table.connection)
             }
             try await FittedParameters.keep(nil, on: table.connection)

@@ -148,7 +148,7 @@ struct AssociateCommand: AsyncParsableCommand {
     }
 
     /// - Returns: the text of the file; nil for the parameters that are part of the program.
-    /// - Throws: `FileError`; `Parameters.InvalidLine`.
+    /// - Throws: `Failure` if the file or one of its lines cannot be read.
     private static func parametersFile(_ path: String) throws -> String? {
         if path == "shipped" { return nil }
         let text = String(decoding: try contents(ofFile: path), as: UTF8.self)

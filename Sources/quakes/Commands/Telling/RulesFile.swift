@@ -14,7 +14,7 @@ struct RulesFile: Sendable {
         first = Self.signature(path)
     }
 
-    /// - Throws: `RulesError` with all problems; `FileError`.
+    /// - Throws: `Failure`, with all problems of the file.
     func read() throws -> Rules {
         try Rules(yaml: contents(ofFile: path), file: path) { name in
             let town = try Town.named(name)

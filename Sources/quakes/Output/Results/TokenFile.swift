@@ -19,13 +19,13 @@ struct TokenFile: Sendable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            throw FileError(operation: "read", path: path, code: errno)
+            throw Failure(cannot: "read", path, code: errno)
         }
         defer { close(descriptor) }
         // The buffer is longer than any position.
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &bytes, bytes.count)
-        guard count >= 0 else { throw FileError(operation: "read", path: path, code: errno) }
+        guard count >= 0 else { throw Failure(cannot: "read", path, code: errno) }
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         guard let stored = try? decoder.decode(Stored.self, from: Data(bytes[..<count])),
