@@ -31,8 +31,8 @@ public struct Association: Sendable {
     public func earthquakes(of rows: [Solution]) -> Grouping {
         var stream = ComponentStream(self)
         var grouping = Grouping()
-        func add(_ components: [[Solution]]) {
-            for component in components { grouping.append(group(component)) }
+        func add(_ components: [ComponentStream.Component]) {
+            for component in components { grouping.append(group(component.rows)) }
         }
         for row in rows.sorted(by: { $0.time < $1.time }) { add(stream.add(row)) }
         add(stream.finish())

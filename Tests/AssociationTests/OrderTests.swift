@@ -161,8 +161,8 @@ struct OrderTests {
             let association = Association(overrides: overrides)
             var stream = ComponentStream(association)
             var components: [[Solution]] = []
-            for row in rows.sorted(by: { $0.time < $1.time }) { components += stream.add(row) }
-            components += stream.finish()
+            for row in rows.sorted(by: { $0.time < $1.time }) { components += stream.add(row).map(\.rows) }
+            components += stream.finish().map(\.rows)
             #expect(Set(components.map { Set($0.map(\.code)) }) == linked(rows, overrides, association))
         }
     }

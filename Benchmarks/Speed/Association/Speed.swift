@@ -48,12 +48,12 @@ enum Speed {
         let association = Association(MadeUpCatalogue.parameters())
         var stream = ComponentStream(association)
         var (groups, rows, largest) = (0, 0, 0)
-        func take(_ components: [[Solution]]) {
+        func take(_ components: [ComponentStream.Component]) {
             for component in components {
-                let grouping = association.group(component)
+                let grouping = association.group(component.rows)
                 groups += grouping.earthquakes.count
-                rows += component.count
-                largest = max(largest, component.count)
+                rows += component.rows.count
+                largest = max(largest, component.rows.count)
             }
         }
         for row in Rows(events: count, gap: 60) { take(stream.add(row)) }
@@ -140,8 +140,8 @@ enum Speed {
             let association = Association(MadeUpCatalogue.parameters())
             var stream = ComponentStream(association)
             var components: [[Solution]] = []
-            for row in catalogue.rows { components += stream.add(row) }
-            components += stream.finish()
+            for row in catalogue.rows { components += stream.add(row).map(\.rows) }
+            components += stream.finish().map(\.rows)
             let sizes = components.map(\.count).sorted()
             let largest = components.max { $0.count < $1.count }!
             let start = processorSeconds()

@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 
 /// A message to one receiver, as text and as values. Commands and webhooks receive it as JSON.
 ///
@@ -30,7 +31,7 @@ public struct Message: Sendable, Equatable, Codable {
     /// The largest number of earthquakes in a digest. This limit keeps the digest below 64 kB.
     public static let listed = 50
 
-    init(_ reports: [Report], to receiver: String, thread: String?, zone: Zone, at: Instant) {
+    init(_ reports: [Report], to receiver: String, thread: String?, zone: TimeZone, at: Instant) {
         self.receiver = receiver
         self.at = at
         earthquakes = Array(reports.prefix(Self.listed))

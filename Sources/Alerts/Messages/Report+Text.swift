@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 
 // The text of a message says what happened, where and when, how far away the rules' places are, how strong the shaking may have
 // been there, whether a person has reviewed the event, and why the receiver gets the message.
@@ -18,7 +19,7 @@ extension Report {
     }
 
     /// - Parameter at: the time at which the message is decided.
-    func text(zone: Zone, at: Instant) -> String {
+    func text(zone: TimeZone, at: Instant) -> String {
         var lines = [summary, moment(zone) + (depth.map { ", \(Int($0.rounded())) km deep" } ?? "") + "."]
         if kind.isNews, at - time > .seconds(6 * 3600) {
             lines.append("This report is late: \(age(at)) after the earthquake.")
@@ -83,7 +84,7 @@ extension Report {
         return distance >= 5 ? ", \(Int(distance.rounded())) km from where it was" : ""
     }
 
-    private func moment(_ zone: Zone) -> String {
+    private func moment(_ zone: TimeZone) -> String {
         let offset = zone.offsetText(at: time)
         let local = "\(zone.localTime(at: time).shortText) \(offset)"
         return offset == "UTC" ? local : "\(local) (\(time.shortText.suffix("12:22:47".count)) UTC)"
@@ -115,7 +116,7 @@ extension Report {
         return "\(reports.count) earthquakes, the largest \(first.size)\(first.whereabouts)"
     }
 
-    static func digestText(_ reports: [Report], zone: Zone, at: Instant) -> String {
+    static func digestText(_ reports: [Report], zone: TimeZone, at: Instant) -> String {
         let shown = 20
         var lines = reports.prefix(shown).map { "\($0.moment(zone)): \($0.title)." }
         if reports.count > shown { lines.append("And \(reports.count - shown) more.") }

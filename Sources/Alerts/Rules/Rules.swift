@@ -1,3 +1,5 @@
+import Foundation
+
 /// The contents of a rules file: which receivers get messages about which earthquakes.
 public struct Rules: Sendable, Equatable {
     /// The rules in the order of the file.
@@ -5,9 +7,9 @@ public struct Rules: Sendable, Equatable {
     /// The receivers by name.
     public var receivers: [String: Receiver]
     /// The time zone of the times in messages, and of quiet hours that do not name another zone.
-    public var zone: Zone
+    public var zone: TimeZone
 
-    public init(rules: [Rule], receivers: [String: Receiver], zone: Zone = .utc) {
+    public init(rules: [Rule], receivers: [String: Receiver], zone: TimeZone = .gmt) {
         (self.rules, self.receivers, self.zone) = (rules, receivers, zone)
     }
 }

@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 import Yams
 
 extension RulesReader {
@@ -157,7 +158,7 @@ extension RulesReader {
 
     private mutating func readQuiet(_ node: Node) -> QuietHours? {
         let what = "quiet hours"
-        var (from, to, zone): (Int?, Int?, Zone?) = (nil, nil, fileZone)
+        var (from, to, zone): (Int?, Int?, TimeZone?) = (nil, nil, fileZone)
         var action = QuietHours.Action.defer
         let entries = yaml.entries(node, of: what, known: ["from", "to", "zone", "then"])
         for entry in entries {

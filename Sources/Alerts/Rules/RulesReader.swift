@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 import Yams
 
 extension Rules {
@@ -30,7 +31,7 @@ struct RulesReader {
     var places: [String: Point] = [:]
     var receiverNames: [String] = []
     var mail: MailServer?
-    var fileZone = Zone.utc
+    var fileZone = TimeZone.gmt
 
     mutating func rules(_ bytes: [UInt8]) -> Rules? {
         guard let root = yaml.root(bytes) else { return nil }
@@ -39,7 +40,7 @@ struct RulesReader {
         func section(_ name: String) -> Node? { sections.first { $0.key == name }?.value }
 
         // Sections that other sections refer to are read first, regardless of their order in the file.
-        if let node = section("zone") { fileZone = readZone(node) ?? .utc }
+        if let node = section("zone") { fileZone = readZone(node) ?? .gmt }
         if let node = section("places") { readPlaces(node) }
         if let node = section("mail") { mail = readMailServer(node) }
         var receivers: [String: Receiver] = [:]
@@ -59,10 +60,12 @@ struct RulesReader {
         return Rules(rules: rules, receivers: receivers, zone: fileZone)
     }
 
-    mutating func readZone(_ node: Node) -> Zone? {
+    mutating func readZone(_ node: Node) -> TimeZone? {
         guard let name = yaml.text(node, "the time zone") else { return nil }
-        if let zone = Zone(named: name) { return zone }
-        let hint = closestSpelling(of: name, among: Zone.names()).map { "; did you mean \(quoted($0))?" }
+        if let zone = TimeZone(identifier: name) { return zone }
+        let hint = closestSpelling(of: name, among: ["UTC"] + TimeZone.knownTimeZoneIdentifiers).map {
+            "; did you mean \(quoted($0))?"
+        }
         yaml.note(
             node.mark,
             "there is no time zone \(quoted(name))\(hint ?? "; an example of a name is Europe/Berlin")")

@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 
 /// A part of each day in which a rule sends no messages, such as from 22:00 to 07:00.
 ///
@@ -18,10 +19,10 @@ public struct QuietHours: Sendable, Equatable {
     public let from: Int
     /// In minutes after midnight; up to 1440. If it is not later than `from`, it is on the next day.
     public let to: Int
-    public let zone: Zone
+    public let zone: TimeZone
     public let action: Action
 
-    public init(from: Int, to: Int, zone: Zone, action: Action) {
+    public init(from: Int, to: Int, zone: TimeZone, action: Action) {
         (self.from, self.to, self.zone, self.action) = (from, to, zone, action)
     }
 

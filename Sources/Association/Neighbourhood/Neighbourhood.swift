@@ -82,21 +82,20 @@ public struct Neighbourhood {
     }
 
     /// The components with a changed row, as far as their rows are known.
-    private func touchedComponents() -> [LinkedRows.Component] {
-        var links = LinkedRows(association)
-        var components: [LinkedRows.Component] = []
+    private func touchedComponents() -> [ComponentStream.Component] {
+        var stream = ComponentStream(association)
+        var components: [ComponentStream.Component] = []
         let nodes = known.values.map { (row: $0, isPast: false) } + past.map { (row: $0, isPast: true) }
         for node in nodes.sorted(by: { $0.row.time < $1.row.time }) {
-            components += links.closed(before: node.row.time.minus(Parameters.reach))
-            links.add(node.row, isPast: node.isPast)
+            components += stream.add(node.row, isPast: node.isPast)
         }
-        components += links.all()
+        components += stream.finish()
         return components.filter { component in
             !component.past.isEmpty || component.rows.contains { changed.contains($0.code) }
         }
     }
 
-    private func missing(from components: [LinkedRows.Component]) -> Request? {
+    private func missing(from components: [ComponentStream.Component]) -> Request? {
         var codes: Set<ExactText> = []
         var ranges = TimeRanges()
         var pastCodes: Set<ExactText> = []

@@ -55,14 +55,10 @@ struct BeltIndex {
     /// Calls `body` for each earlier row within reach in the same belt and its two neighbouring belts, and then adds the row. In
     /// each belt, the latest row is visited first.
     mutating func add(_ row: Int, time: Int64, belt: Int, _ body: (Int) -> Void) {
-        let oldest = time.minus(reach)
-        for near in belt - 1...belt + 1 {
-            guard let index = belts.index(forKey: near) else { continue }
-            belts.values[index].drop(before: oldest)
-            let found = belts.values[index]
-            for entry in found.entries[found.first...].reversed() { body(entry.row) }
+        add(row, time: time, belt: belt, component: { $0 }) { row, _ in
+            body(row)
+            return false
         }
-        belts[belt, default: Belt()].entries.append(Entry(time: time, row: row))
     }
 
     /// Adds a row in the same way, but skips runs of rows whose component `body` has accepted, so that many rows of one component

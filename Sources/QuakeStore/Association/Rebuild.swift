@@ -49,9 +49,9 @@ struct Rebuild {
         try await connection.execute(script: "close quakes", to: "associate all rows")
     }
 
-    private mutating func take(_ components: [[Solution]]) {
+    private mutating func take(_ components: [ComponentStream.Component]) {
         for component in components {
-            let grouping = association.group(component)
+            let grouping = association.group(component.rows)
             findings.formUnion(grouping.findings)
             for earthquake in grouping.earthquakes where earthquake.members.count > 1 {
                 earthquakes.append(earthquake)

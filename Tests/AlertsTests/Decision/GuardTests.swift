@@ -100,7 +100,7 @@ import Testing
 
     @Test func aRuleWithTooFewStationsDoesNotBreakTheQuietHoursOfAnotherRule() {
         let night = rule("night", .init(4)) {
-            $0.quiet = QuietHours(from: 0, to: 1200, zone: .utc, action: .defer)
+            $0.quiet = QuietHours(from: 0, to: 1200, zone: .gmt, action: .defer)
         }
         var stage = Stage(night, rule("sure", .init(4)) { $0.stations = 8 })
         #expect(stage.commit(quake { $0.stations = 3 }, quake("us2") { $0.stations = 3 }).isEmpty)

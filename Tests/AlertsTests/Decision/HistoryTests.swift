@@ -52,13 +52,14 @@ import Testing
     private static let someRules = [
         rule("near", .init(4, within: 200), .init(5)) { $0.stations = 6 },
         rule("night", .init(4.5)) {
-            $0.quiet = QuietHours(from: 1320, to: 420, zone: Zone(named: "Europe/Berlin")!, action: .defer)
+            $0.quiet = QuietHours(
+                from: 1320, to: 420, zone: TimeZone(identifier: "Europe/Berlin")!, action: .defer)
             $0.receivers = ["me", "you"]
         },
         rule("felt") {
             $0.intensity = 3
             $0.receivers = ["she"]
-            $0.quiet = QuietHours(from: 780, to: 840, zone: .utc, action: .drop)
+            $0.quiet = QuietHours(from: 780, to: 840, zone: .gmt, action: .drop)
         },
     ]
 

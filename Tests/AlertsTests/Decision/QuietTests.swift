@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Alerts
@@ -6,7 +7,8 @@ import Testing
     /// Quiet hours from 22:00 to 07:00 in Tokyo, which is 13:00 to 22:00 UTC.
     private func night(_ action: QuietHours.Action) -> Rule {
         rule("night", .init(4)) {
-            $0.quiet = QuietHours(from: 1320, to: 420, zone: Zone(named: "Asia/Tokyo")!, action: action)
+            $0.quiet = QuietHours(
+                from: 1320, to: 420, zone: TimeZone(identifier: "Asia/Tokyo")!, action: action)
         }
     }
 

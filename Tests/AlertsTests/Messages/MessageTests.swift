@@ -8,7 +8,7 @@ import Testing
 
     private func stage() -> Stage {
         var stage = Stage(near)
-        stage.rules.zone = Zone(named: "Asia/Tokyo")!
+        stage.rules.zone = TimeZone(identifier: "Asia/Tokyo")!
         return stage
     }
 

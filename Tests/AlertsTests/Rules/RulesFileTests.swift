@@ -81,7 +81,7 @@ private func file(rule: String) -> String {
                 to: [me, phone]
               world: {magnitude: 6, to: siren}
             """)
-        #expect(rules.zone == Zone(named: "Asia/Tokyo"))
+        #expect(rules.zone == TimeZone(identifier: "Asia/Tokyo"))
         #expect(rules.rules.map(\.name) == ["near", "world"])
         let near = rules.rules[0]
         #expect(near.places.map(\.name) == ["home", "parents", "Los Angeles"])
@@ -95,7 +95,7 @@ private func file(rule: String) -> String {
         #expect(near.stations == 8)
         #expect(near.quiet?.from == 1320)
         #expect(near.quiet?.to == 420)
-        #expect(near.quiet?.zone == Zone(named: "Europe/Berlin"))
+        #expect(near.quiet?.zone == TimeZone(identifier: "Europe/Berlin"))
         #expect(near.quiet?.action == .drop)
         #expect(near.receivers == ["me", "phone"])
         #expect(rules.rules[1].ladder == [.init(6)])
@@ -237,6 +237,10 @@ private func file(rule: String) -> String {
             #"8:19: "1320" is not a time of day, such as 07:00 or 22:30"#
         ),
         ("magnitude: 4\nquiet: {from: 07:00, to: 07:00}", "8:12: quiet hours of a whole day would never end"),
+        (
+            "magnitude: 4\nquiet: {from: 22:00, to: 07:00, zone: utc}",
+            #"8:43: there is no time zone "utc"; did you mean "UTC"?"#
+        ),
         (
             "magnitude: 4\nquiet: {from: 22:00, to: 07:00, zone: Europe/Berln}",
             #"8:43: there is no time zone "Europe/Berln"; did you mean "Europe/Berlin"?"#

@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 import Testing
 
 @testable import Alerts
@@ -6,7 +7,7 @@ import Testing
 @Suite("Alerts: quiet hours") struct QuietHoursTests {
     private func quiet(_ from: String, _ to: String, _ zone: String) throws -> QuietHours {
         func minutes(_ text: String) -> Int { Int(text.prefix(2))! * 60 + Int(text.suffix(2))! }
-        let zone = try #require(Zone(named: zone))
+        let zone = try #require(TimeZone(identifier: zone))
         return QuietHours(from: minutes(from), to: minutes(to), zone: zone, action: .defer)
     }
 

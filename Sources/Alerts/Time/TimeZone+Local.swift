@@ -1,27 +1,9 @@
 import Feed
 import Foundation
 
-/// A time zone of the IANA database, such as `Europe/Berlin`.
-///
-/// The rules of the zones are Foundation's, and are part of the program. If a country changes its rules, a new build of Quakes is
-/// needed.
-public struct Zone: Sendable, Equatable {
-    private let timeZone: TimeZone
-
-    public static let utc = Zone(timeZone: .gmt)
-
-    private init(timeZone: TimeZone) { self.timeZone = timeZone }
-
-    /// - Parameter name: such as `Asia/Tokyo`.
-    /// - Returns: nil if there is no such zone.
-    public init?(named name: String) {
-        guard let timeZone = TimeZone(identifier: name) else { return nil }
-        self.init(timeZone: timeZone)
-    }
-
-    /// The names of zones, for suggestions.
-    static func names() -> [String] { ["UTC"] + TimeZone.knownTimeZoneIdentifiers }
-
+// The rules of the zones are Foundation's, and are part of the program. If a country changes its rules, a new build of Quakes is
+// needed.
+extension TimeZone {
     /// The local date and time at `moment`, as an instant: formatted in UTC, it shows what a clock in the zone shows.
     func localTime(at moment: Instant) -> Instant {
         moment + offset(moment.milliseconds.divided(by: 1000).whole) * 1000
@@ -61,6 +43,6 @@ public struct Zone: Sendable, Equatable {
     /// Seconds east of UTC.
     /// - Parameter seconds: since 1970.
     private func offset(_ seconds: Int64) -> Int64 {
-        Int64(timeZone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
+        Int64(secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
     }
 }
