@@ -101,7 +101,7 @@ private struct Decision {
         let known = ledger.standings[event.key] ?? [:]
         var receivers = Set(known.keys)
         // Earthquakes that are too old for all rules are not matched, because a backfill imports thousands of them.
-        if let after = change.after, (change.committedAt ?? now) - after.time < now - oldest {
+        if let after = change.after, (change.committedAt ?? now) - after.time <= now - oldest {
             for rule in rules.rules where rule.covers(after) { receivers.formUnion(rule.receivers) }
         }
         for receiver in receivers.sorted() { take(change, of: event.key, for: receiver, known[receiver]) }

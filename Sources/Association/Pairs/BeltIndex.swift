@@ -55,10 +55,12 @@ struct BeltIndex {
     /// Calls `body` for each earlier row within reach in the same belt and its two neighbouring belts, and then adds the row. In
     /// each belt, the latest row is visited first.
     mutating func add(_ row: Int, time: Int64, belt: Int, _ body: (Int) -> Void) {
-        add(row, time: time, belt: belt, component: { $0 }) { row, _ in
-            body(row)
-            return false
-        }
+        add(
+            row, time: time, belt: belt, component: { $0 },
+            { row, _ in
+                body(row)
+                return false
+            })
     }
 
     /// Adds a row in the same way, but skips runs of rows whose component `body` has accepted, so that many rows of one component

@@ -1,7 +1,8 @@
 extension Connection {
     /// A statement with its bound values as literals, for COPY, which does not accept bound values.
     ///
-    /// The server reads exactly the same values, and refuses the same values, as if they were bound.
+    /// The server reads exactly the same values, and refuses the same values, as if they were bound, except that a time must be one
+    /// that `Instant` can have.
     func text(of query: Query) throws -> String { try query.text { try literal($0) } }
 
     private func literal(_ parameter: Parameter) throws -> String {
