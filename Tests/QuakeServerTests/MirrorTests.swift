@@ -45,6 +45,27 @@ struct MirrorTests {
         }
     }
 
+    @Test("A mirror moves past the source's transactions that change no event, and records no run for them")
+    func otherTransactions() async throws {
+        try await withPair { first, second, site in
+            try await first.importAgencies()
+            try await second.mirror(site)
+            let runs = try await second.query("select from import.run").count
+            try await first.query(
+                "insert into association_override (a, b, verdict) values ('x', 'y', 'different')")
+
+            #expect(try await second.mirror(site).outcome == .notModified)
+
+            let token = try await second.query(
+                "select split_part(position, '_', 1)::int as token from import.mirror")[0].decode(
+                    "token", as: Int.self)
+            let newest = try await first.query("select history.current_token() as token")[0].decode(
+                "token", as: Int.self)
+            #expect(token == newest)
+            #expect(try await second.query("select from import.run").count == runs)
+        }
+    }
+
     @Test("A deletion is copied with its reason and its author, and the source's host is added to the author")
     func authors() async throws {
         try await withPair(namesAuthors: true) { first, second, site in

@@ -1,4 +1,5 @@
 import Feed
+import Foundation
 import PostgreSQL
 
 /// A reader's position in the history: the last transaction that the reader has applied.
@@ -50,6 +51,22 @@ extension Position {
         else { return nil }
         self.init(
             store: String(match.4), token: token, committedAt: String(match.2), nonce: String(match.3))
+    }
+}
+
+extension Position {
+    /// Reads a position from its `json`, which may have further members; nil if the text does not have this form.
+    public init?(json: [UInt8]) {
+        struct Members: Decodable {
+            let store: String
+            let token: Int
+            let committedAt: String
+            let nonce: String
+        }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let members = try? decoder.decode(Members.self, from: Data(json)) else { return nil }
+        self.init(word: "\(members.token)_\(members.committedAt)_\(members.nonce)_\(members.store)")
     }
 }
 

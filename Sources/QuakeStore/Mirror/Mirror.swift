@@ -27,7 +27,8 @@ struct Mirror {
             // recorded.
             if position == nil, !options.isDryRun { summary.run = try await log.begin() }
             let lines = try await read(after: position, progress)
-            if lines.isPositionOnly, position != nil {
+            if lines.isPositionOnly, let position {
+                if let reached = lines.position, reached != position { try await move(to: reached) }
                 var unchanged = ImportSummary(source: log.source)
                 unchanged.outcome = .notModified
                 return unchanged
@@ -52,6 +53,14 @@ struct Mirror {
         try await connection.query(
             "select position from import.mirror where source = \(log.name)", to: "read the position"
         ).first?.decode("position")
+    }
+
+    /// Stores a position that no change of an event precedes.
+    private func move(to position: String) async throws {
+        if options.isDryRun { return }
+        try await connection.execute(
+            "update import.mirror set position = \(position) where source = \(log.name)",
+            to: "store the position")
     }
 
     private func read(
@@ -171,9 +180,11 @@ struct StreamLines: @unchecked Sendable {
         self.host = host
     }
 
-    var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.position) }
+    var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.beginning) }
+    /// The word of the position in the last line; nil if that line is no position.
+    var position: String? { Position(json: lastLine)?.word }
 
-    private static let position = Array(#"{"store":"#.utf8)
+    private static let beginning = Array(#"{"store":"#.utf8)
     private static let lineFeed = UInt8(ascii: "\n")
 
     mutating func append(_ chunk: [UInt8]) throws {
@@ -189,7 +200,7 @@ struct StreamLines: @unchecked Sendable {
         let lines = rest + chunk[...end]
         for line in lines.split(separator: Self.lineFeed) {
             count += 1
-            lastLine = Array(line.prefix(100))
+            lastLine = Array(line.prefix(1000))
         }
         try lines.withUnsafeBufferPointer { pieces.append(try spool.append($0)) }
         rest = Array(chunk[(end + 1)...])
@@ -197,7 +208,7 @@ struct StreamLines: @unchecked Sendable {
 
     /// - Throws: `Failure` if the answer does not end with a position.
     func finish() throws {
-        guard rest.isEmpty, lastLine.starts(with: Self.position) else {
+        guard rest.isEmpty, lastLine.starts(with: Self.beginning) else {
             throw Failure.brokenStream(from: host, "its answer does not end with a position")
         }
     }

@@ -26,10 +26,9 @@ struct TokenFile: Sendable {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(descriptor, &bytes, bytes.count)
         guard count >= 0 else { throw Failure(cannot: "read", path, code: errno) }
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        guard let stored = try? decoder.decode(Stored.self, from: Data(bytes[..<count])),
-            let position = stored.position
+        let content = Array(bytes[..<count])
+        guard let position = Position(json: content),
+            let stored = try? JSONDecoder().decode(Stored.self, from: Data(content))
         else {
             throw Failure(
                 .badData,
@@ -39,13 +38,7 @@ struct TokenFile: Sendable {
     }
 
     private struct Stored: Decodable {
-        let store: String
-        let token: Int
-        let committedAt: String
-        let nonce: String
         let shape: String
-
-        var position: Position? { Position(word: "\(token)_\(committedAt)_\(nonce)_\(store)") }
     }
 
     /// Stores the position, and the shape of the table whose rows were written. Returns once they are on disk.
