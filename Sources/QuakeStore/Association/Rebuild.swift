@@ -11,8 +11,8 @@ struct Rebuild {
     private let association: Association
     private let connection: Connection
     private var stream: ComponentStream
-    private var earthquakes = BinaryRows()
-    private var members = BinaryRows()
+    /// The groups of several rows that are not stored yet.
+    private var earthquakes: [Earthquake] = []
     private var findings: Set<Finding> = []
 
     init(_ association: Association, _ connection: Connection) {
@@ -53,28 +53,21 @@ struct Rebuild {
         for component in components {
             let grouping = association.group(component.rows)
             findings.formUnion(grouping.findings)
-            for earthquake in grouping.earthquakes where earthquake.members.count > 1 {
-                earthquakes.append(earthquake)
-                for member in earthquake.members { members.append(member, of: earthquake.code) }
-            }
+            earthquakes += grouping.earthquakes.filter { $0.members.count > 1 }
         }
     }
 
     private mutating func flush() async throws {
-        if earthquakes.count == 0 { return }
+        if earthquakes.isEmpty { return }
         let operation = "store the new groups"
-        try await connection.copy(
-            into: "associated_earthquake", columns: ["code", "preferred", "magnitude_from", "agencies"],
-            to: operation
-        ) { try await $0.write(earthquakes) }
-        try await connection.copy(
-            into: "associated_member",
-            columns: [
-                "code", "earthquake", "partner", "seconds", "km", "magnitudes", "cost", "rule", "is_doubtful",
-            ], to: operation
-        ) { try await $0.write(members) }
+        try await connection.execute(
+            "insert into associated_earthquake select * from \(earthquakes.rows) as new", to: operation)
+        let members = earthquakes.flatMap { earthquake in
+            earthquake.members.map { (earthquake: earthquake.code, member: $0) }
+        }
+        try await connection.execute(
+            "insert into associated_member select * from \(Member.rows(members)) as new", to: operation)
         earthquakes.removeAll()
-        members.removeAll()
     }
 
     /// Sequential scans are allowed, because all rows are read and all groups are compared: index look-ups for each row would
@@ -192,44 +185,4 @@ struct Rebuild {
             """
         ),
     ]
-}
-
-extension BinaryRows {
-    fileprivate mutating func append(_ earthquake: Earthquake) {
-        let texts = [earthquake.code, earthquake.preferred, earthquake.magnitudeFrom ?? ""]
-        appendRow(columns: 4, capacity: 20 + texts.reduce(0) { $0 + $1.text.utf8.count }) { row in
-            row.appendBytes(earthquake.code.text.utf8)
-            row.appendBytes(earthquake.preferred.text.utf8)
-            if let code = earthquake.magnitudeFrom {
-                row.appendBytes(code.text.utf8)
-            } else {
-                row.appendNull()
-            }
-            row.appendInteger(Int32(earthquake.agencies))
-        }
-    }
-
-    fileprivate mutating func append(_ member: Member, of earthquake: ExactText) {
-        guard let partner = member.partner, let difference = member.difference, let rule = member.rule else {
-            preconditionFailure("each of several members has a partner")
-        }
-        let size =
-            member.code.text.utf8.count + earthquake.text.utf8.count + partner.text.utf8.count
-            + rule.rawValue.utf8.count
-        appendRow(columns: 9, capacity: size + 9 * 4 + 4 * 8 + 1) { row in
-            row.appendBytes(member.code.text.utf8)
-            row.appendBytes(earthquake.text.utf8)
-            row.appendBytes(partner.text.utf8)
-            row.appendDouble(difference.seconds)
-            row.appendDouble(difference.kilometres)
-            if let magnitudes = difference.magnitudes {
-                row.appendDouble(magnitudes)
-            } else {
-                row.appendNull()
-            }
-            row.appendDouble(difference.cost)
-            row.appendBytes(rule.rawValue.utf8)
-            row.appendBool(member.isDoubtful)
-        }
-    }
 }

@@ -42,15 +42,11 @@ extension Revision {
             to: "delete from \(table)")
     }
 
-    /// Each column is sent as an array. Arrays have no nulls, so an empty text stands for null.
     private static func write(_ earthquakes: [Earthquake], on connection: Connection) async throws -> Int {
         try await connection.execute(
             """
             insert into public.earthquake as known (code, preferred, magnitude_from, agencies)
-            select code, preferred, nullif(magnitude_from, ''), agencies
-            from unnest(\(earthquakes.map(\.code.text)), \(earthquakes.map(\.preferred.text)),
-                        \(earthquakes.map { $0.magnitudeFrom?.text ?? "" }), \(earthquakes.map { Int64($0.agencies) }))
-                as new (code, preferred, magnitude_from, agencies)
+            select * from \(earthquakes.rows) as new
             on conflict (code) do update
             set preferred = excluded.preferred, magnitude_from = excluded.magnitude_from, agencies = excluded.agencies
             where (known.preferred, known.magnitude_from, known.agencies)
@@ -58,27 +54,47 @@ extension Revision {
             """, to: "write the earthquakes")
     }
 
-    /// Like the method above, with NaN for null.
     private static func write(
         _ members: [(earthquake: ExactText, member: Member)], on connection: Connection
     ) async throws -> Int {
-        func numbers(_ value: (Difference) -> Double?) -> [Double] {
-            members.map { $0.member.difference.flatMap(value) ?? .nan }
-        }
-        return try await connection.execute(
+        try await connection.execute(
             """
             insert into public.earthquake_member
                 (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
-            select code, earthquake, partner, seconds, km, nullif(magnitudes, 'NaN'), cost, rule, is_doubtful
-            from unnest(\(members.map(\.member.code.text)), \(members.map(\.earthquake.text)),
-                        \(members.map { $0.member.partner?.text ?? "" }), \(numbers { $0.seconds }),
-                        \(numbers { $0.kilometres }), \(numbers { $0.magnitudes }), \(numbers { $0.cost }),
-                        \(members.map { $0.member.rule?.rawValue ?? "" }), \(members.map(\.member.isDoubtful)))
-                as new (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful)
+            select * from \(Member.rows(members)) as new
             on conflict (code) do update
             set earthquake = excluded.earthquake, partner = excluded.partner, seconds = excluded.seconds, km = excluded.km,
                 magnitudes = excluded.magnitudes, cost = excluded.cost, rule = excluded.rule, is_doubtful = excluded.is_doubtful
             """, to: "write the members")
+    }
+}
+
+extension [Earthquake] {
+    /// The rows of the table `earthquake`, for a FROM clause. Each column is sent as an array. Arrays have no nulls, so an empty
+    /// text stands for null.
+    var rows: Query {
+        """
+        (select code, preferred, nullif(magnitude_from, '') as magnitude_from, agencies
+         from unnest(\(map(\.code.text)), \(map(\.preferred.text)), \(map { $0.magnitudeFrom?.text ?? "" }),
+                     \(map { Int64($0.agencies) })) as sent (code, preferred, magnitude_from, agencies))
+        """
+    }
+}
+
+extension Member {
+    /// The rows of the table `earthquake_member`, like the rows of `earthquake`. NaN stands for null.
+    static func rows(_ members: [(earthquake: ExactText, member: Member)]) -> Query {
+        func numbers(_ value: (Difference) -> Double?) -> [Double] {
+            members.map { $0.member.difference.flatMap(value) ?? .nan }
+        }
+        return """
+            (select code, earthquake, partner, seconds, km, nullif(magnitudes, 'NaN') as magnitudes, cost, rule, is_doubtful
+             from unnest(\(members.map(\.member.code.text)), \(members.map(\.earthquake.text)),
+                         \(members.map { $0.member.partner?.text ?? "" }), \(numbers { $0.seconds }),
+                         \(numbers { $0.kilometres }), \(numbers { $0.magnitudes }), \(numbers { $0.cost }),
+                         \(members.map { $0.member.rule?.rawValue ?? "" }), \(members.map(\.member.isDoubtful)))
+                 as sent (code, earthquake, partner, seconds, km, magnitudes, cost, rule, is_doubtful))
+            """
     }
 }
 
