@@ -46,6 +46,27 @@ struct MonitoringTests {
         }
     }
 
+    @Test("Health reports the interval of the newest document's feed, and services that are only swept")
+    func intervals() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.query(
+                """
+                insert into import.settled (service, feed, generated)
+                values ('earthquake.usgs.gov', 'all_day', '2023-11-14 20:00Z'), ('earthquake.usgs.gov', 'all_hour', '2023-11-14 20:00:05Z'),
+                       ('earthquake.usgs.gov', 'all_day', '2023-11-14 21:00Z'), ('example.org', 'sweep', '2023-11-14 20:30Z')
+                """)
+            try await TestSite.run(of: database) { site in
+                try await waitUntil {
+                    try await site.get("/health").text.contains(
+                        """
+                        [{"service":"earthquake.usgs.gov","generated":"2023-11-14T21:00:00.000Z","interval":3600},\
+                        {"service":"example.org","generated":"2023-11-14T20:30:00.000Z"}]
+                        """)
+                }
+            }
+        }
+    }
+
     @Test("Without the database, answers are 503, and the metrics are still served")
     func away() async throws {
         let server = try await TemporaryServer.start()

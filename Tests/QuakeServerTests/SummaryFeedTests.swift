@@ -155,6 +155,31 @@ struct SummaryFeedTests {
         }
     }
 
+    @Test("A feed has the USGS's address and date only if a document of the USGS has all of its events")
+    func uncovered() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(
+                DayFeed.of(3).document.replacing("summary/all_day", with: "summary/2.5_day"))
+            try await database.query(
+                """
+                insert into import.settled (service, feed, generated)
+                values ('earthquake.usgs.gov', 'sweep', now() - interval '1 minute')
+                """)
+            try await TestSite.run(of: database) { site in
+                for (name, isOfUSGS) in [
+                    ("all_day", false), ("all_hour", false), ("4.5_day", false), ("2.5_day", true),
+                    ("2.5_hour", true),
+                ] {
+                    let path = dayPath.replacing("all_day", with: name)
+                    let own = site.url(path.replacing(name, with: "usgs/\(name)"))
+                    let text = try await site.get(path).text
+                    #expect(text.contains("\"url\":\"\(own)\"") == !isOfUSGS, "\(name)")
+                    #expect(text.contains("\"generated\":\(DayFeed.morning),") == isOfUSGS, "\(name)")
+                }
+            }
+        }
+    }
+
     @Test("Different codes that are equal as Swift strings have separate pages, answers and changes")
     func equivalentCodes() async throws {
         let codes = ["%C3%A9", "e%CC%81"]

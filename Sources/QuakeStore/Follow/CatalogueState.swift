@@ -132,10 +132,10 @@ public struct CatalogueState: Sendable, Equatable {
         freshStart = reader.flatMap { FreshStart(of: $0, verdict, now: position) }
     }
 
-    /// Makes one index look-up for each service and feed, so the time does not depend on the number of documents. There are few
-    /// services, and the list of feeds is fixed.
+    /// The newest documents of the summary feeds and of the sweeps. Makes one index look-up for each service and feed, so the time
+    /// does not depend on the number of documents. There are few services, and the list of feeds is fixed.
     private static func settledDocuments(on connection: Connection) async throws -> [SettledDocument] {
-        let feeds = FeedSource.summaryFeeds.joined(separator: " ")
+        let feeds = FeedSource.summaryFeeds + [Sweep.feedName]
         return try await connection.query(
             """
             with recursive services as (
@@ -144,17 +144,17 @@ public struct CatalogueState: Sendable, Equatable {
                 select (select service from import.settled s where s.service > services.service
                         order by service limit 1)
                 from services where services.service is not null)
-            select service, feed, last.generated, last.seconds
+            select service, known.feed, last.generated, last.seconds
             from services
-            cross join unnest(string_to_array(\(feeds), ' ')) as feed
+            cross join unnest(\(feeds)) as known (feed)
             cross join lateral (select max(generated) as generated, min(gap) as seconds
                                 from (select generated, extract(epoch from generated - lead(generated)
                                              over (order by generated desc))::bigint as gap
                                       from (select s.generated from import.settled s
-                                            where s.service = services.service and s.feed = feed
+                                            where s.service = services.service and s.feed = known.feed
                                             order by s.generated desc limit 4) as documents) as gaps) as last
             where last.generated is not null
-            order by service, feed
+            order by service, known.feed
             """, to: "read the settled documents"
         ).map { row in
             SettledDocument(
@@ -165,12 +165,12 @@ public struct CatalogueState: Sendable, Equatable {
     }
 }
 
-/// A document of a summary feed that was settled: its events were imported, and events that should be in the document but are
+/// A document of a summary feed, or of the sweeps of an event service, that was settled: its events were imported, and events that should be in the document but are
 /// missing from it were deleted.
 public struct SettledDocument: Sendable, Equatable {
     /// The host of the event service, as named by the document.
     public let service: String
-    /// The feed's name, such as `all_day`.
+    /// The feed's name, such as `all_day`; `sweep` for the sweeps.
     public let feed: String
     public let generated: Instant
     /// The shortest time between two consecutive documents among the feed's last four; nil while there is only one document.

@@ -9,6 +9,9 @@ import PostgreSQL
 /// A service that does not support requests for revisions is swept by origin times: each sweep requests the last few days, and
 /// one sweep a day requests a longer period. Only in such a sweep does a missing event count as deleted.
 struct Sweep: Sendable {
+    /// The name of the sweeps' documents in `import.settled`.
+    static let feedName = "sweep"
+
     /// The service, without the abilities that it is known to lack.
     var service: EventService
     /// The abilities that requests used when the service returned events in earlier complete sweeps. `shown` has those of this
@@ -120,7 +123,7 @@ struct Sweep: Sendable {
 
     var identity: FeedIdentity {
         let window = isByWindow && !isPartial && earliest < moment ? earliest...moment : nil
-        return FeedIdentity(service: service.host, name: "sweep", generated: moment, window: window)
+        return FeedIdentity(service: service.host, name: Self.feedName, generated: moment, window: window)
     }
 
     /// A part of the statement that records the end of the run: it moves the cursor, and stores which abilities the service
