@@ -1,8 +1,9 @@
 import Feed
 import QuakeStore
 
-/// A summary feed, made from the catalogue, under the USGS's own path or the path of another agency
-/// (https://earthquake.usgs.gov/earthquakes/feed/v1.0/).
+/// A summary feed, made from the catalogue (https://earthquake.usgs.gov/earthquakes/feed/v1.0/). The USGS's own paths serve only
+/// events of the USGS. The path of any other feed has the agency's name, or `all`, in front of the feed's name:
+/// `summary/gfz/all_day.geojson`.
 ///
 /// If the catalogue follows the USGS's feeds, a feed of the USGS has the `url` that it has at the USGS. Its `generated` is copied
 /// from the newest settled document that covers the feed. So the feed is never dated later than the catalogue's data, and another
@@ -13,7 +14,8 @@ struct SummaryFeed: Sendable, Equatable {
     /// The feed's name, such as `all_day`.
     let name: String
     private let form: Form
-    private let scope: FeedScope
+    /// The agency whose events the feed contains; nil for all agencies.
+    private let agency: Agency?
     private let size: Substring
     private let period: Period
 
@@ -61,18 +63,18 @@ struct SummaryFeed: Sendable, Equatable {
     }
 
     /// Returns nil if the USGS has no feed with this name.
-    init?(_ name: String, _ form: Form = .geojson, of scope: FeedScope = .usgs) {
+    init?(_ name: String, _ form: Form = .geojson, of agency: Agency? = .usgs) {
         let parts = name.split(separator: "_")
         guard FeedSource.summaryFeeds.contains(name), parts.count == 2,
             let period = Period(rawValue: String(parts[1]))
         else { return nil }
-        (self.name, self.form, self.scope) = (name, form, scope)
+        (self.name, self.form, self.agency) = (name, form, agency)
         (size, self.period) = (parts[0], period)
     }
 
     func answer(baseURL: String) -> Answer {
         Answer(
-            key: "summary/\(scope.name)/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
+            key: "summary/\(folderName)/\(name) \(form)", contentType: form.contentType, cacheSeconds: 60,
             namesServer: form.namesServer,
             lane: mayBeMany ? .long : .short,
             edition: { state in
@@ -90,6 +92,10 @@ struct SummaryFeed: Sendable, Equatable {
             })
     }
 
+    private var folderName: String { agency?.name ?? "all" }
+
+    private var owner: String { agency == .usgs ? "USGS" : agency?.title ?? "All agencies" }
+
     // MARK: Origin
 
     private struct Origin {
@@ -104,13 +110,13 @@ struct SummaryFeed: Sendable, Equatable {
         let service = Agency.usgs.host
         let newest = state.settled.filter { $0.service == service && covers($0.feed) }
             .max { $0.generated < $1.generated }
-        if scope == .usgs, let newest {
+        if agency == .usgs, let newest {
             return Origin(
                 author: service, url: "https://\(service)\(folder)/\(name)", generated: newest.generated)
         }
         let now = Instant.now.milliseconds
         return Origin(
-            author: scope.owner, url: "\(baseURL)\(folder)/\(scope.name)/\(name)",
+            author: owner, url: "\(baseURL)\(folder)/\(folderName)/\(name)",
             generated: Instant(milliseconds: now - now % 60_000))
     }
 
@@ -125,7 +131,8 @@ struct SummaryFeed: Sendable, Equatable {
     // MARK: Content
 
     private func selection(_ generated: Instant) -> QuakeSelection {
-        var selection = scope.selection
+        var selection = QuakeSelection()
+        selection.agency = agency
         selection.since = Instant(milliseconds: generated.milliseconds - period.milliseconds)
         // Magnitudes are rounded to one decimal before they are compared, as at the USGS: its 2.5 feeds contain magnitude 2.45.
         if let size = Double("\(size)") {
@@ -150,7 +157,7 @@ struct SummaryFeed: Sendable, Equatable {
             case "significant": "Significant Earthquakes"
             default: "Magnitude \(size)+ Earthquakes"
             }
-        return "\(scope.owner)\(scope == .usgs ? "" : ":") \(events), Past \(period.title)"
+        return "\(owner)\(agency == .usgs ? "" : ":") \(events), Past \(period.title)"
     }
 
     private func encoder(_ origin: Origin, _ baseURL: String) -> any EventEncoder {

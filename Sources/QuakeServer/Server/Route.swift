@@ -1,3 +1,5 @@
+import Feed
+
 /// The paths that the server serves. Each path has a name for the metrics.
 enum Route: Sendable {
     case health
@@ -5,7 +7,7 @@ enum Route: Sendable {
     /// A summary feed, such as `all_day.geojson`.
     case summary(SummaryFeed)
     /// The detail document of the event with this code, if its agency is in the scope.
-    case detail(String, FeedScope)
+    case detail(String, Agency?)
     case coverage
     case changes
     /// The history of the event with this code.
@@ -26,10 +28,10 @@ enum Route: Sendable {
                 .metrics
             } else if let feed = Self.summaryFeed(path, below: "\(feeds)summary/") {
                 .summary(feed)
-            } else if let (scope, text) = path.between("\(feeds)detail/", ".geojson")?.scoped,
+            } else if let (agency, text) = path.between("\(feeds)detail/", ".geojson")?.scoped,
                 let code = text.percentDecoded
             {
-                .detail(code, scope)
+                .detail(code, agency)
             } else if path == "/coverage" {
                 .coverage
             } else if path == "/changes" {
@@ -49,7 +51,7 @@ enum Route: Sendable {
 
     private static func summaryFeed(_ path: String, below folder: String) -> SummaryFeed? {
         SummaryFeed.Form.endings.lazy.compactMap { ending, form in
-            path.between(folder, ending).flatMap { SummaryFeed($0.scoped.rest, form, of: $0.scoped.scope) }
+            path.between(folder, ending).flatMap { SummaryFeed($0.scoped.rest, form, of: $0.scoped.agency) }
         }.first
     }
 
@@ -99,12 +101,13 @@ extension String {
         return String(dropFirst(prefix.count).dropLast(suffix.count))
     }
 
-    /// The scope and the rest of a feed's path below the feeds' folder. The path may begin with the name of a scope, as in
-    /// `gfz/all_day`; otherwise the scope is the USGS.
-    fileprivate var scoped: (scope: FeedScope, rest: String) {
-        let parts = split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let scope = FeedScope(name: String(parts[0])) else { return (.usgs, self) }
-        return (scope, String(parts[1]))
+    /// The agency and the rest of a feed's path below the feeds' folder. The path may begin with the name of an agency, as in
+    /// `gfz/all_day`, or with `all`, for which the agency is nil; otherwise the agency is the USGS.
+    fileprivate var scoped: (agency: Agency?, rest: String) {
+        let parts = split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2 else { return (.usgs, self) }
+        if parts[0] == "all" { return (nil, parts[1]) }
+        return Agency.named(parts[0]).map { ($0, parts[1]) } ?? (.usgs, self)
     }
 
     /// The path without the base path in front. nil if the path does not begin with the base path, or if the server has a route
