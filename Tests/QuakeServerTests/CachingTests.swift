@@ -42,6 +42,23 @@ struct CachingTests {
         }
     }
 
+    @Test("An answer that depends on the largest number of events has another tag under another limit")
+    func otherLimit() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importDocument(DayFeed.of(3).document)
+            var settings = ServerSettings.patient
+            let path = "/fdsnws/event/1/count?format=geojson"
+            let tag = try await TestSite.run(of: database, settings) { site in
+                try #require(try await site.get(path).headers["etag"])
+            }
+            settings.maxEvents = 2
+            try await TestSite.run(of: database, settings) { site in
+                let answer = try await site.get(path, ["If-None-Match": tag])
+                #expect(answer.status == 200 && answer.text.contains("\"maxAllowed\":2"))
+            }
+        }
+    }
+
     @Test(
         "An answer as of a position is cacheable for an hour, or a year if cited; one as of a bare token is revalidated"
     )
@@ -71,6 +88,9 @@ struct CachingTests {
                 try await database.query("update quake set magnitude = 9 where code = 'usc1'")
                 let after = try await site.get(path + position)
                 #expect(after.text == before.text && after.headers["etag"] == tag)
+                // A reader that continues from the position gets the change.
+                #expect(after.headers["quakes-position"] == position && after.token == token)
+                #expect(try await site.get("\(path)\(token)").headers["quakes-position"] == nil)
                 #expect(try await site.get(path + position, ["If-None-Match": tag]).status == 304)
                 for form in [
                     path + "1", path + position + "&eventid=usc1", path + position + "&includedeleted=true",

@@ -8,6 +8,8 @@ struct Answer: Sendable {
     let key: String
     let contentType: String
     var cacheSeconds = 0
+    /// The past state that the answer shows; nil for the present state.
+    var asOf: PastMoment?
     /// The token of the past state that the answer shows, if the answer can never change; otherwise nil. The ETag of such an
     /// answer does not depend on the catalogue's current state, and caches may keep the answer for long.
     var past: Int?

@@ -9,8 +9,9 @@ struct EntityTag: Equatable, CustomStringConvertible {
     let description: String
 
     init(_ answer: Answer, _ state: CatalogueState, isCompressed: Bool, _ settings: ServerSettings) {
-        // Another version of the server may write the same answer differently, and many answers contain the base URL.
-        let server = "\(settings.version)\n\(settings.namesAuthors)\n\(settings.baseURL ?? "")"
+        // Another version of the server may write the same answer differently. Answers also depend on these settings.
+        let server =
+            "\(settings.version)\n\(settings.namesAuthors)\n\(settings.maxEvents)\n\(settings.baseURL ?? "")"
         let request = "\(server)\n\(answer.key)"
         guard answer.past == nil else {
             self.init(of: Array(request.utf8), isCompressed: isCompressed)

@@ -55,7 +55,7 @@ extension EventAPI {
         let minute = isTimed ? "\(Instant.now.milliseconds / 60_000) " : ""
         let url = baseURL + target
         return Answer(
-            key: "\(minute)\(target)", contentType: request.contentType,
+            key: "\(minute)\(target)", contentType: request.contentType, asOf: request.selection.asOf,
             past: isTimed ? nil : request.unchangingPast, namesServer: request.namesServer,
             lane: request.lane,
             writeAtOnce: { connection, writer in
@@ -70,7 +70,7 @@ extension EventAPI {
     private static func count(_ request: EventRequest, _ target: String) -> Answer {
         let contentType = request.format == .geojson ? request.contentType : EventFormat.text.contentType
         return Answer(
-            key: target, contentType: contentType, past: request.unchangingPast,
+            key: target, contentType: contentType, asOf: request.selection.asOf, past: request.unchangingPast,
             lane: request.isCostly ? .costly : .short
         ) { connection, state, writer in
             let count = try await request.count(on: connection, newest: state.position.token)

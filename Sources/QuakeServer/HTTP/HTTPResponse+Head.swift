@@ -22,8 +22,14 @@ extension HTTPResponse {
         let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
         headerFields[.cacheControl] = "\(readers), max-age=\(age)"
         headerFields[.vary] = "Accept-Encoding"
-        headerFields[.quakesToken] = "\(state.position.token)"
-        headerFields[.quakesPosition] = state.position.word
+        let position: Position? =
+            switch answer.asOf {
+            case nil: state.position
+            case .position(let position)?: position
+            case _?: nil
+            }
+        headerFields[.quakesToken] = position.map { "\($0.token)" }
+        headerFields[.quakesPosition] = position?.word
         guard status == 200 else { return }
         headerFields[.contentType] = answer.contentType
         if isCompressed { headerFields[.contentEncoding] = "gzip" }
@@ -74,7 +80,7 @@ extension HTTPResponse {
 }
 
 extension HTTPField.Name {
-    /// The token of the catalogue's state that an answer shows.
+    /// The token of the catalogue's state that an answer shows. An answer `asof` a token or a time has neither of these two fields.
     static let quakesToken = HTTPField.Name("Quakes-Token")!
     /// The position of the catalogue's state that an answer shows. A stream of changes can continue from this position.
     static let quakesPosition = HTTPField.Name("Quakes-Position")!

@@ -151,7 +151,7 @@ public struct SelectedQuakes {
                 select substr(last.reason, length('superseded by ') + 1), steps + 1
                 from renamed cross join lateral (
                     select entity, last.reason
-                    from (values ('quake'), ('earthquake')) as one (entity)
+                    from unnest(\(selection.isMerged ? ["quake", "earthquake"] : ["quake"])) as one (entity)
                     cross join lateral (
                         select reason, token, ordinal from history.of_key(entity, renamed.code)
                         where operation = 'delete' and token <= \(token)

@@ -215,7 +215,7 @@ struct LongPollTests {
                 var replica = StreamReplica()
                 try replica.apply(events)
                 #expect(try await replica.rows == StreamReplica.table(of: database))
-                #expect(events.count == 6)
+                #expect(events.count == 6, "\(result.standardOutput)")
             }
         }
     }

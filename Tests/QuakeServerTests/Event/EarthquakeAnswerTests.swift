@@ -130,6 +130,9 @@ struct EarthquakeAnswerTests {
             try await waitUntil { try await site.get("/fdsnws/event/1/count").text == "4" }
             let gone = try await site.get(path)
             #expect(gone.status == 200 && gone.text.components(separatedBy: "<origin ").count == 5)
+            // Without a merge, only the event itself counts, and not another agency's solution.
+            #expect(try await site.get("/fdsnws/event/1/query?eventid=us2").status == 409)
+            #expect(try await site.get("/earthquakes/feed/v1.0/detail/all/us2.geojson").status == 404)
         }
     }
 
