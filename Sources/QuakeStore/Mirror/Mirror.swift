@@ -181,7 +181,7 @@ struct StreamLines: @unchecked Sendable {
     }
 
     var isPositionOnly: Bool { count == 1 && lastLine.starts(with: Self.beginning) }
-    /// The word of the position in the last line; nil if that line is no position.
+    /// The word of the position in the last line; nil without such a line.
     var position: String? { Position(json: lastLine)?.word }
 
     private static let beginning = Array(#"{"store":"#.utf8)
