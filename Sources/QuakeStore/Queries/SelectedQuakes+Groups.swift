@@ -48,8 +48,12 @@ extension SelectedQuakes {
         let isMerged = selection.isMerged
         let columns = Property.allCases.map { property in
             let name = property.column
-            return isMerged && [.magnitude, .magnitudeType].contains(property)
-                ? "case when g.code is null then q.\(name) else g.\(name) end as \(name)" : "q.\(name)"
+            return switch property {
+            case .magnitude where isMerged, .magnitudeType where isMerged:
+                "case when g.code is null then q.\(name) else g.\(name) end as \(name)"
+            case .title where isMerged: "\(Self.title) as \(name)"
+            default: "q.\(name)"
+            }
         }
         let listed = hasMembers ? self.listed(tables) : Self.nothing
         return """
@@ -67,6 +71,12 @@ extension SelectedQuakes {
     }
 
     private static let nothing: Query = ""
+
+    /// The title of the preferred solution, or a new one if it names another magnitude than that of the earthquake.
+    private static let title = """
+        case when q.title is null or coalesce(g.magnitude, q.magnitude) is not distinct from q.magnitude then q.title
+             else format('M %s%s', to_char(round(g.magnitude::numeric, 1), 'FM990.0'), ' - ' || q.place) end
+        """
 
     /// Rows with the same columns for a catalogue in which each row is an earthquake by itself.
     private func eachAlone(_ tables: GroupTables) -> Query {

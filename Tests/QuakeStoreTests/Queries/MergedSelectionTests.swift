@@ -36,6 +36,23 @@ struct MergedSelectionTests {
         }
     }
 
+    @Test("The title of an earthquake names the earthquake's magnitude")
+    func title() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.query(
+                "update quake set title = 'M 5.0 - region', place = 'region' where code = 'us1'")
+            try await database.query("update quake set magnitude = 5.25 where code = 'gfz:a'")
+            try await database.group(["us1", "gfz:a", "emsc:b"], magnitudeFrom: "us1")
+            let own = try await database.merged { $0.values[.code] = ["us1"] }
+            #expect(own.map { $0.quake[.title].text } == ["M 5.0 - region"])
+
+            try await database.query("update earthquake set magnitude_from = 'gfz:a'")
+            let other = try await database.merged { $0.values[.code] = ["us1"] }
+            #expect(other.map { $0.quake[.title].text } == ["M 5.3 - region"])
+        }
+    }
+
     @Test("Without an association, each row is listed as an earthquake, in the same form")
     func nothingAssociated() async throws {
         try await server.withDatabase { database in
