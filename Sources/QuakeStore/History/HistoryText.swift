@@ -12,9 +12,10 @@ enum HistoryText {
     /// The script that applies `shaping` to the open transaction. It also makes the server refuse to read a table if a policy
     /// hides some of its rows, because a hidden row would look like a deleted row
     /// (https://www.postgresql.org/docs/current/ddl-rowsecurity.html).
-    static let settings =
-        (shaping.map { "set local \($0.key) = '\($0.value)'" } + ["set local row_security = off"])
-        .joined(separator: "; ")
+    static let settings = shapingScript + "; set local row_security = off"
+
+    /// The script that applies only `shaping`.
+    static let shapingScript = shaping.map { "set local \($0.key) = '\($0.value)'" }.joined(separator: "; ")
 
     /// The columns with the author and the context of a change; both are null if they are hidden.
     static func author(isNamed: Bool) -> Query {

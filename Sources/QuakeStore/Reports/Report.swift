@@ -25,13 +25,18 @@ public struct Report: Sendable, Equatable {
         fileprivate let type: String
 
         public var kind: ColumnKind { type == "numeric" ? .number : ColumnKind(sqlType: type) }
+        /// Whether the cells of the form `json` are JSON: for arrays and for JSON itself.
+        public var isJSON: Bool { type.hasSuffix("[]") || ["json", "jsonb"].contains(type) }
     }
 
-    public enum TimeForm: String, Sendable {
-        /// In ISO 8601, such as `2019-07-06T03:19:53.040Z`.
-        case iso8601 = #"YYYY-MM-DD"T"HH24:MI:SS.MS"Z""#
-        /// For people, also in UTC: `2019-07-06 03:19:53`.
-        case short = "YYYY-MM-DD HH24:MI:SS"
+    /// What the cells are written for.
+    public enum Form: Sendable {
+        case table, csv, json
+
+        /// The form of times: for people `2019-07-06 03:19:53`, otherwise `2019-07-06T03:19:53.040Z`, always in UTC.
+        fileprivate var time: String {
+            self == .table ? "YYYY-MM-DD HH24:MI:SS" : #"YYYY-MM-DD"T"HH24:MI:SS.MS"Z""#
+        }
     }
 
     /// All reports, sorted by name.
@@ -55,17 +60,17 @@ public struct Report: Sendable, Equatable {
     ///   - backwards: whether the last rows come first.
     /// - Throws: `PostgresError`; its `isRefusedValue` is true when an argument does not fit its parameter's type.
     public func forEachRow(
-        _ arguments: [String: String], limit: Int?, backwards: Bool = false, times: TimeForm,
+        _ arguments: [String: String], limit: Int?, backwards: Bool = false, for form: Form,
         on connection: Connection, _ body: @Sendable ([String?]) throws -> Void
     ) async throws {
-        let query = query(arguments, limit, backwards, times)
+        let query = query(arguments, limit, backwards, form)
         let names = columns.map(\.name)
         // The view is locked, not the table, because a login for reports may read only the view. The lock on the view also locks
         // the table that the view reads.
         try await connection.transaction(
             .repeatableReadOnly, holding: "report.event", to: "read report \(name)"
         ) {
-            try await connection.query("select set_config('TimeZone', 'UTC', true)", to: "set the time zone")
+            try await connection.execute(script: HistoryText.shapingScript, to: "set the form of values")
             try await connection.forEachRow(soonOf: query, to: "read report \(name)") { row in
                 try body(names.map { _ in try row.nextText() })
             }
@@ -73,7 +78,7 @@ public struct Report: Sendable, Equatable {
     }
 
     private func query(
-        _ arguments: [String: String], _ limit: Int?, _ backwards: Bool, _ times: TimeForm
+        _ arguments: [String: String], _ limit: Int?, _ backwards: Bool, _ form: Form
     ) -> Query {
         func given(_ isArgument: Bool, _ sign: String) -> [Query] {
             parameters.filter { $0.isArgument == isArgument && arguments[$0.name] != nil }.map { parameter in
@@ -94,9 +99,12 @@ public struct Report: Sendable, Equatable {
         }
         let direction = backwards ? "desc" : ""
         let cells: [Query] = columns.map { column in
-            column.kind == .time
-                ? "to_char(\(Self.identifier(column.name)) at time zone 'UTC', \(unescaped: "'\(times.rawValue)'"))"
-                : "\(Self.identifier(column.name))::text"
+            let name = Self.identifier(column.name)
+            return if column.kind == .time {
+                "to_char(\(name) at time zone 'UTC', \(unescaped: "'\(form.time)'"))"
+            } else {
+                form == .json && column.isJSON ? "to_jsonb(\(name))::text" : "\(name)::text"
+            }
         }
         return """
             select \(cells.joined(by: ", ")) from \(source)

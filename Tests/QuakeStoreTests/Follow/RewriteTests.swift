@@ -39,7 +39,7 @@ struct RewriteTests {
                     let report = try #require(
                         try await Report.all(on: connection).first { $0.name == "largest_event" })
                     let rows = Mutex(0)
-                    try await report.forEachRow([:], limit: nil, times: .iso8601, on: connection) { _ in
+                    try await report.forEachRow([:], limit: nil, for: .json, on: connection) { _ in
                         rows.withLock { $0 += 1 }
                     }
                     return rows.withLock { $0 }

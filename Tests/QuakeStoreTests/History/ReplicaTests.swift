@@ -31,7 +31,7 @@ struct ReplicaTests {
                         name, _ in
                         report.parameters.contains { $0.isRequired && $0.name == name }
                     }
-                    try await report.forEachRow(arguments, limit: 1, times: .short, on: connection) { _ in }
+                    try await report.forEachRow(arguments, limit: 1, for: .table, on: connection) { _ in }
                 }
             }
         }

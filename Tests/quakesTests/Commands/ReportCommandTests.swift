@@ -194,6 +194,28 @@ struct ReportCommandTests {
         }
     }
 
+    @Test(
+        "JSON has arrays and objects as they are, and numbers have all digits whatever the database's settings are"
+    )
+    func values() async throws {
+        try await server.withDatabase { database in
+            try await database.execute(
+                """
+                create view report.mine as
+                select array['a', 'b'] as letters, jsonb_build_object('n', 1) as more, 0.1::double precision + 0.2 as sum;
+                do $$ begin execute format('alter database %I set extra_float_digits = -5', current_database()); end $$
+                """)
+
+            let json = try await quakes(["report", "mine", "--format", "json"], database)
+            let csv = try await quakes(["report", "mine", "--format", "csv"], database)
+
+            #expect(
+                json.output.contains(#"{"letters":["a", "b"],"more":{"n": 1},"sum":0.30000000000000004}"#),
+                "\(json)")
+            #expect(csv.output.hasSuffix("\"{a,b}\",\"{\"\"n\"\": 1}\",0.30000000000000004\n"), "\(csv)")
+        }
+    }
+
     @Test("A view that the owner added is a report even without a comment; a view without columns is not")
     func added() async throws {
         try await server.withDatabase { database in

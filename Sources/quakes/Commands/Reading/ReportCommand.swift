@@ -137,7 +137,7 @@ struct ReportCommand: AsyncParsableCommand {
         do {
             try await report.forEachRow(
                 values, limit: limit.reading, backwards: isBackwards,
-                times: format == .table ? .short : .iso8601, on: connection
+                for: format == .table ? .table : format == .csv ? .csv : .json, on: connection
             ) { row in
                 if hasFits { fits.withLock { $0.append(row) } }
                 listing.append(row)

@@ -17,6 +17,7 @@ extension Report {
             case .integer: object.append(column.name, cell.map(RawJSON.init))
             case .number: object.append(column.name, cell.flatMap { Double($0) })
             case .boolean: object.append(column.name, cell.map { $0 == "true" })
+            case .text where column.isJSON: object.append(column.name, cell.map(RawJSON.init))
             case .time, .text: object.append(column.name, cell)
             }
         }
