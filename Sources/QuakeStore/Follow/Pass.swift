@@ -238,8 +238,7 @@ public struct Pass: Sendable {
 
     private func announce(_ snapshot: CatalogueState) {
         let token = snapshot.position.token
-        // If the history and the table's shape both require a fresh start, the history's reason is logged.
-        switch freshStart.map({ snapshot.freshStart ?? $0 }) {
+        switch freshStart {
         case nil: logger.debug("applying the changes up to token \(token)")
         case .first?: logger.notice("first start: taking a snapshot at token \(token)")
         case let reason?: logger.notice("\(reason); taking a fresh snapshot at token \(token)")

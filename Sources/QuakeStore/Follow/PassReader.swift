@@ -67,6 +67,11 @@ struct PassReader<V: ReaderView> {
         }
     }
 
+    /// Why a view of a table of another shape has to start over. If its position is no longer valid either, that is the reason.
+    private func alteration() async throws -> FreshStart {
+        try await CatalogueState.read(for: position, on: connection).freshStart ?? .altered
+    }
+
     /// - Parameter isPrepared: whether to prepare the query. A prepared query needs a session. A connection that has received a
     ///   notification has one.
     @discardableResult
@@ -76,7 +81,7 @@ struct PassReader<V: ReaderView> {
         while true {
             let wasKnown = table != nil
             let table = try await knownTable()
-            if freshStart == nil, !view.accepts(table) { freshStart = .altered }
+            if freshStart == nil, !view.accepts(table) { freshStart = try await alteration() }
             var pass = Pass(
                 freshStart: freshStart, table: table, position: position, connection: connection,
                 logger: logger, limit: limit,
@@ -101,7 +106,7 @@ struct PassReader<V: ReaderView> {
             {
                 // The query names columns that were dropped or whose type was changed.
                 self.table = nil
-                freshStart = freshStart ?? .altered
+                if freshStart == nil { freshStart = try await alteration() }
             } catch let error as PostgresError where error.sqlState == "40001" && pass.isPrepared {
                 // The table was rewritten after the pass's snapshot was taken.
                 isPrepared = false

@@ -29,7 +29,10 @@ struct Status: Sendable {
             }
         }
         if limits.age != nil || limits.documentAge != nil, asked.isEmpty, sources.isEmpty {
-            complaints.append("no feed has ever been imported")
+            complaints.append(
+                imports.sources.isEmpty
+                    ? "no feed has ever been imported"
+                    : "no source is imported regularly; name the sources to check")
         }
         if let maxAge = limits.documentAge {
             for source in sources {
