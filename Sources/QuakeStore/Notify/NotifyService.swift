@@ -46,12 +46,15 @@ public struct NotifyService: Sendable {
     ///   would not fix the error; `NoSession`.
     public func run() async throws {
         var backoff = Backoff.reconnecting
+        var failure = RepeatedFailure()
         var hasRun = false
         while true {
             do {
                 try await locked { connection, news in
                     hasRun = true
                     backoff.reset()
+                    if failure.isFailing { logger.notice("reconnected") }
+                    failure.reset()
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         defer { group.cancelAll() }
                         group.addTask { try await follower(news).run() }
@@ -64,9 +67,10 @@ public struct NotifyService: Sendable {
                 || (hasRun && error as? Failure == .notifierBusy)
             {
                 try Task.checkCancellation()
-                let wait = backoff.next()
-                logger.warning("\(error); trying again in \(Int(wait / .milliseconds(1))) ms")
-                try await Task.sleep(for: wait)
+                if failure.isToBeSaid("\(error)") {
+                    logger.warning("\(error); trying again until it succeeds")
+                }
+                try await Task.sleep(for: backoff.next())
             }
         }
     }

@@ -333,6 +333,20 @@ struct OutboxTests {
         }
     }
 
+    @Test("While the database is unavailable, the notifier logs each reason once")
+    func unavailable() async throws {
+        let (port, log) = (try ClosingPort(), RecordedLog())
+        let service = NotifyService(
+            try ConnectionOptions(port.url), rules: RulesInForce(.from(4, to: "me")), logger: log.logger
+        ) { _, _ in }
+        let running = Task { try await service.run() }
+        try await waitUntil { port.attempts >= 4 }
+        running.cancel()
+        _ = await running.result
+        #expect(
+            log.lines.count == 1 && log.lines[0].hasSuffix("trying again until it succeeds"), "\(log.lines)")
+    }
+
     @Test("Messages for a receiver that the rules no longer name are given up with that reason")
     func unknown() async throws {
         try await server.withDatabase { database in
