@@ -115,7 +115,7 @@ create table history.reader (
 );
 comment on table history.reader is 'Named readers, and the token up to which each reader has applied the changes.';
 comment on column history.reader.name is 'The name the reader gave itself.';
-comment on column history.reader.login is 'The login that first reported under this name. Only this login and members of the role that owns history.report() may report under it.';
+comment on column history.reader.login is 'The login that first reported under this name. Only this login and members of the role that owns history.report() may report under it, or any login if this one no longer exists.';
 comment on column history.reader.token is 'The reader has applied all changes up to this token.';
 comment on column history.reader.seen_at is 'When the reader last reported.';
 
@@ -865,8 +865,11 @@ begin
         end if;
     end if;
     insert into history.reader as r (name, login, token, seen_at) values (reader, session_user, reached, now())
-    on conflict (name) do update set token = excluded.token, seen_at = excluded.seen_at
-    where r.login = session_user or pg_has_role(session_user, current_user, 'member');
+    on conflict (name) do update
+    set token = excluded.token, seen_at = excluded.seen_at,
+        login = case when exists (select from pg_roles known where known.rolname = r.login) then r.login else excluded.login end
+    where r.login = session_user or pg_has_role(session_user, current_user, 'member')
+       or not exists (select from pg_roles known where known.rolname = r.login);
     if not found then
         raise exception 'the reader % belongs to another login; choose another name, or have its row deleted from history.reader', reader
             using errcode = 'object_not_in_prerequisite_state';
@@ -874,7 +877,7 @@ begin
 end
 $$;
 comment on function history.report(text, bigint) is
-    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps the changes after that token, unless they are older than its keep_at_most. A name belongs to the login that first reported under it; a login may have 1000 names.';
+    'Reports that a named reader has applied all changes up to a token. For the next 24 hours history.prune keeps the changes after that token, unless they are older than its keep_at_most. A name belongs to the login that first reported under it, until that login is dropped; a login may have 1000 names.';
 
 -- A transaction's age is usually counted from its committed_at. But if the server's clock was ahead at the commit and has been
 -- corrected since, its committed_at lies in the future. So does the committed_at of every later transaction, because these times
