@@ -65,6 +65,15 @@ public final class TemporaryFile: Sendable {
         }
     }
 
+    /// The free space of the folder's file system, in bytes.
+    public static var freeSpace: Int {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0 else { return .max }
+        return Int(
+            clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+                .partialValue)
+    }
+
     /// The folder of the temporary files if it is in memory (tmpfs); otherwise nil.
     public static var folderInMemory: String? {
         var status = stat()

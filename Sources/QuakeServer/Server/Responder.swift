@@ -53,7 +53,8 @@ final class Responder: Sendable {
 
     init(sessions: Sessions, settings: ServerSettings, logger: Logger, accessLog: AccessLog?) {
         (self.sessions, self.settings, self.logger, self.accessLog) = (sessions, settings, logger, accessLog)
-        quota = SpoolQuota(settings.spooledBytes, metrics)
+        // On a small disk, the quota must be used up before the disk is full. Then only slow clients are disconnected.
+        quota = SpoolQuota(min(settings.spooledBytes, TemporaryFile.freeSpace / 2), metrics)
         live = LiveChanges(settings, metrics, logger: logger)
         index = PageFile.index(below: settings.basePath, at: settings.baseURL)
         embedded = PageFile.index(below: settings.basePath, at: settings.baseURL, isFramed: true)
