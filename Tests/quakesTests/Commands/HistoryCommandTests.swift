@@ -40,6 +40,21 @@ struct HistoryCommandTests {
         }
     }
 
+    @Test("status --max-age says whether nothing was imported, or nothing is imported regularly")
+    func nothingRegular() async throws {
+        try await server.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            for reason in [
+                "no feed has ever been imported",
+                "no source is imported regularly; name the sources to check",
+            ] {
+                let status = try await quakes.run("status", "--max-age", "1h", "--quiet")
+                #expect(status.status == 69 && status.errors == "quakes: \(reason)\n")
+                try await database.importFeatures([SmallFeed.feature("a")])
+            }
+        }
+    }
+
     @Test("status --max-lag ends with 69 if a reader is further behind, and names that reader")
     func maxLag() async throws {
         try await server.withDatabase { database in
