@@ -163,11 +163,13 @@ struct SummaryFeedTests {
             try await database.query(
                 """
                 insert into import.settled (service, feed, generated)
-                values ('earthquake.usgs.gov', 'sweep', now() - interval '1 minute')
+                select 'earthquake.usgs.gov', feed, '2023-11-14 22:13:20Z'::timestamptz + age * interval '1 hour'
+                from (values ('sweep', 1), ('all_month', -24)) as settled (feed, age)
                 """)
             try await TestSite.run(of: database) { site in
                 for (name, isOfUSGS) in [
-                    ("all_day", false), ("all_hour", false), ("4.5_day", false), ("2.5_day", true),
+                    ("all_day", false), ("all_hour", false), ("4.5_day", false), ("all_week", false),
+                    ("4.5_month", false), ("2.5_day", true),
                     ("2.5_hour", true),
                 ] {
                     let path = dayPath.replacing("all_day", with: name)

@@ -98,6 +98,9 @@ struct SummaryFeed: Sendable, Equatable {
 
     // MARK: Origin
 
+    /// How much older than the newest document of the service a document may be to date a feed, in milliseconds.
+    private static let longestDelay: Int64 = 86_400_000
+
     private struct Origin {
         let author: String
         /// The feed's URL, without the ending.
@@ -108,7 +111,10 @@ struct SummaryFeed: Sendable, Equatable {
     private func origin(in state: CatalogueState, _ baseURL: String) -> Origin {
         let folder = "/earthquakes/feed/v1.0/summary"
         let service = Agency.usgs.host
-        let newest = state.settled.filter { $0.service == service && covers($0.feed) }
+        let documents = state.settled.filter { $0.service == service }
+        let latest = documents.map(\.generated).max() ?? .now
+        // A feed that is no longer imported does not date the feeds that it covers.
+        let newest = documents.filter { covers($0.feed) && latest.milliseconds - $0.generated.milliseconds <= Self.longestDelay }
             .max { $0.generated < $1.generated }
         if agency == .usgs, let newest {
             return Origin(
