@@ -146,10 +146,10 @@ comment on column history.citation.cited_at is 'When the citation was made.';
 -- holds
 --   - the id of the transaction's row in history.transaction, that row's position (its ctid), and the number of changes so far;
 --   - for each statement that has begun, the innermost last: the table, the operation (I, U or D), and two places. A place is a
---     number of changes, and begins as that number when the statement began. The statement's changes belong at the first place,
---     which increases when the changes of an outer statement are recorded in front of it. Changes after the second place may
---     have to be reordered. When an outer statement is recorded, the second place becomes the lower of itself and the outer
---     statement's place.
+--     number of changes. Both places start as the number of changes at the statement's beginning. The statement's changes belong
+--     at the first place, which increases when the changes of an outer statement are recorded in front of it. Changes after the
+--     second place may have to be reordered. When an outer statement is recorded, the second place becomes the lower of itself
+--     and the outer statement's place.
 -- Any login can set this setting to any value. So the setting decides only the order of the transaction's own changes, and
 -- otherwise just saves time. The row at the setting's position is used only if it belongs to this transaction. Everything else
 -- that matters is read from that row. The row is read by its position, because an index look-up, or a scan of a small table,
@@ -846,8 +846,9 @@ comment on function history.changed_keys(bigint, text) is
     'The keys of the rows of a table that changed after a token, each once, for readers that keep rows but no history. Call it like history.changes: in a REPEATABLE READ transaction together with history.check and history.position.';
 
 -- Runs with its owner's rights, so that a reader can report its position and change nothing else. Reports keep history from being
--- pruned, and operators watch them. So a login may not report for another login's reader, and may have at most 1000 names. A
--- session that has reported and keeps its transaction open locks the name. Other reports under that name then fail after 100 ms.
+-- pruned, and operators watch them. So a login may not report for another login's reader, and may add at most 1000 names. If a
+-- login no longer exists, for example after a restore on another server, any login may continue its readers. A session that has
+-- reported and keeps its transaction open locks the name. Other reports under that name then fail after 100 ms.
 create function history.report(reader text, reached bigint) returns void
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp

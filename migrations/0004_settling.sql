@@ -56,7 +56,7 @@ comment on column import.settled.generated is 'When the document was made.';
 comment on column import.settled.covers is
     'Origin times for which the document has every event of its service; null if the document has only some events. The range is a minute shorter at either end than the document''s window, because a revision may move an event across an end of the window.';
 comment on column import.settled.codes is
-    'Events that the document lists but does not cover: events outside covers, events that were revised too late, events of another service, and events that are gone according to a newer statement. What counts is the document''s version of the event, or a later version in the table. If the feed''s next document lists an event in the same way, only the entry of that document has it.';
+    'Events that the document lists but does not cover: events outside covers, events that were revised too late, events of another service, and events that are gone according to a newer statement. What counts is the document''s version of the event, or a later version in the table. An event that the feed''s next document lists in the same way is kept only in that document''s row.';
 comment on column import.settled.rejected is 'Events of which the document has only versions that were rejected.';
 
 create index settled_covers on import.settled using gist (covers, tstzrange(null, generated, '(]'))

@@ -65,10 +65,11 @@ public final class TemporaryFile: Sendable {
         }
     }
 
-    /// The free space of the folder's file system, in bytes.
+    /// The free space of the folder's file system, in bytes. A file system without a size, such as an unlimited tmpfs, counts as
+    /// unlimited.
     public static var freeSpace: Int {
         var status = statvfs()
-        guard statvfs(folder, &status) == 0 else { return .max }
+        guard statvfs(folder, &status) == 0, status.f_blocks > 0 else { return .max }
         return Int(
             clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
                 .partialValue)

@@ -52,7 +52,8 @@ struct ParameterTests {
         ])
     func invalid(text: String, line: Int) {
         #expect { try Parameters(text: text) } throws: {
-            ($0 as? Failure)?.description.hasPrefix("parameters, line \(line): ") == true
+            guard let failure = $0 as? Failure else { return false }
+            return failure.kind == .badData && failure.description.hasPrefix("parameters, line \(line): ")
         }
     }
 

@@ -331,7 +331,7 @@ struct SQLiteViewTests {
             try await view.limitPages(to: 100)
             let error = await #expect(throws: Failure.self) { try await database.catchUp(view) }
 
-            #expect(error?.description == "\(path): database or disk is full")
+            #expect(error == Failure(.file, "\(path): database or disk is full"))
             #expect(try FileState(path) == before)
             try await view.limitPages(to: 1_000_000)
             try await database.catchUp(view)

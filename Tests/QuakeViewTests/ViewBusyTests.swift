@@ -41,7 +41,7 @@ struct ViewBusyTests {
             let view = try SQLiteView(path, patience: .milliseconds(20))
             let other = try Self.locked(path)
             let error = await #expect(throws: Failure.self) { try await database.catchUp(view) }
-            #expect(error?.description == "\(path): another program keeps the file locked")
+            #expect(error == Failure(.busy, "\(path): another program keeps the file locked"))
             try await other.writeWithoutTransaction { try $0.rollback() }
             try await database.catchUp(view)
             try await database.expectSame(path)

@@ -135,7 +135,7 @@ struct ViewErrorTests {
 
             let error = await #expect(throws: Failure.self) { try await database.catchUp(restoring) }
 
-            #expect(error?.description == "\(path): its content was replaced; start following again")
+            #expect(error == Failure(.file, "\(path): its content was replaced; start following again"))
             try await database.catchUp(view)
             try await database.expectSame(path)
         }
@@ -158,7 +158,7 @@ struct ViewErrorTests {
             }
             try await database.importFeatures([SmallFeed.feature("b")])
             let error = await #expect(throws: Failure.self) { try await database.catchUp(view) }
-            #expect(error?.description.contains("FOREIGN KEY") == true)
+            #expect(error?.description.contains("FOREIGN KEY") == true && error?.kind == .badData)
 
             try await DatabaseQueue(path: path).write { try $0.execute(sql: "drop trigger orphan") }
             try await database.catchUp(view)
@@ -316,7 +316,7 @@ struct ViewErrorTests {
     private func confirmNoSnapshot(_ path: String, _ bytes: Data?) async throws {
         try bytes?.write(to: URL(filePath: path))
         let error = #expect(throws: Failure.self) { try ViewFile(path).forEach(QuakeSelection()) { _ in } }
-        #expect(error?.description == "\(path): it holds no snapshot yet; run quakes follow --view")
+        #expect(error == Failure(.badData, "\(path): it holds no snapshot yet; run quakes follow --view"))
     }
 
     /// The bytes of each file, by name; nil for a folder.

@@ -30,6 +30,17 @@ struct Answer: Sendable {
     let write: @Sendable (Connection, CatalogueState, AnswerWriter) async throws -> Void
 }
 
+extension Answer {
+    /// The position of the state that the answer shows; nil for a past state that is named by a token or a time.
+    func position(at state: CatalogueState) -> Position? {
+        switch asOf {
+        case nil: state.position
+        case .position(let position)?: position
+        case _?: nil
+        }
+    }
+}
+
 /// A reply with its whole body in memory, such as a file of the page or a refusal.
 struct Reply: Sendable {
     var status = 200

@@ -88,7 +88,7 @@ struct Delivery: Sendable {
                     if reply.status == 204 {
                         return try await output.send(head(isKnown(at: state) ? 304 : 204, of: state))
                     }
-                    reply.headers[.quakesToken] = "\(state.position.token)"
+                    reply.headers[.quakesToken] = answer.position(at: state).map { "\($0.token)" }
                 }
                 return try await output.send(reply, toHead: request.method == .head, settings)
             }

@@ -22,12 +22,7 @@ extension HTTPResponse {
         let readers = answer.namesServer && settings.baseURL == nil ? "private" : "public"
         headerFields[.cacheControl] = "\(readers), max-age=\(age)"
         headerFields[.vary] = "Accept-Encoding"
-        let position: Position? =
-            switch answer.asOf {
-            case nil: state.position
-            case .position(let position)?: position
-            case _?: nil
-            }
+        let position = answer.position(at: state)
         headerFields[.quakesToken] = position.map { "\($0.token)" }
         headerFields[.quakesPosition] = position?.word
         guard status == 200 else { return }

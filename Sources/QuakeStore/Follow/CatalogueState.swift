@@ -165,8 +165,8 @@ public struct CatalogueState: Sendable, Equatable {
     }
 }
 
-/// A document of a summary feed, or of the sweeps of an event service, that was settled: its events were imported, and events that should be in the document but are
-/// missing from it were deleted.
+/// A settled document of a summary feed, or of a service's sweeps: its events were imported, and events that it should have but
+/// lacks were deleted.
 public struct SettledDocument: Sendable, Equatable {
     /// The host of the event service, as named by the document.
     public let service: String

@@ -69,7 +69,11 @@ struct PassReader<V: ReaderView> {
 
     /// Why a view of a table of another shape has to start over. If its position is no longer valid either, that is the reason.
     private func alteration() async throws -> FreshStart {
-        try await CatalogueState.read(for: position, on: connection).freshStart ?? .altered
+        let state = try await connection.expectingAnswer(within: answerLimit) {
+            try await CatalogueState.read(for: position, on: connection)
+        }
+        // A standby that is behind does not know the position yet.
+        return state.isBehind ? .altered : state.freshStart ?? .altered
     }
 
     /// - Parameter isPrepared: whether to prepare the query. A prepared query needs a session. A connection that has received a

@@ -16,7 +16,7 @@ public struct NotifyStatus: Sendable, Equatable {
         /// The time since the first failed attempt to deliver one of the waiting messages; nil if no attempt has failed.
         public let failing: Duration?
         public let failingSince: Instant?
-        /// The last error of the newest undelivered message that has failed.
+        /// The last error of the newest undelivered message that has failed, or the reason why it was given up.
         public let reason: String?
         /// The number of messages of the last 30 days that were given up.
         public let givenUp: Int

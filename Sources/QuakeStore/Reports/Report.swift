@@ -25,8 +25,9 @@ public struct Report: Sendable, Equatable {
         fileprivate let type: String
 
         public var kind: ColumnKind { type == "numeric" ? .number : ColumnKind(sqlType: type) }
-        /// Whether the cells of the form `json` are JSON: for arrays and for JSON itself.
-        public var isJSON: Bool { type.hasSuffix("[]") || ["json", "jsonb"].contains(type) }
+        /// Whether the cells of the form `json` are JSON: for arrays, as PostgreSQL writes them in JSON, and for JSON itself.
+        public var isJSON: Bool { isArray || ["json", "jsonb"].contains(type) }
+        fileprivate var isArray: Bool { type.hasSuffix("[]") }
     }
 
     /// What the cells are written for.
@@ -103,7 +104,7 @@ public struct Report: Sendable, Equatable {
             return if column.kind == .time {
                 "to_char(\(name) at time zone 'UTC', \(unescaped: "'\(form.time)'"))"
             } else {
-                form == .json && column.isJSON ? "to_jsonb(\(name))::text" : "\(name)::text"
+                form == .json && column.isArray ? "to_json(\(name))::text" : "\(name)::text"
             }
         }
         return """

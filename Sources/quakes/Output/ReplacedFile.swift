@@ -1,6 +1,5 @@
 import Feed
 import Glibc
-import QuakeView
 import Subprocess
 
 /// A file that is replaced as a whole: another program never sees half of it.

@@ -50,6 +50,13 @@ struct MergedSelectionTests {
             try await database.query("update earthquake set magnitude_from = 'gfz:a'")
             let other = try await database.merged { $0.values[.code] = ["us1"] }
             #expect(other.map { $0.quake[.title].text } == ["M 5.3 - region"])
+            for (title, expected) in [
+                ("M 5.0 Quarry Blast - region", "M 5.3 Quarry Blast - region"), ("region", "M 5.3 - region"),
+            ] {
+                try await database.query("update quake set title = \(title) where code = 'us1'")
+                let composed = try await database.merged { $0.values[.code] = ["us1"] }
+                #expect(composed.map { $0.quake[.title].text } == [expected])
+            }
         }
     }
 

@@ -210,7 +210,7 @@ struct ReportCommandTests {
             let csv = try await quakes(["report", "mine", "--format", "csv"], database)
 
             #expect(
-                json.output.contains(#"{"letters":["a", "b"],"more":{"n": 1},"sum":0.30000000000000004}"#),
+                json.output.contains(#"{"letters":["a","b"],"more":{"n": 1},"sum":0.30000000000000004}"#),
                 "\(json)")
             #expect(csv.output.hasSuffix("\"{a,b}\",\"{\"\"n\"\": 1}\",0.30000000000000004\n"), "\(csv)")
         }
