@@ -49,8 +49,12 @@ public struct Ledger: Sendable, Equatable {
     /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the standing of the new key
     /// is kept, unless only the old key's earthquake was reported. In that case a waiting report of the new key becomes a
     /// correction, or is dropped if it differs too little from the report.
-    mutating func move(_ old: ExactText, to new: ExactText) {
+    ///
+    /// - Parameter receivers: the receivers whose standings are not moved.
+    mutating func move(_ old: ExactText, to new: ExactText, except receivers: Set<String> = []) {
         guard old != new, var moved = standings.removeValue(forKey: old) else { return }
+        standings[old] = moved.filter { receivers.contains($0.key) }
+        for receiver in receivers { moved[receiver] = nil }
         for receiver in moved.keys {
             moved[receiver]?.told?.event.key = new
             moved[receiver]?.waiting?.event.key = new

@@ -29,8 +29,11 @@ extension Rules {
         ledger = Ledger()
         let changes = merged(changes, now)
         // Standings are moved first, because an earthquake may have joined another one that has changed in the same pass.
-        for change in changes { decision.move(change) }
-        for change in changes where change.newKey == nil { decision.take(change) }
+        let current = Dictionary(uniqueKeysWithValues: changes.compactMap { $0.after }.map { ($0.key, $0) })
+        for change in changes { decision.move(change, current) }
+        for change in changes where change.newKey == nil || decision.hasStanding(change) {
+            decision.take(change)
+        }
         decision.tellDue()
         // Searching the whole ledger for old entries is slow, so it is done once an hour. Old entries do no harm.
         func hour(_ moment: Instant) -> Int64 { moment.milliseconds.divided(by: 3_600_000).whole }
@@ -88,8 +91,25 @@ private struct Decision {
 
     // MARK: Changes
 
-    mutating func move(_ change: EventChange) {
-        if let old = change.before?.key, let new = change.newKey { ledger.move(old, to: new) }
+    /// Moves the standings of an earthquake that continues under another key.
+    ///
+    /// A receiver may have got reports about both earthquakes. If the first report describes another earthquake than the joined
+    /// one, that report is withdrawn, so its standing stays.
+    ///
+    /// - Parameter current: the earthquakes that have changed in this pass, as they are now.
+    mutating func move(_ change: EventChange, _ current: [ExactText: AlertEvent]) {
+        guard let old = change.before?.key, let new = change.newKey else { return }
+        let withdrawn = ledger.standings[old, default: [:]].filter { receiver, standing in
+            guard let told = standing.told, told.stands, let other = ledger[new, receiver]?.told else {
+                return false
+            }
+            return told.isOutdated(by: current[new] ?? other.event)
+        }
+        ledger.move(old, to: new, except: Set(withdrawn.keys))
+    }
+
+    func hasStanding(_ change: EventChange) -> Bool {
+        change.before.map { ledger.standings[$0.key] != nil } ?? false
     }
 
     mutating func take(_ change: EventChange) {

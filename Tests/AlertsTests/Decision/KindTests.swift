@@ -256,6 +256,23 @@ import Testing
         }
     }
 
+    @Test func aReportThatDoesNotFitTheJoinedEarthquakeIsWithdrawn() throws {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("us1", 5)).kinds == [.new])
+        let first = try #require(stage.commit(quake("emsc1", 7.2)).first)
+        let group = quake("us1", 5.1) { $0.ids = ["emsc1", "us1"] }
+
+        let told = stage.commit(superseded: ["emsc1": "us1"], group)
+
+        #expect(told.kinds == [.withdrawn])
+        #expect(told.first?.earthquakes.first?.code == "emsc1")
+        // Only the standing of the joined earthquake goes on.
+        #expect(stage.commit(group).isEmpty)
+        let again = try #require(stage.commit(quake("emsc1", 6.8)).first)
+        #expect([again].kinds == [.risen] && again.id != first.id)
+        #expect(stage.commit(deleted: ["us1"]).kinds == [.withdrawn])
+    }
+
     @Test func aRuleMatchesOnlyTheAgenciesThatItNames() {
         var stage = Stage(rule("jma", .init(4)) { $0.networks = ["jma"] })
         #expect(stage.commit(quake()).isEmpty)
