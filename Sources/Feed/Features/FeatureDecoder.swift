@@ -123,6 +123,11 @@ private struct FeatureReader: ~Copyable {
             throw cursor.refusal(
                 .range, "an unknown property contains a number that PostgreSQL's numeric can't hold")
         }
+        // PostgreSQL could store the numbers, but could not write them out again.
+        guard cursor.addedDigits <= 1 << 20 else {
+            throw cursor.refusal(
+                .range, "the numbers have more than 1 MiB of digits when they are written without exponents")
+        }
         // Another Quakes server adds this member (`includeearthquake`). It describes the earthquake that the event belongs to
         // there, and is not a property of the event.
         if name.equals("earthquake", in: cursor.bytes) { return }

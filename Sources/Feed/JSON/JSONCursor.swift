@@ -14,6 +14,8 @@ struct JSONCursor {
     var sawNUL = false
     /// Whether any number so far does not fit PostgreSQL's numeric, and therefore not jsonb.
     var sawOversizedNumber = false
+    /// How many digits jsonb adds to the numbers so far, because it writes them without exponents.
+    var addedDigits = 0
     private var depth = 0
 
     init(_ bytes: UnsafeBufferPointer<UInt8>) {

@@ -92,6 +92,7 @@ extension JSONCursor {
         if integerDigits + exponent > 131_072 || fractionDigits - exponent > 16_383 {
             sawOversizedNumber = true
         }
+        addedDigits += abs(exponent)
         return JSONNumber(
             range: start..<position, isNegative: isNegative, mantissa: digits.mantissa,
             exponent: exponent - fractionDigits + digits.dropped, isWhole: digits.isWhole)

@@ -250,6 +250,14 @@ import Testing
         #expect(object.map { Set($0.keys) } == ["a", "b", "", "é"])
     }
 
+    @Test(arguments: [(7, true), (9, false)])
+    func theNumbersOfAFeatureMayHaveAMebibyteOfDigits(count: Int, isTaken: Bool) {
+        let numbers = Array(repeating: "1e131071", count: count).joined(separator: ",")
+        #expect(
+            rejection(of: feature(properties: #""x":[\#(numbers)],"y":1,"#))?.reason
+                == (isTaken ? nil : .range))
+    }
+
     @Test(arguments: [
         ("1e131071", true), ("9e131071", true), ("1e131072", false), ("10e131071", false), ("1e-16383", true),
         ("1e-16384", false), ("0.1e-16383", false), ("-1e999999999999", false),
