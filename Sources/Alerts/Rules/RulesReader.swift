@@ -60,9 +60,17 @@ struct RulesReader {
         return Rules(rules: rules, receivers: receivers, zone: fileZone)
     }
 
+    /// The names in the IANA database that have no slash and are in use.
+    private static let shortNames: Set = [
+        "UTC", "GMT", "WET", "CET", "MET", "EET", "EST5EDT", "CST6CDT", "MST7MDT", "PST8PDT",
+    ]
+
     mutating func readZone(_ node: Node) -> TimeZone? {
         guard let name = yaml.text(node, "the time zone") else { return nil }
-        if let zone = TimeZone(identifier: name) { return zone }
+        // Foundation also accepts abbreviations, some of which mean several zones.
+        if name.contains("/") || Self.shortNames.contains(name), let zone = TimeZone(identifier: name) {
+            return zone
+        }
         let hint = closestSpelling(of: name, among: ["UTC"] + TimeZone.knownTimeZoneIdentifiers).map {
             "; did you mean \(quoted($0))?"
         }

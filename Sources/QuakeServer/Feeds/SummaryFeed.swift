@@ -114,8 +114,10 @@ struct SummaryFeed: Sendable, Equatable {
         let documents = state.settled.filter { $0.service == service }
         let latest = documents.map(\.generated).max() ?? .now
         // A feed that is no longer imported does not date the feeds that it covers.
-        let newest = documents.filter { covers($0.feed) && latest.milliseconds - $0.generated.milliseconds <= Self.longestDelay }
-            .max { $0.generated < $1.generated }
+        let newest = documents.filter {
+            covers($0.feed) && latest.milliseconds - $0.generated.milliseconds <= Self.longestDelay
+        }
+        .max { $0.generated < $1.generated }
         if agency == .usgs, let newest {
             return Origin(
                 author: service, url: "https://\(service)\(folder)/\(name)", generated: newest.generated)

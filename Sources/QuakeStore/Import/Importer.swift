@@ -129,11 +129,13 @@ public struct Importer: Sendable {
                     let (rejected, seen) = (document.counts.rejected, document.counts.seen)
                     throw Failure(
                         .badData,
-                        """
-                        \(rejected) of \(seen) features were rejected, more than allowed; \
-                        the others were imported; to see the rejected features, run: quakes rejects; \
-                        to accept them, use --max-rejects
-                        """)
+                        rejected == seen
+                            ? "all features (\(seen)) were rejected; to see them, run: quakes rejects"
+                            : """
+                            \(rejected) of \(seen) features were rejected, more than allowed; \
+                            the others were imported; to see the rejected features, run: quakes rejects; \
+                            to accept them, use --max-rejects
+                            """)
                 }
                 try window?.check(given: document.scanner.count)
                 if let brake = document.counts.brake { throw brake }

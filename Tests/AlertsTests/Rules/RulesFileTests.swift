@@ -238,6 +238,10 @@ private func file(rule: String) -> String {
         ),
         ("magnitude: 4\nquiet: {from: 07:00, to: 07:00}", "8:12: quiet hours of a whole day would never end"),
         (
+            "magnitude: 4\nquiet: {from: 22:00, to: 07:00, zone: BST}",
+            #"8:43: there is no time zone "BST"; an example of a name is Europe/Berlin"#
+        ),
+        (
             "magnitude: 4\nquiet: {from: 22:00, to: 07:00, zone: utc}",
             #"8:43: there is no time zone "utc"; did you mean "UTC"?"#
         ),

@@ -159,7 +159,7 @@ struct ImportCommandTests {
         BadInput(
             name: "only rejected features",
             document: SmallFeed.document([SmallFeed.feature("a", magnitude: "\"x\"")]), status: 65,
-            message: "1 of 1 features were rejected"),
+            message: "all features (1) were rejected"),
         BadInput(
             name: "a NUL in a place among good features",
             document: SmallFeed.document([SmallFeed.feature("a"), SmallFeed.feature("b", place: "x\\u0000")]),
