@@ -69,9 +69,7 @@ struct PassReader<V: ReaderView> {
 
     /// Why a view of a table of another shape has to start over. If its position is no longer valid either, that is the reason.
     private func alteration() async throws -> FreshStart {
-        let state = try await connection.expectingAnswer(within: answerLimit) {
-            try await CatalogueState.read(for: position, on: connection)
-        }
+        let state = try await state()
         // A standby that is behind does not know the position yet.
         return state.isBehind ? .altered : state.freshStart ?? .altered
     }
@@ -128,12 +126,16 @@ struct PassReader<V: ReaderView> {
         let end = ContinuousClock.now + patience
         while .now < end {
             try await Task.sleep(for: .milliseconds(200))
-            let isBehind = try await connection.expectingAnswer(within: answerLimit) {
-                try await CatalogueState.read(for: position, on: connection).isBehind
-            }
-            if !isBehind { return true }
+            if try await !state().isBehind { return true }
         }
         return false
+    }
+
+    /// The catalogue's state, with the verdict on the view's position.
+    private func state() async throws -> CatalogueState {
+        try await connection.expectingAnswer(within: answerLimit) {
+            try await CatalogueState.read(for: position, on: connection)
+        }
     }
 
     private mutating func knownTable() async throws -> TableShape {
