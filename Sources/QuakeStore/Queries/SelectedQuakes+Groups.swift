@@ -75,9 +75,8 @@ extension SelectedQuakes {
     /// The title of the preferred solution, or a new one if it names another magnitude than that of the earthquake.
     private static let title = """
         case when q.title is null or coalesce(g.magnitude, q.magnitude) is not distinct from q.magnitude then q.title
-             when q.title ~ '^M -?[0-9.]+ ' then regexp_replace(
-                 q.title, '^M -?[0-9.]+', 'M ' || to_char(round(g.magnitude::numeric, 1), 'FM990.0'))
-             else format('M %s%s', to_char(round(g.magnitude::numeric, 1), 'FM990.0'), ' - ' || q.place) end
+             else 'M ' || to_char(round(g.magnitude::numeric, 1), 'FM990.0')
+                  || coalesce(substring(q.title from '^M -?[0-9.]+( .*)'), ' - ' || q.place, '') end
         """
 
     /// Rows with the same columns for a catalogue in which each row is an earthquake by itself.
