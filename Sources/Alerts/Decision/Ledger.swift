@@ -52,9 +52,9 @@ public struct Ledger: Sendable, Equatable {
     ///
     /// - Parameter receivers: the receivers whose standings are not moved.
     mutating func move(_ old: ExactText, to new: ExactText, except receivers: Set<String> = []) {
-        guard old != new, var moved = standings.removeValue(forKey: old) else { return }
-        standings[old] = moved.filter { receivers.contains($0.key) }
-        for receiver in receivers { moved[receiver] = nil }
+        guard old != new, let known = standings.removeValue(forKey: old) else { return }
+        standings[old] = known.filter { receivers.contains($0.key) }
+        var moved = known.filter { !receivers.contains($0.key) }
         for receiver in moved.keys {
             moved[receiver]?.told?.event.key = new
             moved[receiver]?.waiting?.event.key = new
