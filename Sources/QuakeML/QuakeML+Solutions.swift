@@ -68,10 +68,11 @@ extension QuakeML {
             guard let parts else { return }
             bytes.append(text: "<event publicID=\"")
             bytes += parts.id
-            bytes.append(text: "\">")
-            bytes.element("preferredOriginID") { $0.append(parts.id, "/origin") }
+            bytes.append(text: "\"><preferredOriginID>")
+            bytes.append(parts.id, "/origin</preferredOriginID>")
             if let id = parts.magnitudeID {
-                bytes.element("preferredMagnitudeID") { $0.append(id, "/magnitude") }
+                bytes.append(text: "<preferredMagnitudeID>")
+                bytes.append(id, "/magnitude</preferredMagnitudeID>")
             }
             bytes += parts.head
             for credit in parts.credits { bytes += credit }

@@ -49,10 +49,11 @@ public enum QuakeML {
         let info = [UInt8](infoOf: event)
         bytes.append(text: "<event publicID=\"")
         bytes += id
-        bytes.append(text: "\">")
-        bytes.element("preferredOriginID") { $0.append(id, "/origin") }
+        bytes.append(text: "\"><preferredOriginID>")
+        bytes.append(id, "/origin</preferredOriginID>")
         if event.magnitude != nil {
-            bytes.element("preferredMagnitudeID") { $0.append(id, "/magnitude") }
+            bytes.append(text: "<preferredMagnitudeID>")
+            bytes.append(id, "/magnitude</preferredMagnitudeID>")
         }
         bytes.append(headOf: event)
         if let credit = credit(of: event.net) { bytes += credit }
@@ -67,34 +68,36 @@ extension [UInt8] {
     /// Creates the element `creationInfo` with the event's agency and the time of its last revision.
     init(infoOf event: QuakeML.Event) {
         self = []
-        element("creationInfo") {
-            if event.net.characterCount <= 64 { $0.element("agencyID", escaped: event.net) }
-            $0.element("creationTime") { event.updated.appendText(to: &$0) }
-        }
+        reserveCapacity(128)
+        append(text: "<creationInfo>")
+        if event.net.characterCount <= 64 { element("agencyID", escaped: event.net) }
+        append(text: "<creationTime>")
+        event.updated.appendText(to: &self)
+        append(text: "</creationTime></creationInfo>")
     }
 
     mutating func append(headOf event: QuakeML.Event) {
         if let type = event.type { append(type: type) }
         // The description is written even without a place: QQuake reads the first description of each event, and fails if there
         // is none.
-        element("description") {
-            if let place = event.place {
-                $0.element("text", escaped: place)
-            } else {
-                $0.append(text: "<text></text>")
-            }
-            $0.append(text: "<type>earthquake name</type>")
-        }
+        append(text: "<description><text>")
+        if let place = event.place { append(xmlEscaped: place) }
+        append(text: "</text><type>earthquake name</type></description>")
     }
 
     mutating func append(originOf event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8]) {
         append(text: "<origin publicID=\"")
-        append(id, "/origin\">")
-        element("time") { $0.element("value") { event.time.appendText(to: &$0) } }
-        element("latitude") { $0.element("value", event.latitude) }
-        element("longitude") { $0.element("value", event.longitude) }
+        append(id, "/origin\"><time><value>")
+        event.time.appendText(to: &self)
+        append(text: "</value></time><latitude><value>")
+        append(decimal: event.latitude)
+        append(text: "</value></latitude><longitude><value>")
+        append(decimal: event.longitude)
+        append(text: "</value></longitude>")
         if let depth = event.depth {
-            element("depth") { $0.element("value") { $0.append(metres: depth) } }
+            append(text: "<depth><value>")
+            append(metres: depth)
+            append(text: "</value></depth>")
         }
         append(qualityOf: event)
         if let status = event.status { append(evaluationOf: status) }
@@ -107,10 +110,14 @@ extension [UInt8] {
         _ magnitude: Double, of event: QuakeML.Event, _ id: [UInt8], _ info: [UInt8], namesOrigin: Bool = true
     ) {
         append(text: "<magnitude publicID=\"")
-        append(id, "/magnitude\">")
-        element("mag") { $0.element("value", magnitude) }
+        append(id, "/magnitude\"><mag><value>")
+        append(decimal: magnitude)
+        append(text: "</value></mag>")
         if let type = event.magnitudeType, type.characterCount <= 32 { element("type", escaped: type) }
-        if namesOrigin { element("originID") { $0.append(id, "/origin") } }
+        if namesOrigin {
+            append(text: "<originID>")
+            append(id, "/origin</originID>")
+        }
         self += info
         append(text: "</magnitude>")
     }
@@ -120,14 +127,12 @@ extension [UInt8] {
     private mutating func append(qualityOf event: QuakeML.Event) {
         guard event.stations != nil || event.residual != nil || event.gap != nil || event.distance != nil
         else { return }
-        element("quality") { bytes in
-            if let stations = event.stations {
-                bytes.element("usedStationCount") { $0.append(integer: stations) }
-            }
-            if let residual = event.residual { bytes.element("standardError", residual) }
-            if let gap = event.gap { bytes.element("azimuthalGap", gap) }
-            if let distance = event.distance { bytes.element("minimumDistance", distance) }
-        }
+        append(text: "<quality>")
+        if let stations = event.stations { element("usedStationCount") { $0.append(integer: stations) } }
+        if let residual = event.residual { element("standardError", residual) }
+        if let gap = event.gap { element("azimuthalGap", gap) }
+        if let distance = event.distance { element("minimumDistance", distance) }
+        append(text: "</quality>")
     }
 
     private mutating func append(evaluationOf status: UnsafeRawBufferPointer) {

@@ -4,7 +4,8 @@ extension [UInt8] {
     }
 
     package mutating func append(text: String) {
-        append(contentsOf: text.utf8)
+        var text = text
+        text.withUTF8 { append(contentsOf: $0) }
     }
 
     package mutating func append(integer: some BinaryInteger) {

@@ -40,9 +40,12 @@ public struct FeedIdentity: Sendable, Equatable {
     package static func host(in url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard let slashes = url.firstIndex(of: UInt8(ascii: "/")),
             url.dropFirst(slashes).starts(with: "//".utf8),
-            ["http:", "https:"].contains(String(decoding: url[..<slashes], as: UTF8.self).lowercased())
+            case let scheme = url[..<slashes].lazy.map(\.asciiLowercased),
+            scheme.elementsEqual("http:".utf8) || scheme.elementsEqual("https:".utf8)
         else { return nil }
-        let authority = url.dropFirst(slashes + 2).prefix { !"/?#".utf8.contains($0) }
+        let authority = url.dropFirst(slashes + 2).prefix { byte in
+            byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
+        }
         // A user or a password may contain an `@`, too, so the host comes after the last one.
         let start = authority.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? authority.startIndex
         let rest = authority[start...]
