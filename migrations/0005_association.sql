@@ -82,20 +82,14 @@ select history.track('public.association_override', 'pair', 'quake_changes');
 
 -- The associator's position. It changes in the transaction that writes the groups.
 create table import.association (
-    store uuid,
-    token bigint,
-    committed_at timestamptz,
-    nonce text,
+    position text,
     shape text,
     parameters text,
     made_with text,
     is_only boolean not null unique default true check (is_only)
 );
 comment on table import.association is 'A single row: the position up to which `quakes associate` has processed the changes.';
-comment on column import.association.store is 'The store that the position belongs to; null before the first association, as are the next four columns.';
-comment on column import.association.token is 'The groups take all changes up to this token into account.';
-comment on column import.association.committed_at is 'When the transaction of that token was committed.';
-comment on column import.association.nonce is 'The nonce of that transaction. From store, token, committed_at and nonce, history.check tells whether the position still holds.';
+comment on column import.association.position is 'The groups take all changes up to this position into account: token, commit time, nonce and store; null before the first association.';
 comment on column import.association.shape is 'The result of history.shape(''quake'') at that position.';
 comment on column import.association.parameters is
     'The parameters file that `quakes associate --parameters` was given; null for the parameters that Quakes comes with.';

@@ -9,10 +9,7 @@ comment on schema notify is 'The records of quakes notify: the earthquakes that 
 
 create table notify.state (
     decided_at timestamptz,
-    store uuid,
-    token bigint,
-    committed_at timestamptz,
-    nonce text,
+    position text,
     shape text,
     revision bigint not null default 0,
     paces jsonb not null default '{}',
@@ -20,10 +17,7 @@ create table notify.state (
 );
 comment on table notify.state is 'A single row: the position up to which quakes notify has processed the changes.';
 comment on column notify.state.decided_at is 'When quakes notify last decided which messages to send; null before the first start. The first start sends no messages about the earthquakes that exist then.';
-comment on column notify.state.store is 'The store that the position belongs to; null before the first start, as are the next four columns.';
-comment on column notify.state.token is 'The decisions take all changes up to this token into account.';
-comment on column notify.state.committed_at is 'When the transaction of that token was committed.';
-comment on column notify.state.nonce is 'The nonce of that transaction. From store, token, committed_at and nonce, history.check tells whether the position still holds.';
+comment on column notify.state.position is 'The decisions take all changes up to this position into account: token, commit time, nonce and store; null before the first start.';
 comment on column notify.state.shape is 'The result of history.shape(''quake'') at that position.';
 comment on column notify.state.revision is 'Counts the decisions. If a notifier finds another number than it expects, a second notifier has decided in between.';
 comment on column notify.state.paces is 'By receiver, when the last messages were sent and when the next digest is due. After 5 messages in 10 minutes, the receiver gets a digest every 5 minutes.';

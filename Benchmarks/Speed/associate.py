@@ -179,7 +179,7 @@ def measure_latency(cluster, options):
 
 
 pending = ("select count(*) from history.transaction where context is distinct from 'association'"
-           " and token > (select token from import.association)")
+           " and token > (select split_part(position, '_', 1)::bigint from import.association)")
 
 
 def revise(psql, code):

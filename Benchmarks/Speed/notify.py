@@ -86,7 +86,7 @@ def rules(path, url, count):
 
 def notifier(cluster, path):
     cluster.sql("truncate notify.seen, notify.standing")
-    cluster.sql("update notify.state set decided_at = null, store = null, token = null, committed_at = null, nonce = null, paces = '{}'")
+    cluster.sql("update notify.state set decided_at = null, position = null, paces = '{}'")
     process = subprocess.Popen([QUAKES, "notify", path, "--database", cluster.url, "--log-level", "error"], env=cluster.env)
     wait_until("quakes notify has started", lambda: cluster.sql("select decided_at is not null from notify.state") == "t")
     return process

@@ -26,7 +26,7 @@ struct AssociationState {
         let operation = "read the association's position"
         let rows = try await connection.query(
             """
-            select store::text, token, committed_at, nonce, shape, parameters, made_with,
+            select position, shape, parameters, made_with,
                    hashtextextended(concat(parameters, \(Parameters.shippedText)), \(Association.rules))::text
             from import.association \(unescaped: clause)
             """, to: operation)
@@ -35,7 +35,7 @@ struct AssociationState {
                 operation: operation, message: "import.association holds no row",
                 remedy: "insert into import.association default values")
         }
-        let position = try Position.next(in: &row)?.position
+        let position = try row.nextText().flatMap(Position.init(word:))
         let shape = try row.nextText()
         let text = try row.nextText()
         let madeWith = try row.nextText()
@@ -59,13 +59,10 @@ struct AssociationState {
     /// - Parameter isDurable: whether the commit waits for the disk. It need not wait if no group was written. A crash of the
     ///   server may then lose the new position, and the same changes are read again.
     func move(to snapshot: CatalogueState, isDurable: Bool, on connection: Connection) async throws {
-        let position = snapshot.position
         try await connection.query(
             """
             update import.association
-            set store = \(position.store)::uuid, token = \(position.token),
-                committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce),
-                shape = \(snapshot.shape), made_with = \(fingerprint)
+            set position = \(snapshot.position.word), shape = \(snapshot.shape), made_with = \(fingerprint)
             returning case when not \(isDurable) then set_config('synchronous_commit', 'off', true) end
             """, to: "store the association's position")
     }

@@ -87,7 +87,7 @@ public final class Notifier: ReaderView {
             select exists (
                 select from import.association cross join lateral (
                     select t.committed_at from history.transaction t
-                    where t.token > association.token and t.context is distinct from \(Associator.context)
+                    where t.token > split_part(association.position, '_', 1)::bigint and t.context is distinct from \(Associator.context)
                     order by t.token limit 1) as first
                 where first.committed_at >= clock_timestamp() - interval '10 seconds') as is_associating
             """, to: "check the association's position")[0].decode("is_associating")

@@ -19,7 +19,7 @@ struct NotifierState: Sendable {
             guard
                 var row = try await connection.query(
                     """
-                    select store::text, token, committed_at, nonce, shape, revision, decided_at, notify.now(), paces::text
+                    select position, shape, revision, decided_at, notify.now(), paces::text
                     from notify.state
                     """, to: operation
                 ).first
@@ -28,7 +28,7 @@ struct NotifierState: Sendable {
                     operation: operation, message: "notify.state holds no row",
                     remedy: "restore the whole database")
             }
-            let position = try Position.next(in: &row)?.position
+            let position = try row.nextText().flatMap(Position.init(word:))
             let (shape, revision) = (try row.nextText(), try row.nextInteger())
             let (decidedAt, now) = (try row.nextInstant(), try row.nextInstant())
             let paces: [String: Pace] = try row.nextText().map(decoded) ?? [:]
@@ -68,8 +68,7 @@ struct NotifierState: Sendable {
         let count = try await connection.execute(
             """
             update notify.state
-            set revision = revision + 1, decided_at = \(ledger.decidedAt), store = \(position.store)::uuid, token = \(position.token),
-                committed_at = \(position.committedAt)::timestamptz, nonce = \(position.nonce), shape = \(shape),
+            set revision = revision + 1, decided_at = \(ledger.decidedAt), position = \(position.word), shape = \(shape),
                 paces = \(try Self.json(ledger.paces))::jsonb
             where revision = \(revision)
             """, to: "store the notifier's position")

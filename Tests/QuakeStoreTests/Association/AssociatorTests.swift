@@ -185,12 +185,16 @@ struct AssociatorTests {
             try await expectRebuild("was pruned")
 
             try await change()
-            try await table.execute("update import.association set nonce = '00000000'")
+            try await table.execute(
+                "update import.association set position = regexp_replace(position, '_[0-9a-f]{8}_', '_00000000_')"
+            )
             try await expectRebuild("different transaction")
             try await change()
-            try await table.execute("update import.association set token = token + 1000")
+            try await table.execute("update import.association set position = '1000' || position")
             try await expectRebuild("restored or has lost transactions")
-            try await table.execute("update import.association set store = gen_random_uuid()")
+            try await table.execute(
+                "update import.association set position = regexp_replace(position, '[^_]+$', gen_random_uuid()::text)"
+            )
             try await expectRebuild("not the one that was followed before")
 
             try await change()

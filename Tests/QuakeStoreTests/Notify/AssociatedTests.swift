@@ -91,7 +91,7 @@ struct AssociatedTests {
             try await database.associate(rebuilding: way == "a rebuild")
             #expect(try await database.query("select from earthquake").isEmpty)
             if way == "no history" {
-                try await database.query("update notify.state set store = null, token = null")
+                try await database.query("update notify.state set position = null")
             }
             try await database.notify(rules, receivers)
             #expect(receivers.got.count == 1, "\(receivers.told)")
@@ -174,6 +174,6 @@ extension TestDatabase {
 
     /// Records that an associator has processed all changes so far.
     fileprivate func associated() async throws {
-        try await query("update import.association set token = history.current_token()")
+        try await query("update import.association set position = history.current_token() || '_'")
     }
 }

@@ -41,7 +41,8 @@ extension TestDatabase {
             """
             select not exists (
                 select from history.transaction t join history.change c on c.transaction = t.id
-                where c.entity = 'quake' and t.token > coalesce((select token from import.association), 0)) as is_done
+                where c.entity = 'quake'
+                  and t.token > coalesce((select split_part(position, '_', 1)::bigint from import.association), 0)) as is_done
             """)[0].decode("is_done")
     }
 }

@@ -117,7 +117,9 @@ struct NotifyReplayTests {
                 try await oracle.take(database, after: token)
                 // In the middle of the replay, make the notifier's position invalid.
                 if number == hours.count / 2 {
-                    try await database.query("update notify.state set nonce = '00000000'")
+                    try await database.query(
+                        "update notify.state set position = regexp_replace(position, '_[0-9a-f]{8}_', '_00000000_')"
+                    )
                 }
                 for _ in 0..<(kills * (number + 1) / hours.count - kills * number / hours.count) {
                     let delay = Duration.milliseconds(Int.random(in: 0...250, using: &random))
