@@ -102,19 +102,25 @@ public struct Roles: Sendable {
     }
 
     /// Transfers to the owner everything in our schemas that belongs to another role, and every tracked table, because only
-    /// tables of the history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas, so the schemas are
-    /// transferred first.
+    /// tables of the history's owner can be tracked. To receive objects, the owner needs CREATE on their schemas, so our schemas are
+    /// transferred first, and CREATE on the schemas of the tracked tables is granted. The checks of foreign keys, which run with
+    /// the owner's rights, need USAGE there.
     private var ownership: String {
         let owner = name(.owner)
         return """
             do $$
             declare
+                place regnamespace;
                 transfer record;
             begin
                 execute format('grant connect, create, temporary on database %I to \(owner)', current_database());
-                if not has_schema_privilege('\(owner)', 'public', 'create') then
-                    grant usage, create on schema public to \(owner);
-                end if;
+                for place in
+                    select distinct c.relnamespace from history.tracked t join pg_class c on c.oid = t.relation
+                    where not has_schema_privilege('\(owner)', c.relnamespace, 'usage')
+                       or not has_schema_privilege('\(owner)', c.relnamespace, 'create')
+                loop
+                    execute format('grant usage, create on schema %s to \(owner)', place);
+                end loop;
                 for transfer in
                     select object.class = 'pg_namespace'::regclass as is_of_schema,
                            format('alter %s %s owner to \(owner)',
@@ -130,6 +136,15 @@ public struct Roles: Sendable {
                           and not exists (select from pg_depend d
                                           where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'i'
                                             and d.refclassid = 'pg_class'::regclass)
+                          -- A view reads tables with its owner's rights, so a view that reads other tables keeps its owner.
+                          and not exists (
+                              select from pg_rewrite r
+                              join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+                                              and d.refclassid = 'pg_class'::regclass
+                              join pg_class other on other.oid = d.refobjid
+                              where r.ev_class = c.oid and other.oid not in (select t.relation from history.tracked t)
+                                and other.relnamespace::regnamespace::text
+                                    not in ('import', 'history', 'report', 'notify', 'pg_catalog', 'information_schema'))
                         union all
                         select 'pg_type'::regclass, t.oid, t.typowner from pg_type t
                         where t.typnamespace = ours.oid and t.typtype = 'e'
@@ -193,7 +208,7 @@ public struct Roles: Sendable {
             grant usage on schema history to \(writer);
             grant select (id, token, context, committed_at, nonce) on history.transaction to \(writer);
             grant select on import.last_run, history.store to \(writer);
-            grant execute on function history.position() to \(writer);
+            grant execute on function history.position(), history.current_token() to \(writer);
 
             grant select on public.quake, public.earthquake, public.earthquake_member, public.association_override,
                 import.association, import.run, import.reject, import.feed, import.sweep, import.mirror, import.settled,

@@ -392,6 +392,10 @@ struct RolesTests {
                     let found = Mutex(0)
                     try await selection.forEach(on: connection) { _ in found.withLock { $0 += 1 } }
                     #expect(found.withLock { $0 } == 2)
+                    var merged = selection
+                    merged.isMerged = true
+                    try await merged.forEach(on: connection) { _ in found.withLock { $0 += 1 } }
+                    #expect(found.withLock { $0 } == 4)
                 }
             }
         }
@@ -444,6 +448,32 @@ struct RolesTests {
                         "1.1 a insert -", #"2.1 a update {"number": 1}"#, "3.1 b insert -",
                     ])
             }
+        }
+    }
+
+    @Test(
+        "A tracked table in another schema stays writable, and a view that reads another schema keeps its owner"
+    )
+    func otherSchemas() async throws {
+        try await server.withRoles { roles in
+            let (database, report) = (roles.database, roles.login(.report))
+            try await database.execute(
+                """
+                create schema net;
+                create table net.station (code text primary key, parent text references net.station on update cascade);
+                alter table net.station owner to \(roles.roles.name(.owner));
+                select history.track('net.station', 'code', 'station_changes');
+                create table net.city (name text);
+                insert into net.city values ('Bern');
+                create view report.city as select c.name, e.code from net.city c left join report.event e on true
+                """)
+            _ = try await database.withConnection { try await roles.roles.establish(on: $0) }
+            try await database.execute("insert into net.station values ('a', null), ('b', 'a')")
+            try await database.execute("update net.station set code = 'c' where code = 'a'")
+            #expect(
+                try await database.query("select parent from net.station where code = 'b'")[0]
+                    .decode("parent") == "c")
+            #expect(try await report.query("select name from report.city")[0].decode("name") == "Bern")
         }
     }
 
