@@ -14,6 +14,7 @@ create table import.run (
     id bigint generated always as identity primary key,
     source text collate "C" not null,
     feed text,
+    generated import.moment,
     started import.moment not null default clock_timestamp(),
     finished import.moment,
     outcome text not null default 'running'
@@ -38,6 +39,7 @@ comment on table import.run is
 comment on column import.run.id is 'Number of the run.';
 comment on column import.run.source is 'The imported source: a URL without its secrets, a path, or - for standard input.';
 comment on column import.run.feed is 'The URL of the feed, as the document''s metadata gives it, without secrets.';
+comment on column import.run.generated is 'When the document was made, according to the document itself.';
 comment on column import.run.started is 'When the run began.';
 comment on column import.run.finished is 'When the run ended, or when a later import found that its worker had died; null until then.';
 comment on column import.run.outcome is 'running, done, failed or cancelled.';
@@ -162,14 +164,14 @@ with recursive last as (
     from last, lateral (select * from import.run where run.source < last.source
                         order by source desc, id desc limit 1) as next),
 fresh as (
-    select last.*, coalesce(sweep.cursor, feed.generated) as generated,
+    select last.*, coalesce(sweep.cursor, feed.generated) as made,
            greatest((select max(finished) from import.run
                      where run.source = last.source and outcome = 'done'),
                     feed.checked_at) as fresh_at
     from last left join import.feed on feed.source = last.source
               left join import.sweep on sweep.source = last.source)
 select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error, fresh_at,
-       generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
+       made as generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
 from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
 -- The end of 0006_report.sql copies the comments of the other columns from import.run.

@@ -640,6 +640,7 @@ comment on function import.note_coverage(
 create function import.note_settled() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
 as $$
 declare
     -- The summary feeds are complete above a magnitude, except for the feeds of significant events, which are a selection.
@@ -685,6 +686,8 @@ declare
     parameters jsonb;
     since timestamptz;
     until timestamptz;
+    west double precision;
+    east double precision;
 begin
     select jsonb_object_agg(
                case name[1] when 'start' then 'starttime' when 'end' then 'endtime' when 'minmag' then 'minmagnitude'
@@ -695,10 +698,10 @@ begin
     from regexp_split_to_table(split_part(new.feed, '?', 2), '&') as parameter, regexp_match(parameter, '^([^=]*)=?(.*)$') as name
     where parameter <> '';
     -- An empty response proves nothing: a broken service also gives empty responses, and a document may claim to be from any URL.
-    -- Any other parameter selects fewer events. Without endtime, the response ends at the time of the request, which is unknown
-    -- for a file.
+    -- Any other parameter selects fewer events. A response ends at the time of the request at the latest. For a file, that is the
+    -- time at which the document was made.
     if new.seen = new.rejected or parameters - '{format,orderby,nodata,starttime,endtime,minmagnitude,minlatitude,maxlatitude,minlongitude,maxlongitude}'::text[]
-       <> '{}' or not parameters ? 'starttime' or not parameters ? 'endtime' and new.source !~* '^https?://' then
+       <> '{}' or not parameters ? 'starttime' or new.generated is null and new.source !~* '^https?://' then
         return null;
     end if;
     -- Refuses words that only PostgreSQL accepts as a time, such as epoch.
@@ -706,14 +709,22 @@ begin
         return null;
     end if;
     since := (parameters ->> 'starttime')::timestamptz;
-    until := least(coalesce((parameters ->> 'endtime')::timestamptz, new.started), new.started);
+    until := least((parameters ->> 'endtime')::timestamptz, new.generated, new.started);
+    west := coalesce((parameters ->> 'minlongitude')::double precision, -180);
+    east := coalesce((parameters ->> 'maxlongitude')::double precision, 180);
+    -- Some services also accept longitudes beyond 180 degrees.
+    if east - west >= 360 then
+        west := -180;
+        east := 180;
+    else
+        west := west - 360 * floor((west + 180) / 360);
+        east := east - 360 * ceil((east - 180) / 360);
+    end if;
     if since < until then
         perform import.note_coverage(
             import.service_of(new.feed), (parameters ->> 'minmagnitude')::double precision, tstzrange(since, until),
-            coalesce((parameters ->> 'minlatitude')::double precision, -90),
-            coalesce((parameters ->> 'minlongitude')::double precision, -180),
-            coalesce((parameters ->> 'maxlatitude')::double precision, 90),
-            coalesce((parameters ->> 'maxlongitude')::double precision, 180));
+            coalesce((parameters ->> 'minlatitude')::double precision, -90), west,
+            coalesce((parameters ->> 'maxlatitude')::double precision, 90), east);
     end if;
     return null;
 exception when data_exception or check_violation then

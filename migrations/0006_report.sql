@@ -602,7 +602,9 @@ begin atomic
                                              (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
         from report.counted(null, $6) m
         where m.event = (select report.counted_event($1, $6)) collate "C"
-          and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')),
+          and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')
+          and coalesce($2, report.aftershock_radius_km(m.magnitude)) is not null
+          and coalesce($3, report.aftershock_days(m.magnitude)) is not null),
     edge as materialized (
         -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,
@@ -748,7 +750,10 @@ cross join lateral (
     join history.transaction t on t.id = c.transaction
     where c.key = quake.code and c.entity = 'quake' and c.operation = 'update'
       -- If the event was withdrawn and came back, only what happened since then counts.
-      and t.committed_at >= quake.imported_at) as change
+      and not exists (
+          select from history.change d join history.transaction u on u.id = d.transaction
+          where d.key = c.key and d.entity = 'quake' and d.operation = 'delete'
+            and (u.token, d.ordinal) > (t.token, c.ordinal))) as change
 cross join lateral (
     select case when not known.is_whole then null
                 when change.statuses is null then report.review_status(quake.status) else change.statuses[1] end as status)
@@ -788,7 +793,11 @@ cross join lateral (
            array_agg((c.before ->> 'magnitude')::double precision order by t.token, c.ordinal) as overwritten
     from history.change c join history.transaction t on t.id = c.transaction
     where c.key = event.code and c.entity = 'quake' and c.operation = 'update' and c.before ? 'magnitude'
-      and t.committed_at >= event.imported_at and (t.token, c.ordinal) < (event.token, event.ordinal)) as change
+      and (t.token, c.ordinal) < (event.token, event.ordinal)
+      and not exists (
+          select from history.change d join history.transaction u on u.id = d.transaction
+          where d.key = c.key and d.entity = 'quake' and d.operation = 'delete'
+            and (u.token, d.ordinal) > (t.token, c.ordinal) and (u.token, d.ordinal) < (event.token, event.ordinal))) as change
 cross join lateral (select (select pruned_committed_at from history.store) as begin) as history
 cross join lateral unnest(
     array_prepend(case when event.imported_at > history.begin then event.imported_at end, change.times),
@@ -904,7 +913,7 @@ select day, count(*) as events, count(*) filter (where not is_prompt) as late_ev
        percentile_disc(0.5) within group (order by delay) filter (where is_prompt) as median_delay_s,
        percentile_disc(0.95) within group (order by delay) filter (where is_prompt) as p95_delay_s
 from (select report.day(imported_at) as day, report.seconds(imported_at - time) as delay,
-             imported_at >= time and imported_at < time + interval '1 day' as is_prompt
+             imported_at >= time and imported_at < time + interval '24 hours' as is_prompt
       from only public.quake) as imported
 group by day;
 comment on view report.import_latency is 'The time from the origin of events to their first import, by the day of that import.';

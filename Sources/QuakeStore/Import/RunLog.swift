@@ -121,7 +121,7 @@ struct RunLog {
                 with \(summary.sweep?.movingCursor(of: name) ?? keeping(summary))
                 update import.run
                 set finished = clock_timestamp(), outcome = \(summary.outcome.rawValue), feed = \(summary.feed),
-                    error = \(error),
+                    generated = \(summary.generated), error = \(error),
                     (first_token, last_token) = (
                         select min(token), max(token) from history.transaction
                         where id between \(history?.lowerBound) and \(history?.upperBound)

@@ -22,15 +22,20 @@ struct CoverageTests {
         "A summary feed covers its period from its smallest magnitude up, and overlapping periods are merged")
     func feeds() async throws {
         try await server.withDatabase { database in
+            // A month in which Berlin's offset changes.
+            try await database.execute(
+                "do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'Europe/Berlin'); end $$"
+            )
             for (name, made) in [
                 ("all_day", "2026-01-02T00:00:00Z"), ("all_day", "2026-01-02T12:00:00Z"),
                 ("all_day", "2026-01-09T00:00:00Z"), ("2.5_week", "2026-01-08T00:00:00Z"),
-                ("significant_month", "2026-01-08T00:00:00Z"),
+                ("significant_month", "2026-01-08T00:00:00Z"), ("1.0_month", "2025-11-10T00:00:00Z"),
             ] {
                 try await database.importDocument(try feed(name, made: made))
             }
             #expect(
                 try await held(database) == [
+                    "2025-10-11 00:00:00+00 2025-11-10 00:00:00+00 1 world",
                     "2026-01-01 00:00:00+00 2026-01-02 12:00:00+00 all world",
                     "2026-01-01 00:00:00+00 2026-01-08 00:00:00+00 2.5 world",
                     "2026-01-08 00:00:00+00 2026-01-09 00:00:00+00 all world",
@@ -109,7 +114,9 @@ struct CoverageTests {
                 ("&starttime=2015-07-01&endtime=2015-08-01&minlatitude=nan", "done"),
                 ("&starttime=2015-07-01&endtime=2015-08-01&minmagnitude=infinity", "done"),
                 ("&starttime=2015-07-01&endtime=2015-08-01&minlatitude=50&maxlatitude=40", "done"),
-                ("&starttime=2015-07-01&endtime=2015-08-01&maxlongitude=1e300", "done"),
+                ("&starttime=2014-07-01&endtime=2014-08-01&minlongitude=170&maxlongitude=190", "done"),
+                ("&starttime=2013-07-01&endtime=2013-08-01&minlongitude=-200&maxlongitude=-170", "done"),
+                ("&starttime=2012-07-01&endtime=2012-08-01&minlongitude=0&maxlongitude=1e300", "done"),
             ] {
                 try await database.query(
                     "insert into import.run (source, feed) values (\(base + parameters), \(base + parameters))"
@@ -119,25 +126,35 @@ struct CoverageTests {
             }
             #expect(
                 try await held(database) == [
-                    "2019-07-01 00:00:00+00 2019-08-01 12:00:00+00 3 30 -120 40 -110"
+                    "2012-07-01 00:00:00+00 2012-08-01 00:00:00+00 all world",
+                    "2013-07-01 00:00:00+00 2013-08-01 00:00:00+00 all -90 160 90 -170",
+                    "2014-07-01 00:00:00+00 2014-08-01 00:00:00+00 all -90 170 90 -170",
+                    "2019-07-01 00:00:00+00 2019-08-01 12:00:00+00 3 30 -120 40 -110",
                 ])
         }
     }
 
     /// The metadata of a response may say anything, and a broken service may send an empty response.
-    @Test("A response without valid events covers nothing, even if its metadata names a period")
+    @Test(
+        "A file covers nothing after it was made, and nothing without that time or valid events, whatever period its metadata names"
+    )
     func empty() async throws {
         try await server.withDatabase { database in
             let url =
                 "https://example.org/fdsnws/event/1/query?format=geojson&starttime=1900-01-01&endtime=2020-01-01"
-            for features in ["", SmallFeed.feature("a", magnitude: "[]"), SmallFeed.feature("a")] {
+            let made = try #require(Instant("2019-06-01")).milliseconds
+            for (features, metadata) in [
+                ("", "\"generated\":\(made),"),
+                (SmallFeed.feature("a", magnitude: "[]"), "\"generated\":\(made),"),
+                (SmallFeed.feature("a"), ""), (SmallFeed.feature("a"), "\"generated\":\(made),"),
+            ] {
                 #expect(try await held(database) == [])
                 try await database.importDocument(
                     """
-                    {"type":"FeatureCollection","metadata":{"url":"\(url)"},"features":[\(features)]}
+                    {"type":"FeatureCollection","metadata":{\(metadata)"url":"\(url)"},"features":[\(features)]}
                     """)
             }
-            #expect(try await held(database) == ["1900-01-01 00:00:00+00 2020-01-01 00:00:00+00 all world"])
+            #expect(try await held(database) == ["1900-01-01 00:00:00+00 2019-06-01 00:00:00+00 all world"])
         }
     }
 
@@ -190,6 +207,13 @@ struct CoverageTests {
             try await database.query(
                 "select import.note_coverage('a', null, '[2019-12-01+00,2020-01-09+00)')")
             #expect(abs(try await end() - 8) < 1e-9)
+            try await database.execute("update quake set magnitude = null where code = 'q0'")
+            for missing in ["days => 10", "radius_km => 10"] {
+                #expect(
+                    try await database.query(
+                        "select from report.aftershock_rate('q0', \(unescaped: missing))"
+                    ).isEmpty)
+            }
         }
     }
 

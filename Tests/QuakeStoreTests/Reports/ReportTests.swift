@@ -267,6 +267,32 @@ struct ReportTests {
         }
     }
 
+    @Test("The revisions of an event that is gone and back within a transaction belong to its two lives")
+    func twoLives() async throws {
+        try await server.withDatabase { database in
+            let insert =
+                "insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude) values ('a', 'q', 'a',"
+            try await database.execute(
+                """
+                begin;
+                \(insert) 3, now(), now(), 0, 0);
+                update quake set magnitude = 4;
+                delete from quake;
+                \(insert) 5, now(), now(), 0, 0);
+                update quake set magnitude = 6;
+                commit
+                """)
+            let row = try await database.query("select * from report.revision")[0]
+            #expect(try row.decode("first_magnitude") == 5.0 && row.decode("revisions") == 1)
+            let lives = try await database.query(
+                """
+                select string_agg(magnitude || ' ' || coalesce(ended, 'now'), ', ' order by magnitude) as lives
+                from report.magnitude_history
+                """)[0]
+            #expect(try lives.decode("lives") == "3 revised, 4 deleted, 5 revised, 6 now")
+        }
+    }
+
     @Test("A removed event shows why it was removed, which code replaces it, and its last values")
     func removed() async throws {
         try await server.withDatabase { database in
