@@ -102,7 +102,10 @@ public struct Report: Sendable, Equatable {
         let cells: [Query] = columns.map { column in
             let name = Self.identifier(column.name)
             return if column.kind == .time {
-                "to_char(\(name) at time zone 'UTC', \(unescaped: "'\(form.time)'"))"
+                """
+                case when isfinite(\(name)) and \(name) >= '0001-01-01' then to_char(\(name) at time zone 'UTC', \(unescaped: "'\(form.time)'"))
+                     else \(name)::text end
+                """
             } else {
                 form == .json && column.isArray ? "to_json(\(name))::text" : "\(name)::text"
             }
@@ -123,7 +126,7 @@ public struct Report: Sendable, Equatable {
         select report.name, report.is_function, coalesce(report.summary, '') as summary,
                array(select a.attname::text from pg_attribute a
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as columns,
-               array(select format_type(coalesce(nullif(t.typbasetype, 0), t.oid), a.atttypmod)
+               array(select format_type(coalesce(nullif(t.typbasetype, 0), t.oid), null)
                      from pg_attribute a join pg_type t on t.oid = a.atttypid
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as types,
                report.parameters, report.parameter_types, report.required

@@ -202,7 +202,8 @@ struct ReportCommandTests {
             try await database.execute(
                 """
                 create view report.mine as
-                select array['a', 'b'] as letters, jsonb_build_object('n', 1) as more, 0.1::double precision + 0.2 as sum;
+                select array['a', 'b'] as letters, jsonb_build_object('n', 1) as more, 0.1::double precision + 0.2 as sum,
+                       1.1::numeric(10, 2) as amount, timestamptz 'infinity' as "end", timestamptz '2026-01-02 03:04+00' as time;
                 do $$ begin execute format('alter database %I set extra_float_digits = -5', current_database()); end $$
                 """)
 
@@ -210,9 +211,14 @@ struct ReportCommandTests {
             let csv = try await quakes(["report", "mine", "--format", "csv"], database)
 
             #expect(
-                json.output.contains(#"{"letters":["a","b"],"more":{"n": 1},"sum":0.30000000000000004}"#),
+                json.output.contains(
+                    #"{"letters":["a","b"],"more":{"n": 1},"sum":0.30000000000000004,"amount":1.1,"end":"infinity","time":"2026-01-02T03:04:00.000Z"}"#
+                ),
                 "\(json)")
-            #expect(csv.output.hasSuffix("\"{a,b}\",\"{\"\"n\"\": 1}\",0.30000000000000004\n"), "\(csv)")
+            #expect(
+                csv.output.hasSuffix(
+                    "\"{a,b}\",\"{\"\"n\"\": 1}\",0.30000000000000004,1.10,infinity,2026-01-02T03:04:00.000Z\n"
+                ), "\(csv)")
         }
     }
 

@@ -8,6 +8,9 @@ struct DeleteCommand: AsyncParsableCommand {
         discussion: """
             All the earthquakes are deleted in one transaction, or none is. If a feed still has a deleted earthquake, the next \
             import inserts it again.
+
+            The reason "superseded by CODE" says that CODE is the earthquake's new code; "retracted by NAME" says that the feed \
+            of this name withdrew it. Any other text is only shown.
             """)
 
     @Argument(help: "Codes of the earthquakes to delete, such as us7000abcd.")
