@@ -7,7 +7,8 @@ import Feed
 struct BackfillPlan {
     let range: Range<Instant>
     let isNewestFirst: Bool
-    /// How many events the service returns at once. It is lowered when the service gives fewer events than it counts.
+    /// How many events the service returns at once. It is lowered when the service gives fewer events than it counts, or refuses
+    /// fewer events.
     private(set) var limit: Int
 
     /// Everything between the beginning of the backfill and this instant is done.
@@ -72,7 +73,8 @@ struct BackfillPlan {
     /// - Parameter count: the number of events in the window; nil if it is unknown.
     /// - Returns: false when the window can't be cut any further.
     mutating func hadTooMany(_ window: Range<Instant>, count: Int?) -> Bool {
-        cut(window, holding: max(count ?? 2 * limit, leastCut * limit))
+        if let count, count <= limit { limit = max(1, count / 2) }
+        return cut(window, holding: max(count ?? 2 * limit, leastCut * limit))
     }
 
     private mutating func cut(_ window: Range<Instant>, holding count: Int) -> Bool {

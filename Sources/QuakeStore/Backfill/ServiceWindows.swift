@@ -95,16 +95,15 @@ struct ServiceWindows {
     }
 
     /// Whether the service refused because the request was for too many events, and the window can be cut. A request is for too
-    /// many events if the service counts more than its limit, or if the service does not count and answers with status 413, the
-    /// FDSN standard's status for too many events.
+    /// many events if the service counts more than its limit, or if it answers with status 413, the FDSN standard's status for
+    /// too many events.
     private mutating func isTooMuch(
         _ question: EventService.Question, _ refusal: FeedError, _ plan: inout BackfillPlan,
         _ window: Range<Instant>
     ) async throws -> Bool {
         guard [400, 413].contains(refusal.status) else { return false }
         let count = try await count(question)
-        return (count.map { $0 > plan.limit } ?? (refusal.status == 413))
-            && plan.hadTooMany(window, count: count)
+        return (refusal.status == 413 || count ?? 0 > plan.limit) && plan.hadTooMany(window, count: count)
     }
 
     // MARK: Requests
@@ -164,32 +163,35 @@ struct ServiceWindows {
         question.updatedAfter == nil ? [.counts] : [.counts, .updates]
     }
 
-    /// Finds out which ability is missing after the service has refused a request. It requests the last hour, each time with one
-    /// ability fewer, until the service answers.
+    /// Finds out which ability is missing after the service has refused a request. It repeats the request without `limit`,
+    /// because a service may only refuse so high a limit, and then requests the last hour with fewer and fewer abilities, until
+    /// the service answers.
     ///
     /// - Returns: false if no ability was found to be missing.
     /// - Throws: `UnfitService` if the service does not answer in any format that can be read; `FeedError`.
     private mutating func findLack(after question: EventService.Question) async throws -> Bool {
+        guard try await refusal(of: question) != nil else { return false }
+        let before = service.abilities
+        service.abilities.remove(.limits)
+        if service.abilities != before, try await refusal(of: question) == nil { return true }
+        service.abilities = before
         if question.isOfDeletions {
-            guard try await refusal(of: question) != nil else { return false }
             service.abilities.remove(.deletions)
             return true
         }
-        let before = service.abilities
         let now = Instant.now
         let hour = EventService.Question(since: now - 3_600_000, until: now)
-        while let refusal = try await refusal(of: hour) {
-            guard let ability = [.geojson, .limits].first(where: service.abilities.contains) else {
-                throw UnfitService(service, "its answer to query is unusable: \(refusal)", asFor: purpose)
-            }
-            service.abilities.remove(ability)
+        let fewer: [Set<EventService.Ability>] = [[], [.limits], [.geojson], [.geojson, .limits]]
+        for lost in fewer where lost.isSubset(of: before) {
+            service.abilities = before.subtracting(lost)
+            guard try await refusal(of: hour) == nil else { continue }
+            if lost.isEmpty, question.updatedAfter == nil { return false }
+            // The service answers only simpler requests, so later requests do not select by the time of revision.
+            service.abilities.remove(.updates)
+            return true
         }
-        if service.abilities == before {
-            guard question.updatedAfter != nil, try await refusal(of: question) != nil else { return false }
-        }
-        // The service answers only simpler requests, so later requests do not select by the time of revision.
-        service.abilities.remove(.updates)
-        return true
+        let refusal = try await refusal(of: hour).map { "\($0)" } ?? "it has just answered"
+        throw UnfitService(service, "its answer to query is unusable: \(refusal)", asFor: purpose)
     }
 
     /// The error with which the service refuses an unsupported request; nil if it answers.

@@ -37,7 +37,7 @@ extension DocumentImport {
                 case .deletions: "includedeleted=only, so its deletions stay unknown"
                 case .counts: "count"
                 case .geojson: "the USGS's GeoJSON, so its other format is read"
-                case .limits: "limit"
+                case .limits: "limit=\(windows.service.limit)"
                 }
             logger.notice("import \(source): the service does not support \(what)")
         }
@@ -63,7 +63,7 @@ extension DocumentImport {
             if sweep.proven.contains(.deletions) {
                 throw Failure(
                     .badData,
-                    "the service answers a request for deleted events with existing ones; nothing was imported; if it no longer gives its deletions, run: quakes forget \(source)"
+                    "the service answers a request for deleted events with something else; nothing was imported; if it no longer gives its deletions, run: quakes forget \(source)"
                 )
             }
             self.sweep?.deletions = StatedDeletions()
@@ -93,6 +93,11 @@ extension DocumentImport {
             try scanner.finish()
         } catch let failure as FeedError where failure.status == 204 {
             return 0
+        } catch FeedError.brokenDocument(_, offset: 0)
+            where sweep?.service.isComplete == false && sweep?.cursor == nil
+        {
+            // The service ignores the format, and answers in a format of its own.
+            throw NoDeletions()
         }
         intake.batches[0].documentBytes += bytes
         sweep?.note(made: scanner.metadata.generated)
@@ -158,9 +163,10 @@ extension DocumentImport {
         }
         sweep?.note(made: scanner.metadata.generated)
         if scanner.isIncomplete { sweep?.isPartial = true }
+        if scanner.count > 0 { sweep?.hasEvents = true }
         return scanner.count
     }
 }
 
-/// The service answered a request for deleted events with existing ones.
+/// The service answered a request for deleted events with existing ones, or in another format than GeoJSON.
 private struct NoDeletions: Error {}

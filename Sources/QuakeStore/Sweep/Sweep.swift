@@ -33,6 +33,8 @@ struct Sweep: Sendable {
     /// answer may have been cut off, or if the sweep was divided because it was too large for one answer: an event that moves
     /// from one part to another during the sweep may be in neither part.
     var isPartial = false
+    /// Whether an answer had an event. If none had, perhaps the service is broken, and the sweep deletes nothing.
+    var hasEvents = false
 
     /// How far a sweep reaches back before the cursor, in milliseconds: revisions become visible with a delay, and the clocks of
     /// the service's servers differ.
@@ -122,7 +124,7 @@ struct Sweep: Sendable {
     }
 
     var identity: FeedIdentity {
-        let window = isByWindow && !isPartial && earliest < moment ? earliest...moment : nil
+        let window = isByWindow && !isPartial && hasEvents && earliest < moment ? earliest...moment : nil
         return FeedIdentity(service: service.host, name: Self.feedName, generated: moment, window: window)
     }
 

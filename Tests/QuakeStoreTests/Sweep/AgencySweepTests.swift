@@ -83,6 +83,22 @@ struct AgencySweepTests {
         }
     }
 
+    @Test("An answer without any event deletes nothing")
+    func emptyAnswer() async throws {
+        try await withEvents(["gfz2026aaa1", "gfz2026aaa2"], at: Self.gfz) { database, catalogue, sweep in
+            let time = Self.now - Self.minute
+            catalogue.change { $0.add(TestCatalogue.Event("gfz2026aaa3", time: time, updated: time)) }
+            _ = try await sweep()
+            catalogue.change { state in
+                state.now += 5 * Self.minute
+                state.events = [:]
+            }
+            let empty = try await sweep()
+            #expect(empty.failure == nil && empty.counts.retracted == 0)
+            #expect(try await database.revised().count == 3)
+        }
+    }
+
     @Test("The brake also stops the deletion of events that an agency lists as not existing")
     func brake() async throws {
         let codes = (1...8).map { "gfz2026aaa\($0)" }

@@ -23,6 +23,49 @@ extension SweepTests {
         }
     }
 
+    @Test("A service that refuses so high a limit is asked without a limit, and keeps its other abilities")
+    func lowLimit() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, limit: 10, tooMany: .tooLarge)
+        catalogue.change { state in
+            for number in 1...35 {
+                let time = now - number * Self.day / 2
+                state.add(.init("us\(number)", time: time, updated: time + Self.minute))
+            }
+        }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
+                let first = try await database.sweep(through: server)
+                #expect(first.failure == nil)
+                #expect(try await database.revised() == catalogue.revised)
+                let lacks = try await database.query("select lacks from import.sweep")[0]
+                #expect(try lacks.decode("lacks") == ["limits"])
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    state.delete("us1")
+                }
+                #expect(try await database.sweep(through: server).counts.retracted == 1)
+            }
+        }
+    }
+
+    @Test("A service that ignores the requested format and answers in its own is swept")
+    func oneFormat() async throws {
+        let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
+        let catalogue = TestCatalogue(now: now, knows: [.text])
+        catalogue.change { $0.add(.init("us1", time: now - Self.day, updated: now - Self.day)) }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                if request.uri.contains("/count?") { return catalogue.answer(request) }
+                let start = request.uri.firstMatch(of: /&starttime=[^&]*/).map { String($0.0) } ?? ""
+                return catalogue.answer(TestRequest(uri: "/fdsnws/event/1/query?format=text\(start)"))
+            }) { server in
+                let summary = try await database.sweep(through: server)
+                #expect(summary.failure == nil && summary.counts.inserted == 1, "\(summary)")
+            }
+        }
+    }
+
     @Test("A service that offers no readable format is refused with the reason")
     func unfit() async throws {
         try await withCatalogue(knows: [.count, .updatedAfter]) { database, catalogue, server in
@@ -330,7 +373,7 @@ extension SweepTests {
     @Test("A service that answers 413 to too many events is asked for fewer")
     func tooLarge() async throws {
         let now = Int(Date().timeIntervalSince1970) * 1000 - 60 * Self.minute
-        let catalogue = TestCatalogue(now: now, limit: 3, knows: [.text])
+        let catalogue = TestCatalogue(now: now, limit: 3, tooMany: .tooLarge, knows: [.text])
         catalogue.change { state in
             for number in 1...8 {
                 let time = now - number * Self.day / 4
@@ -338,13 +381,7 @@ extension SweepTests {
             }
         }
         try await server.withDatabase { database in
-            try await TestFeedServer.run(answering: { request in
-                let answer = catalogue.answer(request)
-                guard case .whole(.badRequest, let text, _) = answer, !request.uri.contains("&limit="),
-                    String(decoding: text, as: UTF8.self).contains("exceeds the limit")
-                else { return answer }
-                return .whole(.tooLarge, [])
-            }) { server in
+            try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
                 let summary = try await database.sweep(through: server)
                 #expect(summary.failure == nil && summary.counts.inserted == 8)
             }

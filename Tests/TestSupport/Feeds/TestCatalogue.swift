@@ -8,7 +8,7 @@ import Synchronization
 /// - Without `starttime`, a query returns only events of the last 30 days.
 /// - `includedeleted=true` always gives status 504; `includedeleted=only` works. A deleted event has no time, magnitude or type,
 ///   so a query with `eventtype` never finds it. The records of some deletions do not name the event.
-/// - If more than `limit` events match a request that has no parameter `limit`, the status is 400.
+/// - If more than `limit` events match a request that has no parameter `limit`, the status is `tooMany`.
 public final class TestCatalogue: Sendable {
     public struct Event: Sendable {
         public var code: String
@@ -66,6 +66,7 @@ public final class TestCatalogue: Sendable {
     public static let service = "http://\(host)/fdsnws/event/1/"
 
     public let limit: Int
+    public let tooMany: TestStatus
     /// What the service supports: the method `count`, the parameters `updatedafter` and `includedeleted`, and formats.
     public let knows: Set<Skill>
     private let state: Mutex<State>
@@ -76,8 +77,12 @@ public final class TestCatalogue: Sendable {
         case emsc
     }
 
-    public init(now: Int, limit: Int = 20_000, knows: Set<Skill> = Set(Skill.allCases)) {
+    public init(
+        now: Int, limit: Int = 20_000, tooMany: TestStatus = .badRequest,
+        knows: Set<Skill> = Set(Skill.allCases)
+    ) {
         self.limit = limit
+        self.tooMany = tooMany
         self.knows = knows
         state = Mutex(State(now: now))
     }
@@ -126,9 +131,8 @@ public final class TestCatalogue: Sendable {
         let rows = deleted == "only" ? deletions(values, state) : events(values, state)
         if method == "count" { return .whole(.ok, Array("\(rows.count)".utf8)) }
         let wanted = values["limit"].flatMap { Int($0) }
-        guard wanted ?? rows.count <= limit else {
-            return refused("\(rows.count) exceeds the limit of \(limit)")
-        }
+        if let wanted, wanted > limit { return refused("\(wanted) exceeds the limit of \(limit)") }
+        if wanted == nil, rows.count > limit { return .whole(tooMany, []) }
         if values["format"] == "json" {
             guard knows.contains(.emsc) else { return refused("unknown format") }
             let features = found(values, state).map(\.emsc)
