@@ -177,6 +177,9 @@ private struct FeatureReader: ~Copyable {
     mutating func checked(
         _ bytes: UnsafeBufferPointer<UInt8>, _ table: borrowing PropertyTable
     ) throws(Rejection) -> QuakeRecord {
+        if record.text(.status)?.equals("deleted", in: bytes) == true {
+            throw Rejection(.status, "the event was deleted")
+        }
         let missing = table.requiredBits & ~record.present
         if missing != 0 {
             let first = Property.allCases.first { $0.bit & missing != 0 }

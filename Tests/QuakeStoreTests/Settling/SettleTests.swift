@@ -235,6 +235,21 @@ struct SettleTests {
         }
     }
 
+    @Test("A feature with the status deleted deletes its event, with or without the event's values")
+    func statusDeleted() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures(["a", "b", "c"].map { SmallFeed.feature($0) })
+            let summary = try await database.importFeatures([
+                SmallFeed.feature("a", updated: 2000, more: "\"status\":\"deleted\""),
+                #"{"type":"Feature","properties":{"updated":2000,"status":"deleted"},"geometry":null,"id":"q0b"}"#,
+                #"{"type":"Feature","properties":{"updated":2000,"status":"deleted"},"geometry":null,"id":null}"#,
+                SmallFeed.feature("c"),
+            ])
+            #expect(summary.counts.retracted == 2 && summary.counts.rejected == 1)
+            #expect(try await database.codes() == ["q0c"])
+        }
+    }
+
     @Test("The brake counts renamed and withdrawn events together", arguments: [(2, false), (3, true)])
     func brakedTogether(_ renamed: Int, _ isBraked: Bool) async throws {
         try await server.withDatabase { database in

@@ -61,6 +61,13 @@ struct Intake {
                 try batches[lane].append(record, code: code, of: feature, keeping: keeping)
             }
         } catch let rejection as Rejection {
+            // GeoJSON gives a withdrawn event the status `deleted`.
+            if rejection.reason == .status, feature.deletion == nil, deletions.count < Self.deletionLimit,
+                let deletion = try? StatedDeletion(feature.bytes)
+            {
+                deletions.append(deletion)
+                return nil
+            }
             try batches[lane].reject(feature, rejection.at(line: feature.line))
         }
         return batches[lane].count >= batchSize ? lane : nil
