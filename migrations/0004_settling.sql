@@ -260,9 +260,11 @@ begin
         -- each code, if the statistics describe an empty table.
         left join lateral (select * from only public.quake where quake.code = i.code offset 0) as q on true
         -- A version that does not say when it was revised has its origin time instead. If both the row and the feature lack a
-        -- revision time, neither counts as older, because a revision may move the origin time either way.
+        -- revision time, neither counts as older, because a revision may move the origin time either way. Neither does if the
+        -- row's time is in the future, because that is wrong.
         cross join lateral (
-            select case when q.updated = q.time and i.updated = i.time then i.updated else q.updated end as updated
+            select case when q.updated = q.time and i.updated = i.time or q.updated > now() + interval '5 minutes' then i.updated
+                        else q.updated end as updated
         ) as known
         left join lateral (
             select greatest(
@@ -428,7 +430,7 @@ begin
     if window_start is not null then
         select count(*) filter (where q.is_own), count(*) filter (where q.is_own and q.code = any (renamed)),
                coalesce(array_agg(q.code order by q.code) filter (
-                   where q.is_own and q.updated < generated - interval '5 minutes'
+                   where q.is_own and (q.updated < generated - interval '5 minutes' or q.updated > now() + interval '5 minutes')
                      and not q.is_present and q.code <> all (renamed) and q.code <> all (withdrawn)
                      and not (q.code = any (newer)
                               or exists (select from import.covering(service, generated, q.time, q.updated) s
@@ -482,7 +484,8 @@ begin
         perform set_config('history.reason', format('retracted by %s', feed), true);
         with dropped as (
             delete from only public.quake q
-            where q.code = any (missing) and q.updated < generated - interval '5 minutes' and q.time <@ covers
+            where q.code = any (missing) and q.time <@ covers
+              and (q.updated < generated - interval '5 minutes' or q.updated > now() + interval '5 minutes')
             returning q.code, q.updated)
         select array_agg(d.code), array_agg(d.updated), count(*) into dropped_codes, dropped_updated, retracted from dropped d;
     end if;

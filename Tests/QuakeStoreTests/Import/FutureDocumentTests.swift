@@ -50,6 +50,20 @@ struct FutureDocumentTests {
         }
     }
 
+    @Test("An event whose revision is dated in the future is replaced by any version, and can be withdrawn")
+    func futureRevision() async throws {
+        try await server.withDatabase { database in
+            let others = events.dropFirst()
+            let wrong = Event("us1", time: now - 60, updated: now + 60 * 24 * 365)
+            try await database.settle(Feed("all_day", at: now - 30, [wrong] + others))
+            let right = Event("us1", time: now - 60, updated: now - 25)
+            let corrected = try await database.settle(Feed("all_day", at: now - 20, [right] + others))
+            #expect(corrected.counts.updated == 1 && corrected.counts.stale == 0)
+            try await database.settle(Feed("all_day", at: now - 15, [wrong] + others))
+            #expect(try await database.settle(Feed("all_day", at: now, Array(others))).counts.retracted == 1)
+        }
+    }
+
     @Test("A clock that is a few minutes fast is accepted")
     func fastClock() async throws {
         try await server.withDatabase { database in

@@ -98,8 +98,8 @@ enum MergeStatement {
     /// Compares each row of `incoming` with the table. `incoming` has one row per code, in the order of the codes. Notes the
     /// features as present in the document if it may settle.
     ///
-    /// A feature counts as older if the row was revised later. If neither of the two has a time of revision (`areUndated`), the
-    /// feature does not count as older. `Settling.sift` has already removed the features that newer documents contradict. The
+    /// A feature counts as older if the row was revised later, unless the times of revision do not tell that (`areUndated`).
+    /// `Settling.sift` has already removed the features that newer documents contradict. The
     /// result leaves out most columns, so that the values of unchanged features are not copied.
     private static func compared(_ settling: Settling) -> Query {
         """
@@ -114,11 +114,11 @@ enum MergeStatement {
         """
     }
 
-    /// The condition that neither the row nor the feature has a time of revision. In that case `updated` is the origin time,
-    /// which a revision may move either way, so the version that is merged last wins. A version without a time of revision counts
-    /// as older than a version with one.
+    /// The condition that the times of revision do not tell which version is older, so that the version that is merged last wins.
+    /// Either neither has a time of revision; then `updated` is the origin time, which a revision may move either way. Or the
+    /// row's time is in the future, so it is wrong. A version without a time of revision counts as older than a version with one.
     private static func areUndated(_ feature: String) -> String {
-        "(quake.updated = quake.time and \(feature).updated = \(feature).time)"
+        "(quake.updated = quake.time and \(feature).updated = \(feature).time or quake.updated > now() + interval '5 minutes')"
     }
 
     /// Notes the features as present. If the table has a later revision of an event than the document, the times of the table's
