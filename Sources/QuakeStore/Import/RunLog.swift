@@ -154,7 +154,8 @@ struct RunLog {
                        \(summary.generated), clock_timestamp(), started, snapshot
                 from import.run where id = \(summary.run)
                 on conflict (source) do update
-                set etag = excluded.etag, last_modified = excluded.last_modified, generated = excluded.generated,
+                set etag = excluded.etag, last_modified = excluded.last_modified,
+                    generated = greatest(feed.generated, excluded.generated),
                     checked_at = excluded.checked_at, fetched_at = excluded.fetched_at, snapshot = excluded.snapshot
             )
             """

@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import PostgreSQL
 import QuakeStore
@@ -27,6 +28,22 @@ struct ConditionalImportTests {
                 $0 = .init(tag: "two", document: SmallFeed.document([SmallFeed.feature("b")]))
             }
             #expect(try await database.run(feed).counts.inserted == 1)
+        }
+    }
+
+    @Test("The date of the newest document stays if the server then sends an older one")
+    func olderDocument() async throws {
+        try await withFeed { database, feed, current in
+            for made in [2000, 1000] {
+                let document = """
+                    {"type":"FeatureCollection","metadata":{"generated":\(made)},"features":[\(SmallFeed.feature("a"))]}
+                    """
+                current.value.withLock { $0 = .init(tag: "\(made)", document: document) }
+                #expect(try await database.run(feed).failure == nil)
+            }
+            let generated: Instant = try await database.query("select generated from import.feed")[0].decode(
+                "generated")
+            #expect(generated == Instant(milliseconds: 2000))
         }
     }
 

@@ -155,6 +155,28 @@ struct WorkerTests {
         }
     }
 
+    @Test("A mirror asks at most once a second, even if a cache answers at once that nothing has changed")
+    func staleCache() async throws {
+        let position = """
+            {"store":"0e2d3c00-0000-0000-0000-000000000000","token":1,"committed_at":"2026-01-01T00:00:00.000000Z",\
+            "nonce":"00000000","shape":"0"}
+
+            """
+        try await TestServer.shared.withDatabase { database in
+            try await TestFeedServer.run(answering: { _ in .whole(.ok, Array(position.utf8)) }) { http in
+                let quakes = QuakesCommand(["DATABASE_URL": database.url])
+                let start = ContinuousClock.now
+                _ = try await quakes.run(["import", http.url("/changes"), "--every", "1m"]) { process in
+                    try await waitUntil { http.requests.count >= 3 }
+                    kill(process, SIGTERM)
+                }
+                // The first answer brings the position; then one second passes between two requests.
+                let seconds = Int(start.duration(to: .now).components.seconds)
+                #expect(http.requests.count <= seconds + 3)
+            }
+        }
+    }
+
     @Test(
         "While a daemon imports a source, a second daemon waits, and says so once",
         arguments: ["/changes", "/feed"])

@@ -193,7 +193,13 @@ struct ImportCommand: AsyncParsableCommand {
                 summary.failure.map { Schedule.Ending($0) } ?? summary.freshFor.map { .fresh($0) } ?? .done
             // The import of another server's changes has already waited for a change, so the next import begins at once.
             if ChangesSource(source) != nil {
-                if summary.failure == nil { continue }
+                if summary.failure == nil {
+                    // A cache may answer at once that nothing has changed.
+                    if summary.outcome == .notModified {
+                        try await Task.sleep(until: start + .seconds(1), clock: .continuous)
+                    }
+                    continue
+                }
                 if case .done = ending { ending = .notRun }
             }
             // If there was a run, the service got a request, even if the database failed afterwards. So the next request waits
