@@ -5,7 +5,8 @@ public enum Deletion {
     /// Deletes the earthquakes with these codes in one transaction: either all of them or none.
     ///
     /// - Parameter reason: the reason that the history records; nil for none.
-    /// - Throws: `Failure` if the table lacks at least one of these earthquakes. Then nothing is deleted.
+    /// - Throws: `Failure` if the table lacks at least one of these earthquakes, or if a constraint or a trigger refuses a
+    ///   deletion. Then nothing is deleted.
     public static func delete(
         _ codes: [String], reason: String?, on connection: Connection
     ) async throws {
@@ -16,9 +17,13 @@ public enum Deletion {
                 "select set_config('history.reason', \(reason ?? ""), true)", to: "set the reason")
             var unknown: [String] = []
             for code in codes {
-                let count = try await connection.execute(
-                    "delete from only public.quake where code = \(code)", to: "delete an earthquake")
-                if count == 0 { unknown.append(code) }
+                do {
+                    let count = try await connection.execute(
+                        "delete from only public.quake where code = \(code)", to: "delete an earthquake")
+                    if count == 0 { unknown.append(code) }
+                } catch let error as PostgresError where error.isRefusedRow {
+                    throw Failure(refusedDeletion: error)
+                }
             }
             guard unknown.isEmpty else {
                 throw Failure.unknownCodes(unknown, consequence: "nothing was deleted")

@@ -1,3 +1,4 @@
+import Feed
 import Foundation
 import PostgreSQL
 import SampleFeed
@@ -232,6 +233,37 @@ struct SettleTests {
             #expect(try await database.codes().count == 102, "the upserts stay")
             let forced = try await database.settle(Feed("2.5_day", at: 121, greedy), retraction: .force)
             #expect(forced.counts.superseded == 100)
+        }
+    }
+
+    @Test(
+        "If a constraint or a trigger refuses a deletion, the document's events are imported, and nothing is deleted",
+        arguments: [
+            "create table note (code text references quake (code)); insert into note values ('us3')",
+            """
+            create function refuse() returns trigger language plpgsql as $$ begin raise exception 'stay'; end $$;
+            create trigger refuse before delete on quake for each row execute function refuse()
+            """,
+        ])
+    func refusedDeletion(obstacle: String) async throws {
+        try await server.withDatabase { database in
+            let events = (1...4).map { Event("us\($0)") }
+            try await database.settle(Feed("all_day", at: 100, events))
+            try await database.execute(obstacle)
+            let next = events.filter { $0.code != "us3" && $0.code != "us4" } + [Event("us5")]
+            let summary = try await database.settle(Feed("all_day", at: 110, next))
+            let failure = try #require(summary.failure as? Failure)
+            #expect(failure.kind == .badData)
+            #expect(failure.description.contains("refuses a deletion"), "\(failure)")
+            #expect(summary.counts.inserted == 1 && summary.counts.retracted == 0)
+            #expect(try await database.codes() == ["us1", "us2", "us3", "us4", "us5"])
+            await #expect(throws: Failure.self) {
+                try await database.withConnection { try await Deletion.delete(["us3"], reason: nil, on: $0) }
+            }
+            try await database.execute(
+                "drop table if exists note; drop function if exists refuse() cascade")
+            #expect(
+                try await database.settle(Feed("all_day", at: 120, next)).counts.retracted == 2)
         }
     }
 

@@ -18,12 +18,17 @@ struct BatchImport {
     /// value is rejected. If all features of the latest batch were new, the features of this batch are likely to be new, too, so
     /// they are first inserted without a comparison with the table. If most features of the latest batch were unchanged, or if
     /// this is the first batch, the server is first asked which features it needs.
+    ///
+    /// - Throws: `Failure` if the server refuses to delete an event. Then the batch was imported, but nothing was deleted.
     func run(_ batch: FeatureBatch, _ settling: Settling) async throws {
+        var settling = settling
         var refused = Refused()
+        var refusedDeletion: PostgresError?
         var expectsNew = runningCounts.latest.areAllNew && !settling.notesPresence && run != nil
         while true {
             do {
                 runningCounts.add(try await commit(batch, settling, refused, expectsNew: expectsNew))
+                if let refusedDeletion { throw Failure(refusedDeletion: refusedDeletion) }
                 return
             } catch let error as PostgresError where error.isRefusedRow {
                 if expectsNew {
@@ -38,7 +43,11 @@ struct BatchImport {
                     ? batch.newest(without: []).indices
                     : batch.records.indices.filter { refused[batch.records[$0].feature.ordinal] == nil }
                 try await findRefused(candidates, batch, &refused)
-                guard refused.count > known else { throw error }
+                if refused.count == known {
+                    guard settling.mayDelete else { throw error }
+                    refusedDeletion = error
+                    settling.retraction = .never
+                }
             }
         }
     }
@@ -179,6 +188,16 @@ struct BatchImport {
             try await connection.execute(Settling.noteRejects, to: "note rejected features")
         }
         return unreadable
+    }
+}
+
+extension Failure {
+    /// - Parameter error: the error with which a constraint or a trigger of `quake` refuses a deletion.
+    init(refusedDeletion error: PostgresError) {
+        self.init(
+            .badData,
+            "the table quake refuses a deletion: \(error.message); nothing was deleted; if the constraint or trigger is yours, let it allow deletions"
+        )
     }
 }
 
