@@ -40,7 +40,8 @@ public struct NotifyService: Sendable {
     }
 
     /// Runs until the task is cancelled. It waits while the database is unreachable, or can't be written because of a full disk,
-    /// a lock or a read-only server.
+    /// a lock or a read-only server. Once it has run, it also waits while the tables are missing, because the database may be in
+    /// the middle of a restore.
     ///
     /// - Throws: `CancellationError`; `Failure` if another notifier is running at the start; `PostgresError` if a new connection
     ///   would not fix the error; `NoSession`.
@@ -64,7 +65,9 @@ public struct NotifyService: Sendable {
                 }
             } catch let error
                 where (error as? PostgresError)?.isPassing == true
-                || (hasRun && error as? Failure == .notifierBusy)
+                || hasRun
+                    && (error as? Failure == .notifierBusy
+                        || (error as? PostgresError)?.isUndefinedObject == true)
             {
                 try Task.checkCancellation()
                 if failure.isToBeSaid("\(error)") {

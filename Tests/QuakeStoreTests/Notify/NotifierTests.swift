@@ -103,6 +103,20 @@ struct NotifierTests {
         }
     }
 
+    @Test("A running notifier waits while its tables are missing, as in the middle of a restore")
+    func missingTables() async throws {
+        try await server.withDatabase { database in
+            let (receivers, log) = (Receivers(), RecordedLog())
+            try await database.notifying(RulesInForce(rules), receivers, logger: log.logger) {
+                try await database.query("alter table notify.outbox rename to outbox_hidden")
+                try await database.shake("us1", 5)
+                try await waitUntil { log.lines.contains { $0.contains("trying again until it succeeds") } }
+                try await database.query("alter table notify.outbox_hidden rename to outbox")
+                try await waitUntil { receivers.told == ["new us1"] }
+            }
+        }
+    }
+
     @Test(
         "If changes are pruned before the notifier reads them, nothing is missed and nothing is reported twice"
     )
