@@ -72,6 +72,17 @@ struct LogLinesTests {
                         .run(["import", one, other], writingTo: full) { _ in }
                     #expect(said.status == 74)
                     #expect(said.errors == "quakes: cannot write the output: No space left on device\n")
+                    let daemon = try await QuakesCommand(["DATABASE_URL": database.url])
+                        .run(["import", one, "--every", "0.1s"], writingTo: full) { process in
+                            let runs = try await database.query("select from import.run").count
+                            try await waitUntil {
+                                try await database.query("select from import.run where outcome = 'done'")
+                                    .count
+                                    > runs
+                            }
+                            kill(process, SIGTERM)
+                        }
+                    #expect(daemon.status == 74)
                 }
             }
         }

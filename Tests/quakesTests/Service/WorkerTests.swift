@@ -155,6 +155,22 @@ struct WorkerTests {
         }
     }
 
+    @Test("While another session has locked the table, status ends with an error instead of waiting")
+    func lockedTable() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.withConnection { connection in
+                try await connection.transaction(to: "hold the table") {
+                    try await connection.execute(
+                        script: "lock table quake in access exclusive mode", to: "hold the table")
+                    let status = try await QuakesCommand(["DATABASE_URL": database.url])
+                        .run("status", "--max-age", "1h", "--quiet")
+                    #expect(status.status == 69)
+                    #expect(status.errors.contains("lock timeout"), "\(status.errors)")
+                }
+            }
+        }
+    }
+
     @Test("A mirror asks at most once a second, even if a cache answers at once that nothing has changed")
     func staleCache() async throws {
         let position = """

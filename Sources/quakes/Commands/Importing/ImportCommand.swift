@@ -134,6 +134,7 @@ struct ImportCommand: AsyncParsableCommand {
         } catch is CancellationError {
             // A daemon is normally stopped by a signal.
         }
+        if !ImportReport.isComplete { throw ExitCode(ExitStatus.fileFailure) }
     }
 
     private var report: ImportReport {

@@ -86,7 +86,9 @@ struct StatusCommand: AsyncParsableCommand {
             return
         }
         let status = try await database.withConnection(for: .reader) { connection in
-            Status(
+            // A monitor must not wait in silence while another session has locked the table.
+            try await connection.execute(script: "set lock_timeout = '5s'", to: "limit the wait for locks")
+            return Status(
                 catalogue: try await CatalogueStatus.read(on: connection),
                 imports: try await ImportStatus.read(of: sources, on: connection),
                 history: try await HistoryStatus.read(of: readers, on: connection),
