@@ -192,17 +192,17 @@ def below_a_base_path(page):
 
 
 def network_cut(page):
-    path = CuttableProxy(page.server.port)
-    page.open(port=path.port)
-    path.is_cut = True
-    # Makes the page check its connection at once.
-    page.browser.run("dispatchEvent(new Event('offline'))")
-    put("q9cut", 4.8, minutes=0)
-    page.wait_for_warning("connection is lost")
-    expect(page.row("q9cut") is None, "the change arrived although the connection is cut")
-    path.is_cut = False
-    page.wait_for_row("q9cut", "New", "4.8")
-    page.wait_for_no_warning()
+    with CuttableProxy(page.server.port) as path:
+        page.open(port=path.port)
+        path.is_cut = True
+        # Makes the page check its connection at once.
+        page.browser.run("dispatchEvent(new Event('offline'))")
+        put("q9cut", 4.8, minutes=0)
+        page.wait_for_warning("connection is lost")
+        expect(page.row("q9cut") is None, "the change arrived although the connection is cut")
+        path.is_cut = False
+        page.wait_for_row("q9cut", "New", "4.8")
+        page.wait_for_no_warning()
 
 
 def hostile_texts(page):

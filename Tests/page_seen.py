@@ -101,18 +101,41 @@ def unavailable_pasts(page):
 
 def dead_stream(page):
     """If a stream dies without an error, the page notices that the stream stays behind the server's token."""
-    path = CuttableProxy(page.server.port)
-    page.open(port=path.port)
-    page.browser.wait("the stream to be open", lambda: path.streams)
-    path.silence_streams()
-    put("q9deaf", 4.8, minutes=0)
-
     def noticed():
         page.browser.run("dispatchEvent(new Event('online'))")
         return page.row("q9deaf")
-    page.browser.wait("the event", noticed)
-    drop("q9deaf")
-    page.wait_for_row("q9deaf", "Withdrawn")
+
+    with CuttableProxy(page.server.port) as path:
+        page.open(port=path.port)
+        page.browser.wait("the stream to be open", lambda: path.streams)
+        path.silence_streams()
+        put("q9deaf", 4.8, minutes=0)
+        page.browser.wait("the event", noticed)
+        drop("q9deaf")
+        page.wait_for_row("q9deaf", "Withdrawn")
+
+
+def open_event(page):
+    """An open event stays up to date even if the filters do not select it. The reader of its story stays where he is."""
+    def check():
+        page.browser.run("dispatchEvent(new Event('online'))")
+
+    put("q9open", 5.0, "somewhere")
+    for number in range(30):
+        put("q9open", 5.0, f"place {number}")
+    page.open("?event=q9open&minmag=9")
+    page.browser.wait("the event's story", lambda: page.browser.run("return document.querySelectorAll('.step').length") == 31)
+    page.browser.run("document.querySelectorAll('.step button')[20].focus()")
+    before = page.browser.run("return document.getElementById('detail').scrollTop")
+    expect(before > 0, "the story is not scrolled")
+    put("q9open", 5.5, "elsewhere")
+    page.browser.wait("the revision", lambda: check() or page.browser.text(".large") == "5.5")
+    page.browser.wait("the new step", lambda: page.browser.run("return document.querySelectorAll('.step').length") == 32)
+    expect(page.browser.run("return document.activeElement === document.querySelectorAll('.step button')[20]"), "the focus has moved")
+    after = page.browser.run("return document.getElementById('detail').scrollTop")
+    expect(abs(after - before) < 100, f"the story was scrolled from {before} to {after}")
+    drop("q9open")
+    page.browser.wait("the withdrawal", lambda: check() or "This event was withdrawn" in page.browser.text("#detail"))
 
 
 def left_page(page):
@@ -401,6 +424,21 @@ def plain_words(page):
     drop("q9plain")
 
 
+def back_to_fields(page):
+    """After Back, a field shows the earlier setting even while it has the focus."""
+    page.open()
+    page.browser.run("""
+        const field = document.querySelector("[name=minmag]");
+        field.focus();
+        field.value = "5";
+        field.dispatchEvent(new Event("change", { bubbles: true }));""")
+    page.browser.wait("the filter", lambda: "minmag" in page.query())
+    page.browser.run("document.querySelector('[name=minmag]').focus(); history.back()")
+    page.browser.wait("the earlier filter", lambda: "minmag" not in page.query())
+    page.browser.wait(
+        "the earlier value", lambda: page.browser.run("return document.querySelector('[name=minmag]').value") != "5")
+
+
 def search(page):
     put("q9search", 4.4, "5 km N of Höfn, Iceland", minutes=1)
     page.open("?period=week")
@@ -530,6 +568,6 @@ def alerts(page):
     drop("q9small", "q9away", "q9old", "q9wanted", "q9past")
 
 
-CHECKS = [empty_selection, states_after_failures, database_unavailable, unavailable_pasts, dead_stream, left_page,
+CHECKS = [empty_selection, states_after_failures, database_unavailable, unavailable_pasts, dead_stream, open_event, left_page,
           back_after_play, time_zone, quarry_blast, canvas_at_rest, unchanged_rows, stored_by_another_version, nothing_over_the_map,
-          chosen_on_the_map, tooltip, emphasis, complete_rows, on_a_phone, plain_words, search, default_settings, alerts]
+          chosen_on_the_map, tooltip, emphasis, complete_rows, on_a_phone, plain_words, back_to_fields, search, default_settings, alerts]

@@ -49,16 +49,23 @@ class Server:
 
 
 class CuttableProxy:
-    """A proxy in front of the server. While it is cut, it loses all bytes, but its connections stay open."""
+    """A proxy in front of the server, during a `with` block. While it is cut, it loses all bytes, but its connections stay open."""
 
     def __init__(self, port):
         self.target = port
         self.is_cut = False
+        self.over = threading.Event()
         self.silenced = set()
         self.streams = set()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
 
     def accept(self):
         while True:
@@ -71,22 +78,23 @@ class CuttableProxy:
 
     def relay(self, client):
         # A connection that is open while the proxy is cut stays dead.
-        if self.is_cut:
-            return time.sleep(3600)
-        server = socket.create_connection(("127.0.0.1", self.target))
-        while True:
-            ready, _, _ = select.select([client, server], [], [], 0.05)
-            if self.is_cut or client in self.silenced:
-                return time.sleep(3600)
-            for source in ready:
-                data = source.recv(65536)
-                if source is client and b"/changes?" in data:
-                    self.streams.add(client)
-                if not data:
-                    client.close()
-                    server.close()
-                    return None
-                (server if source is client else client).sendall(data)
+        with client:
+            if self.is_cut:
+                self.over.wait()
+                return
+            with socket.create_connection(("127.0.0.1", self.target)) as server:
+                while not self.over.is_set():
+                    ready, _, _ = select.select([client, server], [], [], 0.05)
+                    if self.is_cut or client in self.silenced:
+                        self.over.wait()
+                        return
+                    for source in ready:
+                        data = source.recv(65536)
+                        if source is client and b"/changes?" in data:
+                            self.streams.add(client)
+                        if not data:
+                            return
+                        (server if source is client else client).sendall(data)
 
 
 class RefusingProxy:

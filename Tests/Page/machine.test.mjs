@@ -185,17 +185,8 @@ test("A list that matches the filter stays while the server cannot be reached", 
   assert.equal(page.action("load"), undefined);
 });
 
-test("The page notices from the server's token that its stream has died silently, and opens a new one", () => {
-  const page = new TestPage().live();
-  page.later(20).healthy({ token: 9 });
-  assert.equal(page.action("follow"), undefined, "the stream may not have sent the newest commit yet");
-  page.later(20).healthy({ token: 9 });
-  assert.equal(page.action("follow").position, "7_t_s");
-  assert.notEqual(page.lamp, "live");
-  page.send("opened").send("reached", { position: "9_t_s", changes: [] });
-  page.later(20).healthy({ token: 9 }).later(20).healthy({ token: 9 });
-  assert.equal(page.action("follow"), undefined);
-  assert.equal(page.lamp, "live");
+test("Each answer about the server's health checks the streams with the server's token", () => {
+  assert.equal(new TestPage().live().healthy({ token: 9 }).action("check").token, 9);
 });
 
 test("A load that has died silently is repeated once the server is reachable again", () => {

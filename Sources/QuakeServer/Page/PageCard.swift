@@ -9,7 +9,8 @@ struct PageCard: Sendable {
 
     init(_ quake: Quake) {
         let magnitude = quake.magnitude.map { rounded($0, 1) } ?? "?"
-        title = "M \(magnitude), \(quake[.place].text ?? quake.code)"
+        let place = quake[.place].text ?? ""
+        title = "M \(magnitude), \(place.isEmpty ? quake.code : place)"
         let depth = quake.depth.map { ", depth \(rounded($0, 1)) km" } ?? ""
         let kind = quake[.type].text.map { "\($0.prefix(1).uppercased())\($0.dropFirst())" } ?? "Earthquake"
         description = "\(kind), \(quake.time.shortText) UTC\(depth)"
@@ -55,6 +56,8 @@ extension Responder {
             ) { state in
                 var selection = QuakeSelection()
                 selection.values[.code] = [code]
+                // The magnitude is the one that the page shows.
+                selection.isMerged = true
                 let found = Mutex<PageCard?>(nil)
                 try await selection.selected(on: connection, newest: state.position.token).forEachQuake {
                     quake in

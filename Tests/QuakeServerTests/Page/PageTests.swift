@@ -135,8 +135,11 @@ struct PageTests {
             _ = try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, place, time, updated, longitude, latitude, depth)
-                values ('q9card', 'q9', 'card', 5.14, 'a <b> & "c"', '2026-11-21 09:00:00Z', now(), 1, 2, 12)
+                values ('q9card', 'q9', 'card', 5.14, 'a <b> & "c"', '2026-11-21 09:00:00Z', now(), 1, 2, 12),
+                       ('emsc1', 'emsc', '1', 5.0, '', '2026-11-21 09:00:00Z', now(), 1, 2, 12),
+                       ('gfz1', 'gfz', '1', 5.2, 'elsewhere', '2026-11-21 09:00:00Z', now(), 1, 2, 12)
                 """)
+            try await database.group(["emsc1", "gfz1"], magnitudeFrom: "gfz1")
             try await TestSite.run(of: database) { site in
                 try await waitUntil { try await site.get("/health").status == 200 }
                 let title = "M 5.1, a &lt;b&gt; &amp; &quot;c&quot;"
@@ -151,6 +154,7 @@ struct PageTests {
                     #expect(
                         page.contains("<meta name=\"description\" content=\"\(description)\">"), "\(path)")
                 }
+                #expect(try await site.get("/?event=emsc1").text.contains("<title>M 5.2, emsc1 – Quakes</title>"))
                 let plain = try await site.get("/")
                 for path in [
                     "/?event=nothing", "/?event=", "/?event=%ff",

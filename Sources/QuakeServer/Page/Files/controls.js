@@ -33,13 +33,13 @@ export class Controls {
     });
   }
 
-  /** Shows the settings. A field in which the user is typing stays unchanged. */
-  show(settings) {
+  /** Shows the settings. A field in which the user is typing stays unchanged, unless `isNavigated`. */
+  show(settings, isNavigated) {
     if (settings === this.#settings) return;
     this.#settings = settings;
-    for (const name of ["period", "zone", "units", "sort", "color", "inview", "minmag", "maxmag", "search"]) fill(name, settings[name]);
-    fill("preset", settings.maxmag == null ? String(settings.minmag ?? "") : null);
-    for (const name of ["from", "to"]) fill(name, toField(settings[name], settings.zone));
+    for (const name of ["period", "zone", "units", "sort", "color", "inview", "minmag", "maxmag", "search"]) fill(name, settings[name], isNavigated);
+    fill("preset", settings.maxmag == null ? String(settings.minmag ?? "") : null, isNavigated);
+    for (const name of ["from", "to"]) fill(name, toField(settings[name], settings.zone), isNavigated);
     byId("range").hidden = settings.period !== "range";
   }
 
@@ -80,11 +80,11 @@ export class Controls {
 /** @param {(target: any) => void} body */
 const on = (name, body) => document.addEventListener(name, ({ target }) => body(target));
 
-function fill(name, value) {
+function fill(name, value, isForced) {
   for (const field of all(`[name=${name}]`)) {
     if (field.type === "radio") field.checked = field.value === value;
     else if (field.type === "checkbox") field.checked = value;
-    else if (field.tagName === "SELECT" || document.activeElement !== field) field.value = value ?? "";
+    else if (isForced || field.tagName === "SELECT" || document.activeElement !== field) field.value = value ?? "";
   }
 }
 

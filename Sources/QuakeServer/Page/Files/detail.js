@@ -3,7 +3,7 @@
 import { agency, agencyOf, label, termsAddress } from "./agencies.js";
 import { button, definitions, element, foreign, outwards } from "./dom.js";
 import * as format from "./format.js";
-import { agenciesOf } from "./groups.js";
+import * as groups from "./groups.js";
 import { differences, distance, pages, typeLabel } from "./quake.js";
 import { module, root, solutions, stateAt, story, untilAnswered, within } from "./service.js";
 
@@ -12,6 +12,12 @@ export class Detail {
   #handlers;
   #code = null;
   #shown = {};
+  /** The parts of the shown event: { summary, motion, others, steps }. */
+  #parts = null;
+  /** The arguments with which the event was last shown. */
+  #last = null;
+  /** The server's newest token when the event was last read. */
+  #token = null;
   #loading = null;
   #isMoreOpen = false;
 
@@ -42,8 +48,8 @@ export class Detail {
    * Shows an event as it was at the moment `settings.asof`, or as it is now if that is null. `begin` is the time at which the
    * history begins. If the event does not match the filters, `quake` is null, and the event's values are read from its story.
    *
-   * The heading takes the focus if `isChosen`, or if the replaced elements had the focus. If nothing has changed except the
-   * event's age, only the age is updated, so that selected text stays selected.
+   * The heading takes the focus if `isChosen`, or if the replaced event had the focus. If nothing has changed except the event's
+   * age, only the age is updated.
    */
   show(code, quake, mark, settings, now, begin, isChosen) {
     const { asof, zone, units } = settings;
@@ -53,27 +59,51 @@ export class Detail {
       if (isChosen) this.#box.querySelector("h2").focus();
       return;
     }
+    const isOther = code !== this.#code;
+    const takesFocus = isChosen || (isOther && this.#box.contains(document.activeElement));
     this.#code = code;
     this.#shown = shown;
-    const back = button("Back to the list", () => this.#handlers.closed());
-    const summary = element("div", "summary");
-    const motion = element("div", "mechanism");
-    const others = element("div", "solutions");
-    const steps = element("div", "story");
-    const hadFocus = this.#box.contains(document.activeElement);
-    this.#box.replaceChildren(back, summary, motion, others, steps);
+    this.#last = [code, quake, mark, settings, now, begin];
+    if (isOther) this.#begin();
+    const { summary, others } = this.#parts;
+    if (quake) replace(summary, ...this.#summary(quake, mark, settings, now));
+    else if (isOther) replace(summary, heading(foreign(code)));
+    if (takesFocus) this.#box.querySelector("h2").focus();
+    this.#tell(code, quake, settings, now, begin);
+    if (quake?.earthquake) this.#compare(quake, settings);
+    else if (quake) others.replaceChildren();
+  }
+
+  /** Makes the empty parts of another event. If the event itself changes, its parts stay until their new contents are read. */
+  #begin() {
+    const [summary, motion, others, steps] = ["summary", "mechanism", "solutions", "story"].map((name) => element("div", name));
+    this.#parts = { summary, motion, others, steps };
+    this.#token = null;
+    this.#box.replaceChildren(button("Back to the list", () => this.#handlers.closed()), summary, motion, others, steps);
     this.#box.hidden = false;
-    summary.append(...(quake ? this.#summary(quake, mark, settings, now) : [heading(foreign(code))]));
-    if (isChosen || hadFocus) this.#box.querySelector("h2").focus();
-    this.#tell(code, quake, settings, now, begin, summary, motion, steps);
-    if (quake?.earthquake) this.#compare(quake, settings, others);
+    this.#box.scrollTop = 0;
+  }
+
+  /**
+   * Reads the event again if the database has changed and the page's stream may lack the change, because the filters do not select
+   * the event, or because the change may be another agency's. `token` is the server's newest one.
+   */
+  check(token) {
+    if (this.#code == null || token === this.#token) return;
+    this.#token = token;
+    const { quake, asof } = this.#shown;
+    if (asof != null || (quake && !quake.earthquake)) return;
+    this.#shown = {};
+    this.show(...this.#last, false);
   }
 
   /** Shows each agency's values for the earthquake, and how these differ from the values of the shown event. */
-  async #compare(quake, { asof, units }, box) {
+  async #compare(quake, { asof, units }) {
     const { signal } = this.#loading;
-    const { length } = agenciesOf(quake);
-    box.append(element("h3", "", length > 1 ? `Reported by ${length} agencies` : "Reported more than once"));
+    const box = this.#parts.others;
+    const { length } = groups.agenciesOf(quake);
+    const title = element("h3", "", length > 1 ? `Reported by ${length} agencies` : "Reported more than once");
+    if (!box.hasChildNodes()) box.append(title);
     const found = await loaded(
       (each) => solutions(quake.earthquake.members, asof, each), signal, box, () => "Couldn’t load the agencies’ values.");
     if (!found) return;
@@ -90,14 +120,14 @@ export class Detail {
       const node = isShown ? element("strong", "", name) : button(name, () => this.#handlers.chosen(one.code), "quiet");
       return element("tr", "", element("td", "", node), ...cells.map((text) => element("td", "", foreign(text))));
     });
-    box.append(element("table", "", head, ...rows));
+    replace(box, title, element("table", "", head, ...rows));
   }
 
   async #draw(mechanism, box) {
     try {
-      box.append(...(await module("mechanism.js")).shown(mechanism));
+      replace(box, ...(await module("mechanism.js")).shown(mechanism));
     } catch {
-      box.append(element("p", "", "Couldn’t load the drawing of the focal mechanism."));
+      replace(box, element("p", "", "Couldn’t load the drawing of the focal mechanism."));
     }
   }
 
@@ -139,34 +169,36 @@ export class Detail {
     return [title, gone, definitions(facts), links(quake, asof, gone != null), more].filter(Boolean);
   }
 
-  async #tell(code, quake, settings, now, begin, summary, motion, box) {
+  async #tell(code, quake, settings, now, begin) {
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
-    box.append(element("h3", "", "Story"));
+    const { summary, motion, others, steps: box } = this.#parts;
+    const title = element("h3", "", "Story");
+    if (!box.hasChildNodes()) box.append(title);
     const told = await loaded((signal) => story(code, signal), loading.signal, box, ({ status }) =>
       status === 404 ? "The catalogue has no event with this code, or no longer keeps its history." : "Couldn’t load the event’s story.");
     if (!told) return;
     const then = stateAt(told, settings.asof, begin);
     if (!quake && then.quake) {
       const gone = then.is === "absent" ? { kind: "withdrawn", reason: then.reason } : null;
-      const hadFocus = summary.contains(document.activeElement);
-      summary.replaceChildren(...this.#summary(then.quake, gone, settings, now));
-      if (then.is === "present") this.#handlers.found(then.quake);
-      if (hadFocus) summary.querySelector("h2").focus();
+      const found = gone ? then.quake : (await earthquakeOf(code, settings.asof, loading.signal)) ?? then.quake;
+      if (loading.signal.aborted) return;
+      replace(summary, ...this.#summary(found, gone, settings, now));
+      if (!gone) this.#handlers.found(found);
+      if (found.earthquake) this.#compare(found, settings);
+      else others.replaceChildren();
     } else if (!quake) {
       const words = then.is === "unknown" ? "The history of that time is no longer kept." : "The event was not in the catalogue at that time.";
-      summary.append(element("p", "warning", words));
+      replace(summary, heading(foreign(code)), element("p", "warning", words));
     }
     const mechanism = then.quake?.extra?.focal_mechanism;
     if (mechanism) this.#draw(mechanism, motion);
-    if (told.steps.length > 0 && told.steps[0].change.operation !== "insert") {
-      box.append(element("p", "", "Earlier revisions are no longer kept."));
-    }
-    if (told.steps.length === 0) box.append(element("p", "", "The event has not changed since the history began."));
-    const list = element("ol", "");
-    for (const step of told.steps) list.append(this.#step(step, settings));
-    box.append(list);
+    else motion.replaceChildren();
+    const isCut = told.steps.length > 0 && told.steps[0].change.operation !== "insert";
+    const words =
+      isCut ? "Earlier revisions are no longer kept." : told.steps.length === 0 ? "The event has not changed since the history began." : null;
+    replace(box, title, ...(words ? [element("p", "", words)] : []), element("ol", "", ...told.steps.map((step) => this.#step(step, settings))));
   }
 
   #step({ change, before, after }, { zone, units }) {
@@ -196,6 +228,32 @@ export class Detail {
   #reason(reason) {
     const code = /^superseded by (\S+)$/.exec(reason)?.[1];
     return code ? element("span", "", "Now listed as ", button(code, () => this.#handlers.chosen(code), "quiet")) : foreign(format.reason(reason));
+  }
+}
+
+/**
+ * Replaces the contents of a part, unless they are equal, so that selected text stays selected. An element in it that has the focus
+ * gives it to the element in its place, so that readers of a revised event stay where they are.
+ */
+function replace(part, ...contents) {
+  const fresh = part.cloneNode(false);
+  fresh.append(...contents);
+  if (fresh.isEqualNode(part)) return;
+  const focusable = "h2, a, button, summary";
+  const place = [...part.querySelectorAll(focusable)].indexOf(document.activeElement);
+  part.replaceChildren(...fresh.childNodes);
+  part.querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
+}
+
+/** An event that the filters do not select, as the list would show it; null if it cannot be read. */
+async function earthquakeOf(code, asof, signal) {
+  try {
+    const [event] = await solutions([code], asof, within(patience, signal));
+    if (!event.earthquake) return event;
+    const members = await solutions(event.earthquake.members, asof, within(patience, signal));
+    return groups.shown(new Map(members.map((member) => [member.code, member])), new Map()).quakes.get(code) ?? event;
+  } catch {
+    return null;
   }
 }
 

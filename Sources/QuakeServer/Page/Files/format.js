@@ -79,8 +79,8 @@ export function depth(value, units, isShort = false) {
 
 /** An event's place. A distance at its beginning, as in `136 km ESE of Petropavlovsk, Russia`, is converted to the units. */
 export function place({ place, code }, units) {
-  if (units === "km") return place ?? code;
-  return (place ?? code).replace(/^(\d+(?:\.\d+)?) ?km (?=[NESW]{1,3} of )/, (_, far) => `${Math.max(1, Math.round(far / kilometres.mi))} mi `);
+  if (units === "km") return place || code;
+  return (place || code).replace(/^(\d+(?:\.\d+)?) ?km (?=[NESW]{1,3} of )/, (_, far) => `${Math.max(1, Math.round(far / kilometres.mi))} mi `);
 }
 
 const numerals = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];

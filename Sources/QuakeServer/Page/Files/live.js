@@ -3,9 +3,12 @@
 import { fromRow } from "./quake.js";
 import { root } from "./service.js";
 
+/** How long a connection may take to open, in ms. */
+const patience = 30_000;
+
 /**
  * Follows the changes after a position, until it is closed. After a restart of the server or a network failure, it resumes after
- * the last position that it received.
+ * the last position that it received. A connection may also die without an error. Then `check` opens a new one.
  *
  * - handlers.opened(): the server has answered
  * - handlers.reached(position, changes): a pass of changes is complete
@@ -15,6 +18,10 @@ import { root } from "./service.js";
  */
 export class Live {
   #position;
+  /** The token that must be reached by the next check. */
+  #awaited = null;
+  /** Since when the connection is not open; null if it is open. */
+  #closedAt = null;
   #selection;
   #handlers;
   #source = null;
@@ -33,8 +40,21 @@ export class Live {
     addEventListener("pageshow", ({ persisted }) => persisted && this.#open(), { signal });
   }
 
+  /** Opens a new connection if this one has died. `token` is the newest one in the answer to another request. */
+  check(token) {
+    // The user has left the page.
+    if (!this.#source) return;
+    const isBehind = this.#awaited != null && Number.parseInt(this.#position, 10) < this.#awaited;
+    this.#awaited = token;
+    if (!isBehind && (this.#closedAt == null || Date.now() - this.#closedAt < patience)) return;
+    this.#handlers.cut();
+    this.#open();
+  }
+
   #open() {
     this.#end();
+    this.#closedAt = Date.now();
+    this.#awaited = null;
     const query = new URLSearchParams(this.#selection);
     query.set("after", this.#position);
     const source = new EventSource(`${root}changes?${query}`);
@@ -43,6 +63,7 @@ export class Live {
     source.addEventListener("open", () => {
       snapshot = null;
       pass = [];
+      this.#closedAt = null;
       this.#handlers.opened();
     });
     source.addEventListener("snapshot", () => (snapshot = []));
@@ -61,6 +82,7 @@ export class Live {
     });
     source.addEventListener("away", () => this.#handlers.away?.());
     source.addEventListener("error", () => {
+      this.#closedAt = Date.now();
       this.#handlers.cut();
       // After an answer other than 200, an EventSource does not try again.
       if (source.readyState === EventSource.CLOSED) {

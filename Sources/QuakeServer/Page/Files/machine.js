@@ -26,7 +26,6 @@ const surveyTime = 60_000;
  * @property {boolean} isBare whether the server had no events at all, with any filters
  * @property {"closed" | "opening" | "open" | "lost"} stream
  * @property {string | null} position the position after which the stream continues
- * @property {number | null} awaited the token that the stream must have reached by the next health check
  * @property {boolean} isReachable
  * @property {boolean} hasDatabase
  * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and its maximum age in ms
@@ -50,7 +49,7 @@ const surveyTime = 60_000;
  */
 export function begin(settings, now) {
   return handled({
-    settings, now, id: 0, load: null, shown: null, trouble: null, isLoaded: false, isBare: false, stream: "closed", position: null, awaited: null,
+    settings, now, id: 0, load: null, shown: null, trouble: null, isLoaded: false, isBare: false, stream: "closed", position: null,
     isReachable: true, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
     oldest: null, since: now, withheld: 0,
   }, (state, act) => {
@@ -194,11 +193,10 @@ const handlers = {
     state.hasDatabase = status !== "the database does not answer" && silent < silence;
     state.historyBegin = begins ? Date.parse(begins) : null;
     state.feed = lateness(services);
-    const isBehind = state.stream === "open" && state.awaited != null && tokenOf(state.position) < state.awaited;
-    state.awaited = token;
     // A stream or a load may die without an error, and answers to other requests do not reveal that.
-    if (state.stream !== "closed" && (!wasReachable || isBehind)) stream(state, act);
+    if (state.stream !== "closed" && !wasReachable) stream(state, act);
     else if (!wasReachable && (state.load || state.trouble?.kind === "unreachable")) load(state, act, state.load?.mark);
+    act("check", { token });
     wait(act, "check", state.hasDatabase ? checkTime[isInFront ? "front" : "back"] : retryTime);
     if (state.now - state.surveyed < surveyTime) return;
     state.surveyed = state.now;
@@ -273,7 +271,6 @@ function load(state, act, mark = false) {
   for (const name of ["reload", "retry", "frame"]) wait(act, name, null);
   state.id += 1;
   state.stream = "closed";
-  state.awaited = null;
   act("unfollow");
   const wrong = wishes.contradiction(state.settings);
   if (wrong) {
@@ -297,7 +294,6 @@ function empty(state, act) {
 
 function stream(state, act) {
   state.stream = "opening";
-  state.awaited = null;
   act("follow", { position: state.position, selection: wishes.selection(state.settings, state.now) });
 }
 

@@ -28,10 +28,14 @@ if (isEmbedded()) watchUse();
 let state;
 let loading = new AbortController();
 let live = null;
+let alerts = null;
 const timers = new Map();
+/** Whether the user has gone back or forward. Then fields with the focus show the settings, too. */
+let isNavigated = false;
 const refresh = atNextFrame(() => {
-  controls.show(state.settings);
-  view.show();
+  controls.show(state.settings, isNavigated);
+  view.show(isNavigated);
+  isNavigated = false;
   byId("whole").href = service.root + location.search;
 });
 
@@ -63,7 +67,7 @@ const perform = {
     loading = new AbortController();
     const { signal } = loading;
     try {
-      const loaded = await service.load(selection, asof, signal, isBrief);
+      const loaded = await service.load(selection, asof, service.within(75_000, signal), isBrief);
       tell({ is: "loaded", id, ...loaded });
     } catch (error) {
       if (!signal.aborted) tell({ is: "failed", id, status: error.status ?? null, message: error.message, chance: Math.random() });
@@ -96,6 +100,12 @@ const perform = {
       return tell({ is: "silent" });
     }
     tell({ is: "healthy", answer, isInFront: !document.hidden });
+  },
+
+  check({ token }) {
+    live?.check(token);
+    alerts?.check(token);
+    view.check(token);
   },
 
   async survey() {
@@ -138,7 +148,10 @@ const perform = {
   listed: ({ code }) => view.return(code),
 };
 
-addEventListener("popstate", () => tell({ is: "navigated", settings: wishes.read(location.search) }));
+addEventListener("popstate", () => {
+  isNavigated = true;
+  tell({ is: "navigated", settings: wishes.read(location.search) });
+});
 byId("share").addEventListener("click", () => share(document.title));
 byId("clear-news").addEventListener("click", () => tell({ is: "cleared" }));
 const check = () => tell({ is: "due", name: "check" });
@@ -150,7 +163,9 @@ setInterval(() => tell({ is: "tick" }), 30_000);
 const settings = wishes.read(location.search);
 view.map.view = settings.map;
 follow(begin(settings, Date.now()));
-if (!isEmbedded()) new Alerts({ centre: () => view.map.centre, units: () => state.settings.units, chosen: (event) => chosen({ event }) });
+if (!isEmbedded()) {
+  alerts = new Alerts({ centre: () => view.map.centre, units: () => state.settings.units, chosen: (event) => chosen({ event }) });
+}
 service.onWithheld((count) => tell({ is: "withheld", count }));
 view.map.loadBase();
 // Until the list of agencies is loaded, the page shows the names of networks in their place.

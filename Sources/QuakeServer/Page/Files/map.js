@@ -124,10 +124,12 @@ export class QuakeMap {
   }
 
   /** Whether an event is in the visible part of the earth. */
-  shows({ latitude, longitude }) {
+  shows(quake) {
     const { north, south, west, east } = this.bounds;
-    if (latitude > north || latitude < south) return false;
+    if (quake.latitude > north || quake.latitude < south) return false;
     if (west == null) return true;
+    // Some agencies' longitudes go up to 360°.
+    const longitude = projection.wrapped(quake.longitude);
     return west <= east ? longitude >= west && longitude <= east : longitude >= west || longitude <= east;
   }
 

@@ -24,6 +24,7 @@ export class Alerts {
   #wish = alerts.readWish(stored(wishKey));
   #heard = Date.now();
   #watching = new AbortController();
+  #live = null;
   #sound = null;
 
   /**
@@ -90,7 +91,7 @@ export class Alerts {
   /** @param {AbortSignal} signal */
   #follow(signal) {
     const wish = { ...this.#wish };
-    const live = new Live("now", alerts.selection(wish, Date.now()), {
+    const live = (this.#live = new Live("now", alerts.selection(wish, Date.now()), {
       reached: (_position, changes) => {
         this.#tell((told, now) => alerts.crossing(changes, wish, told, now));
         this.#heard = Date.now();
@@ -101,7 +102,7 @@ export class Alerts {
       },
       opened: () => (byId("open-notify").dataset.watching = ""),
       cut: () => delete byId("open-notify").dataset.watching,
-    });
+    }));
     return new Promise((done) => signal.addEventListener("abort", () => done(live.close())));
   }
 
@@ -120,6 +121,11 @@ export class Alerts {
         `${kind ? `${kind}, magnitude` : "Magnitude"} ${format.magnitude(quake.magnitude)}`, format.place(quake, this.#units), quake.code);
     }
     if (found.length > most) this.#alert(`${found.length - most} more earthquakes`, "They match your alerts, too.", "more");
+  }
+
+  /** See `Live.check`. */
+  check(token) {
+    this.#live?.check(token);
   }
 
   // The form

@@ -122,7 +122,7 @@ export async function load(selection, asof, signal, isBrief = false) {
 
 /** The events with these codes, all solutions of one earthquake, as they were at a moment; null is now. */
 export async function solutions(codes, asof, signal) {
-  const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson" });
+  const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson", includeearthquake: "true" });
   if (asof != null) query.set("asof", new Date(asof).toISOString());
   const { features, ...only } = await (await ask(`${root}fdsnws/event/1/query?${query}`, signal)).json();
   return (features ?? [only]).map(fromFeature);
@@ -179,7 +179,7 @@ export function stateAt({ steps, now }, moment, begin) {
 
 /** The periods for which the catalogue is complete: see `Held` in coverage.js. */
 export async function coverage() {
-  const { held } = await (await ask(`${root}coverage`)).json();
+  const { held } = await (await ask(`${root}coverage`, within(20_000))).json();
   return held.map(({ service, from, until, minimum_magnitude: magnitude, box }) =>
     ({ service, from: Date.parse(from), until: Date.parse(until), magnitude, box }));
 }

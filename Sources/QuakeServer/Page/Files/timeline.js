@@ -32,8 +32,11 @@ export class Timeline {
       this.#isPlaying ? handlers.paused() : handlers.played(this.#moment(), this.#begin, this.#end));
   }
 
-  /** Lets the slider range from `begin` to `end`, the present, and moves it to `moment`; null is the present. */
-  show(begin, end, moment, zone, isPlaying) {
+  /**
+   * Lets the slider range from `begin` to `end`, the present, and moves it to `moment`; null is the present. While the user moves
+   * the slider, it stays unchanged, unless `isNavigated`.
+   */
+  show(begin, end, moment, zone, isPlaying, isNavigated) {
     this.#begin = begin;
     this.#end = end;
     this.#zone = zone;
@@ -41,7 +44,7 @@ export class Timeline {
     const share = moment == null ? 1 : Math.max(0, Math.min(1, (moment - begin) / (end - begin)));
     // The last step means now, so a past moment must not be rounded to it.
     const step = moment == null ? steps : Math.min(steps - 1, Math.round(share * steps));
-    if (document.activeElement !== this.#slider || moment == null || isPlaying) this.#slider.value = String(step);
+    if (document.activeElement !== this.#slider || moment == null || isPlaying || isNavigated) this.#slider.value = String(step);
     this.#say(moment);
     this.#back.hidden = moment == null;
     if (isPlaying === this.#isPlaying) return;

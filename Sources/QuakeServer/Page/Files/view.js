@@ -107,6 +107,11 @@ export class View {
     return quake ? shownCode(quake, this.#catalogue.quakes) : code;
   }
 
+  /** See `Detail.check`. */
+  check(token) {
+    this.#detail.check(token);
+  }
+
   /** Call this when the user returns from this event to the list. */
   return(code) {
     this.#awaited = null;
@@ -120,7 +125,8 @@ export class View {
     document.title = this.#title();
   }
 
-  show() {
+  /** `isNavigated`: whether the user has gone back or forward. */
+  show(isNavigated) {
     const state = this.#state;
     const { settings } = state;
     const { marks, quakes } = this.#shown;
@@ -141,7 +147,7 @@ export class View {
     showAgencies(agencies, settings.color, settings.agency);
     this.#timeline.show(
       Math.max(state.now - wishes.reach(settings, state.now), state.historyBegin ?? 0), state.now, settings.asof, settings.zone,
-      state.play != null);
+      state.play != null, isNavigated);
     byId("listing").hidden = event != null;
     if (event == null) this.#detail.close();
     else {
@@ -255,7 +261,7 @@ export class View {
       }
     }
     if (settings.asof != null) query.set("asof", new Date(settings.asof).toISOString());
-    if (this.#shown.quakes.size < this.#catalogue.quakes.size) query.set("merge", "true");
+    if ([...this.#catalogue.quakes.values()].some(({ earthquake }) => earthquake)) query.set("merge", "true");
     const networks = settings.agency ? networksOf(settings.agency) : [];
     if (networks.length > 0) query.set("catalog", networks.join(","));
     const order = { newest: null, oldest: "time-asc", largest: "magnitude", smallest: "magnitude-asc" }[settings.sort];

@@ -1,0 +1,65 @@
+// The connection that receives changes, when it dies without an error.
+
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+
+/** The connections that were opened, the newest last. */
+const opened = [];
+
+globalThis.addEventListener = () => {};
+globalThis.EventSource = class {
+  static CLOSED = 2;
+  readyState = 0;
+  handlers = {};
+  constructor(address) {
+    this.address = address;
+    opened.push(this);
+  }
+  addEventListener(name, handler) { this.handlers[name] = handler; }
+  send(name, event = {}) { this.handlers[name](event); }
+  close() { this.readyState = 2; }
+};
+
+const { Live } = await import("../../Sources/QuakeServer/Page/Files/live.js");
+
+const handlers = { opened() {}, reached() {}, restarted() {}, cut: mock.fn() };
+
+test("A stream that stays behind the server's token for a whole check is opened again after its last position", () => {
+  const live = new Live("7_t_s", {}, handlers);
+  const [first] = opened.splice(0);
+  first.send("open");
+  live.check(9);
+  assert.equal(opened.length, 0, "the stream may not have sent the newest commit yet");
+  first.send("position", { lastEventId: "8_t_s" });
+  live.check(9);
+  const [second] = opened.splice(0);
+  assert.match(second.address, /after=8_t_s/);
+  assert.equal(first.readyState, EventSource.CLOSED);
+  assert.equal(handlers.cut.mock.callCount(), 1, "the page is not told");
+  second.send("open");
+  second.send("position", { lastEventId: "9_t_s" });
+  live.check(9);
+  live.check(9);
+  assert.equal(opened.length, 0);
+});
+
+test("A stream that does not open, and one that the browser cannot open again, is opened anew after 30 s", () => {
+  mock.timers.enable({ apis: ["Date", "setTimeout"] });
+  const live = new Live("7_t_s", {}, handlers);
+  opened.splice(0);
+  mock.timers.tick(20_000);
+  live.check(7);
+  assert.equal(opened.length, 0, "a slow server gets no time");
+  mock.timers.tick(10_000);
+  live.check(7);
+  const [second] = opened.splice(0);
+  second.send("open");
+  mock.timers.tick(60_000);
+  live.check(7);
+  assert.equal(opened.length, 0);
+  second.send("error");
+  mock.timers.tick(30_000);
+  live.check(7);
+  assert.equal(opened.length, 1);
+  mock.timers.reset();
+});
