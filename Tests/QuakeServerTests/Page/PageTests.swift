@@ -154,7 +154,8 @@ struct PageTests {
                     #expect(
                         page.contains("<meta name=\"description\" content=\"\(description)\">"), "\(path)")
                 }
-                #expect(try await site.get("/?event=emsc1").text.contains("<title>M 5.2, emsc1 – Quakes</title>"))
+                #expect(
+                    try await site.get("/?event=emsc1").text.contains("<title>M 5.2, emsc1 – Quakes</title>"))
                 let plain = try await site.get("/")
                 for path in [
                     "/?event=nothing", "/?event=", "/?event=%ff",
