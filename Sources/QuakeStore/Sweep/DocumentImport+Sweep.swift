@@ -96,7 +96,7 @@ extension DocumentImport {
         } catch FeedError.brokenDocument(_, offset: 0)
             where sweep?.service.isComplete == false && sweep?.cursor == nil
         {
-            // The service ignores the format, and answers in a format of its own.
+            // The service ignores the format, and always answers in the same one.
             throw NoDeletions()
         }
         intake.batches[0].documentBytes += bytes
