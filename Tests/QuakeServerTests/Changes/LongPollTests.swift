@@ -203,8 +203,10 @@ struct LongPollTests {
                         .name("python3"), arguments: ["-c", program], output: .string(limit: 1 << 20),
                         error: .string(limit: 1 << 20))
                 }
+                // The reader has the snapshot.
                 try await waitUntil {
-                    try await site.get("/metrics").text.contains("quakes_http_requests_under_way 2\n")
+                    try await site.get("/metrics").text.contains(
+                        "quakes_http_requests_total{route=\"changes\",status=\"200\"} 1\n")
                 }
                 try await database.query("update quake set magnitude = 9 where code = 'usc1'")
                 try await database.query("delete from quake where code = 'usc2'")
