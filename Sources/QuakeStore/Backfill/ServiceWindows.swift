@@ -201,8 +201,8 @@ struct ServiceWindows {
             _ = try await FeedSource.url(service.queryURL(of: question)).beginning(1, options: fetch)
             return nil
         } catch let failure as FeedError {
-            // With status 204, the service has no such events, but it supports the request.
-            if failure.status == 204 { return nil }
+            // With status 204, the service has no such events, and with 413 too many, but it supports the request.
+            if [204, 413].contains(failure.status) { return nil }
             guard isRefusal(failure, of: abilities(toQuery: question)) else { throw failure }
             return failure
         }
