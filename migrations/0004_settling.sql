@@ -227,6 +227,12 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 --
 -- Removed features still count as present in the document. They also count as current (is_current), unless the table has a later
 -- revision of the event that no newer document lists.
+create function import.is_misdated(updated timestamptz) returns boolean
+language sql stable parallel safe
+return updated > now() + interval '1 day';
+comment on function import.is_misdated(timestamptz) is
+    'Whether a time of revision is so far in the future that it must be wrong. Any version replaces such a row, and any statement that its event is gone deletes it. Some clocks are ahead by minutes, so a day is allowed.';
+
 create function import.sift(made timestamptz, service text, feed text, notes_presence boolean, dry_run boolean,
                             out stale bigint, out retracted bigint)
 language plpgsql
@@ -263,7 +269,7 @@ begin
         -- revision time, neither counts as older, because a revision may move the origin time either way. Neither does if the
         -- row's time is in the future, because that is wrong.
         cross join lateral (
-            select case when q.updated = q.time and i.updated = i.time or q.updated > now() + interval '5 minutes' then i.updated
+            select case when q.updated = q.time and i.updated = i.time or import.is_misdated(q.updated) then i.updated
                         else q.updated end as updated
         ) as known
         left join lateral (
@@ -401,7 +407,7 @@ begin
     into old_codes, new_codes, times, are_gone, renamed
     from (select distinct listed.code as old_code, new.code as new_code, new.time,
                  import.service_of(old.url) = service and import.is_same_time(old.time, new.time)
-                 and old.updated <= generated
+                 and (old.updated <= generated or import.is_misdated(old.updated))
                  and not (old.code = any (newer)
                           or exists (select from import.covering(service, generated, old.time, old.updated) s
                                      where s.generated > generated and old.code <> all (s.rejected))) as is_gone
@@ -419,7 +425,8 @@ begin
         select coalesce(array_agg(distinct q.code), '{}') into withdrawn
         from pg_temp.stated said
         cross join lateral (select * from only public.quake where quake.code = said.code offset 0) as q
-        where coalesce(import.service_of(q.url), '') = said.service and q.updated < said.deleted_at
+        where coalesce(import.service_of(q.url), '') = said.service
+          and (q.updated < said.deleted_at or import.is_misdated(q.updated))
           and q.code <> all (renamed)
           and not (q.code = any (newer)
                    or exists (select from import.covering(said.service, generated, q.time, q.updated) s
@@ -430,7 +437,7 @@ begin
     if window_start is not null then
         select count(*) filter (where q.is_own), count(*) filter (where q.is_own and q.code = any (renamed)),
                coalesce(array_agg(q.code order by q.code) filter (
-                   where q.is_own and (q.updated < generated - interval '5 minutes' or q.updated > now() + interval '5 minutes')
+                   where q.is_own and (q.updated < generated - interval '5 minutes' or import.is_misdated(q.updated))
                      and not q.is_present and q.code <> all (renamed) and q.code <> all (withdrawn)
                      and not (q.code = any (newer)
                               or exists (select from import.covering(service, generated, q.time, q.updated) s
@@ -473,7 +480,7 @@ begin
     for i in 1 .. cardinality(old_codes) loop
         continue when are_gone[i] is not true;
         perform set_config('history.reason', format('superseded by %s', new_codes[i]), true);
-        delete from only public.quake q where q.code = old_codes[i] and q.updated <= generated
+        delete from only public.quake q where q.code = old_codes[i] and (q.updated <= generated or import.is_misdated(q.updated))
         returning q.updated into deleted_updated;
         if found then
             superseded := superseded + 1;
@@ -485,7 +492,7 @@ begin
         with dropped as (
             delete from only public.quake q
             where q.code = any (missing) and q.time <@ covers
-              and (q.updated < generated - interval '5 minutes' or q.updated > now() + interval '5 minutes')
+              and (q.updated < generated - interval '5 minutes' or import.is_misdated(q.updated))
             returning q.code, q.updated)
         select array_agg(d.code), array_agg(d.updated), count(*) into dropped_codes, dropped_updated, retracted from dropped d;
     end if;
@@ -494,7 +501,7 @@ begin
             perform set_config('history.reason', format('deleted by %s', coalesce(nullif(speaker, ''), 'its document')), true);
             delete from only public.quake q
             using pg_temp.stated said
-            where q.code = said.code and q.code = any (withdrawn) and q.updated < said.deleted_at
+            where q.code = said.code and q.code = any (withdrawn) and (q.updated < said.deleted_at or import.is_misdated(q.updated))
               and said.service = speaker and coalesce(import.service_of(q.url), '') = speaker;
             get diagnostics deleted = row_count;
             retracted := retracted + deleted;
@@ -715,7 +722,9 @@ begin
     until := least((parameters ->> 'endtime')::timestamptz, new.generated, new.started);
     west := coalesce((parameters ->> 'minlongitude')::double precision, -180);
     east := coalesce((parameters ->> 'maxlongitude')::double precision, 180);
-    -- Some services also accept longitudes beyond 180 degrees.
+    -- Some services also accept longitudes beyond 180 degrees. Between 180 degrees west and east, a box may lie across the date
+    -- line, with the greater longitude in the west.
+    if west = east or west > east and (west > 180 or east < -180) then return null; end if;
     if east - west >= 360 then
         west := -180;
         east := 180;

@@ -230,7 +230,7 @@ public struct Verification: Sendable {
             select 'surplus', q.code, q.time, q.updated
             from only public.quake q
             where q.time > \(options.from + Self.edge) and q.time < \(options.to - Self.edge)
-              and (q.updated < \(made - Self.grace) or q.updated > now() + interval '5 minutes')
+              and (q.updated < \(made - Self.grace) or import.is_misdated(q.updated))
               and import.service_of(q.url) in (select service from services)
               and not exists (select from pg_temp.listed where listed.code = q.code)
             """, to: "look for events that the service lacks")

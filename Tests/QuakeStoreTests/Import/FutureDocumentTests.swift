@@ -60,7 +60,19 @@ struct FutureDocumentTests {
             let corrected = try await database.settle(Feed("all_day", at: now - 20, [right] + others))
             #expect(corrected.counts.updated == 1 && corrected.counts.stale == 0)
             try await database.settle(Feed("all_day", at: now - 15, [wrong] + others))
-            #expect(try await database.settle(Feed("all_day", at: now, Array(others))).counts.retracted == 1)
+            #expect(
+                try await database.settle(Feed("all_day", at: now - 10, Array(others))).counts.retracted == 1)
+            // The service states the deletion, or gives the event another code.
+            try await database.settle(Feed("all_day", at: now - 8, [wrong] + others))
+            let deleted = SmallFeed.document([
+                #"{"type":"Feature","properties":{"updated":\#((now - 7) * 60_000),"status":"deleted","url":"https://\#(Event.host)/e"},"geometry":null,"id":"us1"}"#
+            ])
+            #expect(try await database.importDocument(deleted).counts.retracted == 1)
+            try await database.settle(Feed("all_day", at: now - 5, [wrong] + others))
+            let renamed = Event("ci1", time: now - 60, updated: now - 4, ids: ["us1", "ci1"])
+            #expect(
+                try await database.settle(Feed("all_day", at: now - 3, [renamed] + others)).counts.superseded
+                    == 1)
         }
     }
 

@@ -116,6 +116,8 @@ struct CoverageTests {
                 ("&starttime=2015-07-01&endtime=2015-08-01&minlatitude=50&maxlatitude=40", "done"),
                 ("&starttime=2014-07-01&endtime=2014-08-01&minlongitude=170&maxlongitude=190", "done"),
                 ("&starttime=2013-07-01&endtime=2013-08-01&minlongitude=-200&maxlongitude=-170", "done"),
+                ("&starttime=2011-07-01&endtime=2011-08-01&minlongitude=180&maxlongitude=180", "done"),
+                ("&starttime=2011-07-01&endtime=2011-08-01&minlongitude=350&maxlongitude=-350", "done"),
                 ("&starttime=2012-07-01&endtime=2012-08-01&minlongitude=0&maxlongitude=1e300", "done"),
             ] {
                 try await database.query(

@@ -30,6 +30,9 @@ struct BatchImport {
                 runningCounts.add(try await commit(batch, settling, refused, expectsNew: expectsNew))
                 if let refusedDeletion { throw Failure(refusedDeletion: refusedDeletion) }
                 return
+            } catch let refusal as RefusedDeletion {
+                refusedDeletion = refusal.error
+                settling.retraction = .never
             } catch let error as PostgresError where error.isRefusedRow {
                 if expectsNew {
                     expectsNew = false
@@ -43,11 +46,7 @@ struct BatchImport {
                     ? batch.newest(without: []).indices
                     : batch.records.indices.filter { refused[batch.records[$0].feature.ordinal] == nil }
                 try await findRefused(candidates, batch, &refused)
-                if refused.count == known {
-                    guard settling.mayDelete else { throw error }
-                    refusedDeletion = error
-                    settling.retraction = .never
-                }
+                guard refused.count > known else { throw error }
             }
         }
     }
@@ -74,8 +73,12 @@ struct BatchImport {
             counts.unchanged = counts.seen - counts.rejected - counts.inserted - counts.updated - counts.stale
             counts.unreadable = try await note(rejections, of: batch, settling)
             counts.unnamed = rejections.count { $0.rejection.reason == .unnamed }
-            try await settling.settle(
-                &counts, before: runningCounts.counts, isDryRun: run == nil, on: connection)
+            do {
+                try await settling.settle(
+                    &counts, before: runningCounts.counts, isDryRun: run == nil, on: connection)
+            } catch let error as PostgresError where error.isRefusedRow {
+                throw RefusedDeletion(error: error)
+            }
             if let run {
                 if !rejections.isEmpty {
                     try await connection.execute(
@@ -189,6 +192,11 @@ struct BatchImport {
         }
         return unreadable
     }
+}
+
+/// A constraint or a trigger of `quake` refuses to delete an event.
+private struct RefusedDeletion: Error {
+    let error: PostgresError
 }
 
 extension Failure {

@@ -116,9 +116,9 @@ enum MergeStatement {
 
     /// The condition that the times of revision do not tell which version is older, so that the version that is merged last wins.
     /// Either neither has a time of revision; then `updated` is the origin time, which a revision may move either way. Or the
-    /// row's time is in the future, so it is wrong. A version without a time of revision counts as older than a version with one.
+    /// row's time is far in the future, so it is wrong. A version without a time of revision counts as older than a version with one.
     private static func areUndated(_ feature: String) -> String {
-        "(quake.updated = quake.time and \(feature).updated = \(feature).time or quake.updated > now() + interval '5 minutes')"
+        "(quake.updated = quake.time and \(feature).updated = \(feature).time or import.is_misdated(quake.updated))"
     }
 
     /// Notes the features as present. If the table has a later revision of an event than the document, the times of the table's

@@ -50,9 +50,6 @@ struct Settling {
                 """), to: "prepare for the document's features")
     }
 
-    /// Whether the document can delete events.
-    var mayDelete: Bool { (identity != nil || deletions.count > 0) && retraction != .never }
-
     static let noteRejects: Query = """
         insert into pg_temp.present (code, is_current)
         select code, false from pg_temp.rejected where code is not null
@@ -70,9 +67,10 @@ struct Settling {
     ///   table may be stale; `isAhead`: whether the document is dated too far in the future.
     func age(isDryRun: Bool, on connection: Connection) async throws -> (isLate: Bool, isAhead: Bool) {
         if !isDryRun {
+            let settles = (identity != nil || deletions.count > 0) && retraction != .never
             try await connection.execute(
                 script:
-                    "lock table import.settled in \(mayDelete ? "share row exclusive" : "row exclusive") mode",
+                    "lock table import.settled in \(settles ? "share row exclusive" : "row exclusive") mode",
                 to: "wait for other documents")
         }
         guard let made else { return (false, false) }
