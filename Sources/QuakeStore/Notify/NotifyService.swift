@@ -52,6 +52,9 @@ public struct NotifyService: Sendable {
         while true {
             do {
                 try await locked { connection, news in
+                    try await connection.query(
+                        "select from notify.state, notify.outbox limit 0",
+                        to: "look for the notifier's tables")
                     hasRun = true
                     backoff.reset()
                     if failure.isFailing { logger.notice("reconnected") }
@@ -67,7 +70,7 @@ public struct NotifyService: Sendable {
                 where (error as? PostgresError)?.isPassing == true
                 || hasRun
                     && (error as? Failure == .notifierBusy
-                        || (error as? PostgresError)?.isUndefinedObject == true)
+                        || (error as? PostgresError)?.isUndefinedTable == true)
             {
                 try Task.checkCancellation()
                 if failure.isToBeSaid("\(error)") {

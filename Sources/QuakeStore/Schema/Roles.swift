@@ -243,7 +243,8 @@ public struct Roles: Sendable {
                 double precision, double precision, double precision, double precision) to \(writer), \(reader);
 
             grant usage on schema report to \(report);
-            grant select on all tables in schema report to \(report);
+            -- A view may read a view that has another owner.
+            grant select on all tables in schema report to \(report), \(owner);
             grant execute on all functions in schema report to \(report);
 
             -- Triggers fire without this privilege. A login that had it could attach a function to its own table, and the casts
