@@ -56,14 +56,17 @@ extension Responder {
             ) { state in
                 var selection = QuakeSelection()
                 selection.values[.code] = [code]
-                // The magnitude is the one that the page shows.
-                selection.isMerged = true
-                let found = Mutex<PageCard?>(nil)
-                try await selection.selected(on: connection, newest: state.position.token).forEachQuake {
-                    quake in
-                    found.withLock { $0 = PageCard(quake) }
+                let found = Mutex<Quake?>(nil)
+                // The page shows the magnitude of the earthquake with the row that represents it.
+                for isMerged in [true, false] {
+                    selection.isMerged = isMerged
+                    try await selection.selected(on: connection, newest: state.position.token).forEachQuake {
+                        quake in
+                        found.withLock { $0 = quake }
+                    }
+                    if found.withLock({ $0?.code }) == code { break }
                 }
-                return found.withLock { $0 }
+                return found.withLock { $0.map(PageCard.init) }
             }
         }
     }

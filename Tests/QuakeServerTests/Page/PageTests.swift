@@ -156,6 +156,9 @@ struct PageTests {
                 }
                 #expect(
                     try await site.get("/?event=emsc1").text.contains("<title>M 5.2, emsc1 – Quakes</title>"))
+                #expect(
+                    try await site.get("/?event=gfz1").text.contains(
+                        "<title>M 5.2, elsewhere – Quakes</title>"))
                 let plain = try await site.get("/")
                 for path in [
                     "/?event=nothing", "/?event=", "/?event=%ff",

@@ -16,7 +16,7 @@ export class Detail {
   #parts = null;
   /** The arguments with which the event was last shown. */
   #last = null;
-  /** The server's newest token when the event was last read. */
+  /** The server's newest token at the last `check` of this event. */
   #token = null;
   #loading = null;
   #isMoreOpen = false;
@@ -53,6 +53,7 @@ export class Detail {
    */
   show(code, quake, mark, settings, now, begin, isChosen) {
     const { asof, zone, units } = settings;
+    this.#last = [code, quake, mark, settings, now, begin];
     const shown = { code, quake, mark, zone, units, asof, begin: asof && begin, agency: quake && agency(quake) };
     if (Object.keys(shown).every((name) => shown[name] === this.#shown[name])) {
       this.#tick(now);
@@ -63,7 +64,6 @@ export class Detail {
     const takesFocus = isChosen || (isOther && this.#box.contains(document.activeElement));
     this.#code = code;
     this.#shown = shown;
-    this.#last = [code, quake, mark, settings, now, begin];
     if (isOther) this.#begin();
     const { summary, others } = this.#parts;
     if (quake) replace(summary, ...this.#summary(quake, mark, settings, now));
@@ -71,7 +71,7 @@ export class Detail {
     if (takesFocus) this.#box.querySelector("h2").focus();
     this.#tell(code, quake, settings, now, begin);
     if (quake?.earthquake) this.#compare(quake, settings);
-    else if (quake) others.replaceChildren();
+    else if (quake) replace(others);
   }
 
   /** Makes the empty parts of another event. If the event itself changes, its parts stay until their new contents are read. */
@@ -187,14 +187,15 @@ export class Detail {
       replace(summary, ...this.#summary(found, gone, settings, now));
       if (!gone) this.#handlers.found(found);
       if (found.earthquake) this.#compare(found, settings);
-      else others.replaceChildren();
+      else replace(others);
     } else if (!quake) {
       const words = then.is === "unknown" ? "The history of that time is no longer kept." : "The event was not in the catalogue at that time.";
       replace(summary, heading(foreign(code)), element("p", "warning", words));
+      replace(others);
     }
     const mechanism = then.quake?.extra?.focal_mechanism;
     if (mechanism) this.#draw(mechanism, motion);
-    else motion.replaceChildren();
+    else replace(motion);
     const isCut = told.steps.length > 0 && told.steps[0].change.operation !== "insert";
     const words =
       isCut ? "Earlier revisions are no longer kept." : told.steps.length === 0 ? "The event has not changed since the history began." : null;
@@ -233,7 +234,7 @@ export class Detail {
 
 /**
  * Replaces the contents of a part, unless they are equal, so that selected text stays selected. An element in it that has the focus
- * gives it to the element in its place, so that readers of a revised event stay where they are.
+ * gives it to the element in its place, so that readers of a revised event stay where they are, or else to the heading.
  */
 function replace(part, ...contents) {
   const fresh = part.cloneNode(false);
@@ -242,7 +243,7 @@ function replace(part, ...contents) {
   const focusable = "h2, a, button, summary";
   const place = [...part.querySelectorAll(focusable)].indexOf(document.activeElement);
   part.replaceChildren(...fresh.childNodes);
-  part.querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
+  if (place >= 0) (part.querySelectorAll(focusable)[place] ?? document.getElementById("detail-title")).focus({ preventScroll: true });
 }
 
 /** An event that the filters do not select, as the list would show it; null if it cannot be read. */
@@ -329,7 +330,8 @@ function links(quake, asof, isGone) {
  * @param {(error: any) => string} words
  */
 async function loaded(request, signal, box, words) {
-  const note = element("p", "");
+  const note = element("p", "failure");
+  box.querySelector(".failure")?.remove();
   const failed = (error) => {
     note.textContent = words(error);
     box.append(note);

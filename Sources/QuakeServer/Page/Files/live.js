@@ -44,9 +44,10 @@ export class Live {
   check(token) {
     // The user has left the page.
     if (!this.#source) return;
+    const isOpen = this.#closedAt == null;
     const isBehind = this.#awaited != null && Number.parseInt(this.#position, 10) < this.#awaited;
-    this.#awaited = token;
-    if (!isBehind && (this.#closedAt == null || Date.now() - this.#closedAt < patience)) return;
+    if (isOpen) this.#awaited = token;
+    if (isOpen ? !isBehind : Date.now() - this.#closedAt < patience) return;
     this.#handlers.cut();
     this.#open();
   }

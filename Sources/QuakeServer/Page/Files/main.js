@@ -67,7 +67,7 @@ const perform = {
     loading = new AbortController();
     const { signal } = loading;
     try {
-      const loaded = await service.load(selection, asof, service.within(75_000, signal), isBrief);
+      const loaded = await service.load(selection, asof, signal, isBrief);
       tell({ is: "loaded", id, ...loaded });
     } catch (error) {
       if (!signal.aborted) tell({ is: "failed", id, status: error.status ?? null, message: error.message, chance: Math.random() });

@@ -90,25 +90,26 @@ export async function module(name) {
  *
  * Returns { quakes, total, position, isBare }. `total` includes the events that are not in the answer; among these, an earthquake
  * that several agencies report counts once. `position` is the position for /changes. `isBare` is true if the server has no events
- * at all; with `isBrief`, this is not checked.
+ * at all; with `isBrief`, this is not checked. Throws if an answer takes longer than 75 s.
  */
 export async function load(selection, asof, signal, isBrief = false) {
   const query = new URLSearchParams(selection);
   if (asof != null) query.set("asof", new Date(asof).toISOString());
   query.set("format", "geojson");
   query.set("includeearthquake", "true");
+  const limited = () => within(75_000, signal);
   let counted = null;
   let answer;
   try {
-    answer = await ask(`${root}fdsnws/event/1/query?${query}`, signal);
+    answer = await ask(`${root}fdsnws/event/1/query?${query}`, limited());
   } catch (error) {
     if (error.status !== 413) throw error;
     const all = new URLSearchParams(query);
     all.delete("includeearthquake");
     all.set("merge", "true");
-    counted = await (await ask(`${root}fdsnws/event/1/count?${all}`, signal)).json();
+    counted = await (await ask(`${root}fdsnws/event/1/count?${all}`, limited())).json();
     query.set("limit", counted.maxAllowed);
-    answer = await ask(`${root}fdsnws/event/1/query?${query}`, signal);
+    answer = await ask(`${root}fdsnws/event/1/query?${query}`, limited());
   }
   const quakes = (await answer.json()).features.map(fromFeature);
   const given = counted && shown(new Map(quakes.map((quake) => [quake.code, quake])), new Map()).quakes.size;
