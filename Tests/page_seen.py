@@ -126,9 +126,6 @@ def open_event(page):
         put("q9open", 5.0, f"place {number}")
     page.open("?event=q9open&minmag=9")
     page.browser.wait("the event's story", lambda: page.browser.run("return document.querySelectorAll('.step').length") == 31)
-    # The user moves the map away.
-    page.browser.run("for (let step = 0; step < 3; step += 1) document.querySelector('[data-move=right]').click()")
-    view = page.browser.wait("the view in the URL", lambda: page.query().get("map"))
     page.browser.run("document.querySelectorAll('.step button')[20].focus()")
     before = page.browser.run("return document.getElementById('detail').scrollTop")
     expect(before > 0, "the story is not scrolled")
@@ -138,7 +135,6 @@ def open_event(page):
     expect(page.browser.run("return document.activeElement === document.querySelectorAll('.step button')[20]"), "the focus has moved")
     after = page.browser.run("return document.getElementById('detail').scrollTop")
     expect(abs(after - before) < 100, f"the story was scrolled from {before} to {after}")
-    expect(page.query().get("map") == view, "the map was moved back")
     drop("q9open")
     page.browser.wait("the withdrawal", lambda: check() or "This event was withdrawn" in page.browser.text("#detail"))
 
