@@ -117,22 +117,10 @@ struct ImportCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = try await database.located()
-        guard let every = every?.duration else { return try await importOnce(into: database) }
-        do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                let association = associates ? DaemonAssociation(database) : nil
-                if let association { group.addTask { try await association.run() } }
-                for source in sources {
-                    group.addTask {
-                        try await importAgainAndAgain(
-                            source, interval(of: source, every), into: database,
-                            told: { association?.notice($0) })
-                    }
-                }
-                try await group.waitForAll()
-            }
-        } catch is CancellationError {
-            // A daemon is normally stopped by a signal.
+        if let every = every?.duration {
+            try await importUntilStopped(every, into: database)
+        } else {
+            try await importOnce(into: database)
         }
         if !ImportReport.isComplete { throw ExitCode(ExitStatus.fileFailure) }
     }
@@ -158,14 +146,30 @@ struct ImportCommand: AsyncParsableCommand {
                 throw ExitCode(ExitStatus(error).rawValue)
             }
         }
-        guard let last = failures.last else {
-            if !ImportReport.isComplete { throw ExitCode(ExitStatus.fileFailure) }
-            return
-        }
+        guard let last = failures.last else { return }
         throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
     }
 
     // MARK: As a daemon
+
+    private func importUntilStopped(_ every: Duration, into database: Database) async throws {
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let association = associates ? DaemonAssociation(database) : nil
+                if let association { group.addTask { try await association.run() } }
+                for source in sources {
+                    group.addTask {
+                        try await importAgainAndAgain(
+                            source, interval(of: source, every), into: database,
+                            told: { association?.notice($0) })
+                    }
+                }
+                try await group.waitForAll()
+            }
+        } catch is CancellationError {
+            // A daemon is normally stopped by a signal.
+        }
+    }
 
     /// The time between two imports of a source. An event service is asked no more often than --sweep-every or, without that
     /// option, the service's pace allows.
