@@ -112,6 +112,17 @@ def several_agencies(page):
     page.open("?event=gfz%3Agfz9agency")
     page.browser.wait(
         "the event's agency", lambda: "GFZ Helmholtz Centre for Geosciences" in (page.browser.text("#detail dl") or ""))
+    # One earthquake, with GFZ's magnitude. The filters do not select it.
+    sql("""update quake set magnitude = 7.7 where code = 'gfz:gfz9agency';
+           insert into earthquake values ('us9agency', 'us9agency', 'gfz:gfz9agency', 2);
+           insert into earthquake_member
+           select code, 'us9agency', case code when 'us9agency' then 'gfz:gfz9agency' else 'us9agency' end, 1, 2, 0.1, 3, 'pair', false
+           from quake where code in ('us9agency', 'gfz:gfz9agency')""")
+    page.open("?event=us9agency&minmag=9")
+    page.browser.wait("the earthquake's magnitude", lambda: page.browser.text(".large") == "7.7")
+    page.browser.wait("both agencies' values", lambda: "Reported by 2 agencies" in page.browser.text(".solutions")
+                      and page.browser.run("return document.querySelectorAll('.solutions tr').length") == 3)
+    sql("delete from earthquake_member; delete from earthquake")
     drop("us9agency", "gfz:gfz9agency")
 
 

@@ -97,14 +97,17 @@ export class Detail {
     this.show(...this.#last, false);
   }
 
-  /** Shows each agency's values for the earthquake, and how these differ from the values of the shown event. */
-  async #compare(quake, { asof, units }) {
+  /**
+   * Shows each agency's values for the earthquake, and how these differ from the values of the shown event. `members` are the events
+   * of the earthquake if they were read already.
+   */
+  async #compare(quake, { asof, units }, members = null) {
     const { signal } = this.#loading;
     const box = this.#parts.others;
     const { length } = groups.agenciesOf(quake);
     const title = element("h3", "", length > 1 ? `Reported by ${length} agencies` : "Reported more than once");
     if (!box.hasChildNodes()) box.append(title);
-    const found = await loaded(
+    const found = members ?? await loaded(
       (each) => solutions(quake.earthquake.members, asof, each), signal, box, () => "Couldn’t load the agencies’ values.");
     if (!found) return;
     const head = element("tr", "", ...["Agency", "M", "Time", "Distance", "Depth"].map((text) => element("th", "", text)));
@@ -182,11 +185,12 @@ export class Detail {
     const then = stateAt(told, settings.asof, begin);
     if (!quake && then.quake) {
       const gone = then.is === "absent" ? { kind: "withdrawn", reason: then.reason } : null;
-      const found = gone ? then.quake : (await earthquakeOf(code, settings.asof, loading.signal)) ?? then.quake;
+      const read = gone ? null : await earthquakeOf(code, settings.asof, loading.signal);
       if (loading.signal.aborted) return;
+      const found = read?.event ?? then.quake;
       replace(summary, ...this.#summary(found, gone, settings, now));
       if (!gone) this.#handlers.found(found);
-      if (found.earthquake) this.#compare(found, settings);
+      if (found.earthquake) this.#compare(found, settings, read.members);
       else replace(others);
     } else if (!quake) {
       const words = then.is === "unknown" ? "The history of that time is no longer kept." : "The event was not in the catalogue at that time.";
@@ -246,13 +250,17 @@ function replace(part, ...contents) {
   if (place >= 0) (part.querySelectorAll(focusable)[place] ?? document.getElementById("detail-title")).focus({ preventScroll: true });
 }
 
-/** An event that the filters do not select, as the list would show it; null if it cannot be read. */
+/**
+ * An event that the filters do not select, as the list would show it, and all events of its earthquake: { event, members }; null if
+ * they cannot be read.
+ */
 async function earthquakeOf(code, asof, signal) {
   try {
     const [event] = await solutions([code], asof, within(patience, signal));
-    if (!event.earthquake) return event;
+    if (!event.earthquake) return { event, members: [event] };
     const members = await solutions(event.earthquake.members, asof, within(patience, signal));
-    return groups.shown(new Map(members.map((member) => [member.code, member])), new Map()).quakes.get(code) ?? event;
+    const { quakes } = groups.shown(new Map(members.map((member) => [member.code, member])), new Map());
+    return { event: quakes.get(code) ?? event, members };
   } catch {
     return null;
   }
