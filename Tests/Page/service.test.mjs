@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { file, load, onWithheld, stateAt } from "../../Sources/QuakeServer/Page/Files/service.js";
+import { file, load, onWithheld, stateAt, within } from "../../Sources/QuakeServer/Page/Files/service.js";
 
 /** Answers the next requests with these statuses, in this order; `null` is a lost connection. */
 function answerWith(...statuses) {
@@ -68,4 +68,21 @@ test("If no events match, the page asks whether the catalogue has any events", a
   answerEventsWith([], 7);
   assert.equal((await load({}, null, signal)).isBare, false);
   mock.reset();
+});
+
+test("A request is aborted at its time limit and with its signal, and leaves no timer behind", async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+  const before = timers();
+  const aborted = (signal) => new Promise((done) => {
+    if (signal.aborted) done("aborted");
+    signal.addEventListener("abort", () => done("aborted"));
+  });
+  assert.equal(await within(1, aborted), "aborted");
+  const leaving = new AbortController();
+  const asked = within(75_000, aborted, leaving.signal);
+  leaving.abort();
+  assert.equal(await asked, "aborted");
+  assert.equal(await within(75_000, aborted, leaving.signal), "aborted", "the signal was aborted before the request");
+  assert.equal(await within(75_000, async () => "answered"), "answered");
+  assert.equal(timers(), before);
 });

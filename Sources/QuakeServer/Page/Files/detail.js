@@ -256,9 +256,10 @@ function replace(part, ...contents) {
  */
 async function earthquakeOf(code, asof, signal) {
   try {
-    const [event] = await solutions([code], asof, within(patience, signal));
+    const read = (codes) => within(patience, (limit) => solutions(codes, asof, limit), signal);
+    const [event] = await read([code]);
     if (!event.earthquake) return { event, members: [event] };
-    const members = await solutions(event.earthquake.members, asof, within(patience, signal));
+    const members = await read(event.earthquake.members);
     const { quakes } = groups.shown(new Map(members.map((member) => [member.code, member])), new Map());
     return { event: quakes.get(code) ?? event, members };
   } catch {
@@ -345,7 +346,7 @@ async function loaded(request, signal, box, words) {
     box.append(note);
   };
   try {
-    const answer = await untilAnswered(() => request(within(patience, signal)), failed, signal);
+    const answer = await untilAnswered(() => within(patience, request, signal), failed, signal);
     note.remove();
     return signal.aborted ? null : answer;
   } catch (error) {

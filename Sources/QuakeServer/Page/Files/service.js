@@ -63,13 +63,24 @@ export async function untilAnswered(request, failed, signal) {
   }
 }
 
-/** A signal that is aborted after `time` ms, or when `signal` is. @param {number} time @param {AbortSignal} [signal] */
-export function within(time, signal) {
+/**
+ * The result of a request, which gets a signal that is aborted after `time` ms, or when `signal` is.
+ *
+ * @template T
+ * @param {number} time @param {(signal: AbortSignal) => Promise<T>} request @param {AbortSignal} [signal]
+ */
+export async function within(time, request, signal) {
   const limit = new AbortController();
   const stop = () => limit.abort();
+  if (signal?.aborted) stop();
   signal?.addEventListener("abort", stop);
-  setTimeout(stop, time);
-  return limit.signal;
+  const timer = setTimeout(stop, time);
+  try {
+    return await request(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+  }
 }
 
 /** How often the loading of a module has failed. @type {Record<string, number>} */
@@ -97,26 +108,29 @@ export async function load(selection, asof, signal, isBrief = false) {
   if (asof != null) query.set("asof", new Date(asof).toISOString());
   query.set("format", "geojson");
   query.set("includeearthquake", "true");
-  const limited = () => within(75_000, signal);
+  const asked = (path) => within(75_000, async (limit) => {
+    const answer = await ask(`${root}fdsnws/event/1/${path}`, limit);
+    return { body: await answer.json(), position: answer.headers.get("Quakes-Position") };
+  }, signal);
   let counted = null;
   let answer;
   try {
-    answer = await ask(`${root}fdsnws/event/1/query?${query}`, limited());
+    answer = await asked(`query?${query}`);
   } catch (error) {
     if (error.status !== 413) throw error;
     const all = new URLSearchParams(query);
     all.delete("includeearthquake");
     all.set("merge", "true");
-    counted = await (await ask(`${root}fdsnws/event/1/count?${all}`, limited())).json();
+    counted = (await asked(`count?${all}`)).body;
     query.set("limit", counted.maxAllowed);
-    answer = await ask(`${root}fdsnws/event/1/query?${query}`, limited());
+    answer = await asked(`query?${query}`);
   }
-  const quakes = (await answer.json()).features.map(fromFeature);
+  const quakes = answer.body.features.map(fromFeature);
   const given = counted && shown(new Map(quakes.map((quake) => [quake.code, quake])), new Map()).quakes.size;
   return {
     quakes,
     total: quakes.length + (counted ? counted.count - given : 0),
-    position: answer.headers.get("Quakes-Position"),
+    position: answer.position,
     isBare: !isBrief && quakes.length === 0 && await hasNothing(query.get("asof"), signal),
   };
 }
@@ -180,7 +194,7 @@ export function stateAt({ steps, now }, moment, begin) {
 
 /** The periods for which the catalogue is complete: see `Held` in coverage.js. */
 export async function coverage() {
-  const { held } = await (await ask(`${root}coverage`, within(20_000))).json();
+  const { held } = await within(20_000, async (limit) => (await ask(`${root}coverage`, limit)).json());
   return held.map(({ service, from, until, minimum_magnitude: magnitude, box }) =>
     ({ service, from: Date.parse(from), until: Date.parse(until), magnitude, box }));
 }
@@ -190,8 +204,9 @@ export async function coverage() {
  *
  * After a network failure, a browser may try several dead connections first. So `times` requests are sent at once.
  */
-export async function health(times = 1) {
-  const signal = within(10_000);
-  const asked = Array.from({ length: times }, () => fetch(`${root}health`, { signal, cache: "no-store" }));
-  return (await Promise.any(asked)).json();
+export function health(times = 1) {
+  return within(10_000, async (signal) => {
+    const asked = Array.from({ length: times }, () => fetch(`${root}health`, { signal, cache: "no-store" }));
+    return (await Promise.any(asked)).json();
+  });
 }
