@@ -87,7 +87,7 @@ let package = Package(
         .target(
             name: "QuakeStore",
             dependencies: [
-                "Alerts", "Association", "EmbeddedFiles", "Feed", "PostgreSQL",
+                "Alerts", "Association", "CGlibc", "EmbeddedFiles", "Feed", "PostgreSQL",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "Logging", package: "swift-log"),
             ]

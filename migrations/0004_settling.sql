@@ -17,8 +17,8 @@
 --   not exist (without a time D)              was revised before D; without D, before G
 --
 -- If two statements have different versions of an event, the version that was revised later wins; if both were revised at the
--- same time, the version that was stated later wins. If only one of two statements of the same moment says that the event is
--- gone, that statement decides.
+-- same time, the version that was stated later wins. If one statement says that the event is gone and another of the same moment
+-- does not, the event is gone.
 --
 -- The servers of one service can disagree for hours, so a newer document may list an event in an earlier revision. Then the event
 -- exists in its later revision, and the ids of the earlier revision rename nothing.
@@ -192,7 +192,7 @@ comment on function import.covering(text, timestamptz, timestamptz, timestamptz)
     'The settled documents, made at a given time or later, that would list an event with this origin time and revision if it existed.';
 
 -- Call this function for an event that is not in the table, or is there only in an earlier revision. If a document lists an
--- event, neither that document nor an older one shows that the event is gone.
+-- event, only a newer document can show that the event is gone.
 create function import.gone(
     code text, service text, origin timestamptz, revised timestamptz, made timestamptz, source text, feed text, listed timestamptz)
 returns table (generated timestamptz, reason text)
@@ -215,6 +215,12 @@ end;
 comment on function import.gone(text, text, timestamptz, timestamptz, timestamptz, text, text, timestamptz) is
     'Finds a statement that an event is gone, although a document lists it. source and feed are that document''s service and feed, and made is the time at which it was made; listed is the time at which the newest document that lists the event was made, or null.';
 
+create function import.is_misdated(updated timestamptz) returns boolean
+language sql stable parallel safe
+return updated > now() + interval '1 day';
+comment on function import.is_misdated(timestamptz) is
+    'Whether a time of revision is so far in the future that it must be wrong. Any version replaces such a row, and any statement that its event is gone deletes it. Some clocks are ahead by minutes, so a day is allowed.';
+
 -- Removes from pg_temp.incoming the features that newer documents contradict.
 --
 -- - An event may be gone. Then its row is deleted, too, if the row is an earlier revision than the feature: the newer document
@@ -225,14 +231,8 @@ comment on function import.gone(text, text, timestamptz, timestamptz, timestampt
 -- one service can disagree. Then the event exists in the feature's revision. The newer document may not cover that revision, so
 -- the event is added to that document's settled.codes.
 --
--- Removed features still count as present in the document. They also count as current (is_current), unless the table has a later
--- revision of the event that no newer document lists.
-create function import.is_misdated(updated timestamptz) returns boolean
-language sql stable parallel safe
-return updated > now() + interval '1 day';
-comment on function import.is_misdated(timestamptz) is
-    'Whether a time of revision is so far in the future that it must be wrong. Any version replaces such a row, and any statement that its event is gone deletes it. Some clocks are ahead by minutes, so a day is allowed.';
-
+-- The document still lists the removed features. Their ids count, too (is_current), unless the table has a later revision of the
+-- event that no newer document lists.
 create function import.sift(made timestamptz, service text, feed text, notes_presence boolean, dry_run boolean,
                             out stale bigint, out retracted bigint)
 language plpgsql
@@ -464,7 +464,7 @@ begin
     would_retract := cardinality(missing) + cardinality(withdrawn);
     is_braked := not force and (
         import.is_too_many(would_supersede + cardinality(withdrawn), features)
-        or window_start is not null and in_window > 0
+        or in_window > 0
            and (import.is_too_many(would_supersede + would_retract, in_window)
                 or renamed_in_window + cardinality(missing) = in_window));
     if is_braked then return; end if;

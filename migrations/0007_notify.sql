@@ -118,7 +118,7 @@ comment on column notify.outbox.follows is 'Earlier messages about the same eart
 comment on column notify.outbox.created_at is 'When the message was created.';
 comment on column notify.outbox.attempts is 'How often a delivery of the message was attempted.';
 comment on column notify.outbox.next_attempt_at is 'When the next attempt is due; null if the message was delivered or given up.';
-comment on column notify.outbox.failed_at is 'When an attempt first failed, or the message was given up without an attempt; null if neither has happened.';
+comment on column notify.outbox.failed_at is 'When the first attempt failed or, if there was no attempt, when the message was given up; null if neither has happened.';
 comment on column notify.outbox.delivered_at is 'When the receiver accepted the message; null if it has not.';
 comment on column notify.outbox.given_up_at is 'When the message was given up; null if it was not.';
 comment on column notify.outbox.reason is 'Why the last failed attempt failed, or why the message was given up.';

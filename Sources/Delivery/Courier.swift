@@ -25,9 +25,7 @@ public struct Courier: Sendable {
         public var environment = ProcessInfo.processInfo.environment
 
         /// The current time, for signatures and the date of mails.
-        package var now: @Sendable () -> Instant = {
-            Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-        }
+        package var now: @Sendable () -> Instant = { .now }
         /// Waits. Throws if the task is cancelled.
         package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 

@@ -17,8 +17,8 @@ public struct Parameter: Sendable {
 }
 
 extension Parameter {
-    static let timestamptz: UInt32 = 1184
-    static let timestamptzArray: UInt32 = 1185
+    package static let timestamptz: UInt32 = 1184
+    package static let timestamptzArray: UInt32 = 1185
 
     public static func time(microsecondsSince2000 microseconds: Int64) -> Parameter {
         Parameter(type: timestamptz, bigEndian: microseconds)

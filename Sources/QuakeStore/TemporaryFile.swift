@@ -1,3 +1,4 @@
+import CGlibc
 import Dispatch
 import Feed
 import Glibc
@@ -77,21 +78,9 @@ public final class TemporaryFile: Sendable {
 
     /// The folder of the temporary files if it is in memory (tmpfs); otherwise nil.
     public static var folderInMemory: String? {
-        var status = stat()
-        guard stat(folder, &status) == 0, let mounts = fopen("/proc/self/mountinfo", "r") else { return nil }
-        defer { fclose(mounts) }
-        let device = status.st_dev
-        let number = "\(device >> 8 & 0xfff):\(device & 0xff | device >> 12 & 0xfff00)"
-        var line: UnsafeMutablePointer<CChar>?
-        var size = 0
-        defer { free(line) }
-        while getline(&line, &size, mounts) > 0, let text = line.map({ String(cString: $0) }) {
-            // The third field is the device; the type of the file system follows the hyphen (proc_pid_mountinfo(5)).
-            if text.split(separator: " ").dropFirst(2).first == Substring(number) {
-                return text.contains(" - tmpfs ") ? folder : nil
-            }
-        }
-        return nil
+        var status = statfs()
+        guard statfs(folder, &status) == 0, status.f_type == TMPFS_MAGIC else { return nil }
+        return folder
     }
 }
 

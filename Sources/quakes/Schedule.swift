@@ -40,8 +40,8 @@ struct Schedule {
 
     /// Runs begin at intervals of `every`, however long they take. If a run takes longer than that, the next one follows at once.
     /// A run that was not possible is repeated after 1 s, 2 s, … 60 s; while the database can't be reached, after 0.25 s … 3 s.
-    /// Each of these waits is random, between half of that time and all of it. A wait ends at the planned time at the latest,
-    /// except if that time is less than 1 s away, or if another worker holds the source.
+    /// Each of these waits is random, between half of that time and all of it. A wait ends no later than
+    /// the next planned run, unless that run is less than 1 s away, or another worker holds the source.
     ///
     /// If a server says how long its feed will not change, the next run waits for that time, but for at most 15 minutes. If a
     /// server asks for a wait, the limit is a day.

@@ -122,6 +122,32 @@ struct AlteredTableTests {
         }
     }
 
+    @Test("Numbers and booleans of domains are numbers in the file, and decimal numbers are exact texts")
+    func domains() async throws {
+        try await withView { database, path in
+            try await database.importSample(1)
+            try await database.execute(
+                """
+                create domain grade as integer check (value > 0);
+                create domain is_felt as boolean;
+                create domain risk as numeric(20, 3);
+                alter table quake add grade grade default 3, add is_felt is_felt default true,
+                    add risk risk default 12345678901234567.125
+                """)
+            try await database.catchUp(SQLiteView(path))
+            let types = try await DatabaseQueue(path: path).read { db in
+                try Row.fetchOne(
+                    db,
+                    sql: """
+                        select typeof(grade) || ' ' || typeof(is_felt) || ' ' || typeof(risk) || ' ' || risk as types
+                        from quake where grade < 4 and is_felt
+                        """)?["types"] as String?
+            }
+            #expect(types == "integer integer text 12345678901234567.125")
+            try await database.expectSame(path)
+        }
+    }
+
     @Test("Rows of an inheriting table are not in the view, in the first snapshot or later")
     func inherited() async throws {
         try await withView { database, path in

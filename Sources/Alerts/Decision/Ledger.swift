@@ -46,9 +46,9 @@ public struct Ledger: Sendable, Equatable {
         }
     }
 
-    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the standing of the new key
-    /// is kept, unless only the old key's earthquake was reported. In that case a waiting report of the new key becomes a
-    /// correction, or is dropped if it differs too little from the report.
+    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the one that was reported is
+    /// kept, or the new key's if both or none were. If only the old key's earthquake was reported, a waiting report of the new key
+    /// becomes a correction, or is dropped if it differs too little from the report.
     ///
     /// - Parameter receivers: the receivers whose standings are not moved.
     mutating func move(_ old: ExactText, to new: ExactText, except receivers: Set<String> = []) {
@@ -73,6 +73,13 @@ public struct Ledger: Sendable, Equatable {
         }
         note(old)
         note(new)
+    }
+
+    /// Whether the decision at `now` is the first one of its hour. Searching the whole ledger for old entries is slow, so they are
+    /// only forgotten then. Old entries do no harm.
+    package func isFirst(ofHour now: Instant) -> Bool {
+        func hour(_ moment: Instant) -> Int64 { moment.milliseconds.divided(by: 3_600_000).whole }
+        return decidedAt.map { hour($0) != hour(now) } ?? false
     }
 
     /// Deletes the standings that are older than `memory` and have no waiting message, and the paces of receivers that got no

@@ -25,6 +25,7 @@ extension Rules {
         }
         var decision = Decision(
             rules: self, ledger: ledger, decidedAt: decidedAt, now: now, gathering: gathering)
+        let isHourly = ledger.isFirst(ofHour: now)
         // This drops the second reference to the ledger's dictionaries. With two references, the first change would copy them.
         ledger = Ledger()
         let changes = merged(changes, now)
@@ -35,9 +36,7 @@ extension Rules {
             decision.take(change)
         }
         decision.tellDue()
-        // Searching the whole ledger for old entries is slow, so it is done once an hour. Old entries do no harm.
-        func hour(_ moment: Instant) -> Int64 { moment.milliseconds.divided(by: 3_600_000).whole }
-        if hour(now) != hour(decidedAt) { decision.ledger.forget(at: now) }
+        if isHourly { decision.ledger.forget(at: now) }
         ledger = decision.ledger
         ledger.decidedAt = now
         return decision.messages

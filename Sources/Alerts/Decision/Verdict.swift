@@ -68,7 +68,7 @@ struct Verdict: Equatable {
             }
             // If the previous version already matched the rule at this step of the ladder, the event is not news: it existed
             // before the first start or before the rule, or quiet hours dropped its message. The match is checked for the time of
-            // the last decision. If the origin time was in the future then, no message was sent, so the event is still news.
+            // the last decision: if the origin time was still in the future then, no message was sent, so the event is news now.
             return !wasKnown(before, rule)
         }
         let rose =

@@ -37,9 +37,8 @@ struct EntityTag: Equatable, CustomStringConvertible {
         guard let condition else { return false }
         let own = description.dropFirst(2)
         return condition.split(separator: ",").contains { part in
-            var part = part.drop { $0 == " " || $0 == "\t" }
-            while part.last == " " || part.last == "\t" { part.removeLast() }
-            return (isThere && part == "*") || (part.hasPrefix("W/") ? part.dropFirst(2) : part) == own
+            let part = part.trimmed
+            return (isThere && part == "*") || (part.hasPrefix("W/") ? part.dropFirst(2) : part[...]) == own
         }
     }
 }

@@ -44,8 +44,8 @@ final class HTTPRules: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
-    /// Refuses a malformed request. If the answer to an earlier request is not finished yet, the malformed request gets no
-    /// answer, and the connection is closed after the earlier answer.
+    /// Refuses a malformed request. If an earlier answer is still being sent, the malformed request gets none: the connection is
+    /// closed after the earlier answer.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let isTooLong =
             error is ByteToMessageDecoderError.PayloadTooLargeError

@@ -13,7 +13,7 @@ enum Lane: CaseIterable {
     /// history or the table.
     case costly
 
-    /// The slow lanes. A slow lane comes before the short lane only while no request of the slow lane is running.
+    /// The slow lanes. Each of them comes before the short lane as long as none of its requests is running.
     fileprivate static let slow = [Lane.costly, .long]
 }
 

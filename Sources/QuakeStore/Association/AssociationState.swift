@@ -31,8 +31,8 @@ struct AssociationState {
             from import.association \(unescaped: clause)
             """, to: operation)
         guard var row = rows.first else {
-            throw PostgresError(
-                operation: operation, message: "import.association holds no row",
+            throw PostgresError.noRow(
+                in: "import.association", operation,
                 remedy: "insert into import.association default values")
         }
         let position = try row.nextText().flatMap(Position.init(word:))

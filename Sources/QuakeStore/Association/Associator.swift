@@ -57,7 +57,7 @@ public struct Associator: ReaderView {
     }
 
     /// Reports the position after a pass that no follower has made, if the associator has ever followed the changes. Otherwise
-    /// `quakes status` would show the lag of an old report. A login that may not report has no such lag to correct.
+    /// `quakes status` would show the lag of an old report. If the login may not report, it has made no such report, either.
     public func reportAgain(after outcome: Outcome, on connection: Connection) async throws {
         let operation = "report the associator's position"
         // The pass may have written groups, and these are changes, too.
@@ -98,7 +98,10 @@ public struct Associator: ReaderView {
             let overrides = try await Overrides.all(on: connection)
             let association = Association(state.parameters, overrides: overrides)
             let after = state.position?.token ?? 0
-            if outcome.rebuilt == nil, try await Self.haveManyChanged(after: after, on: connection) {
+            if outcome.rebuilt == nil,
+                try await Position.areChanges(
+                    moreThan: Self.many, after: after, exceptIn: Self.context, on: connection)
+            {
                 outcome.rebuilt = "many rows have changed"
             }
             if outcome.rebuilt == nil {
@@ -110,15 +113,6 @@ public struct Associator: ReaderView {
             try await state.move(to: snapshot, isDurable: outcome.written > 0, on: connection)
             return outcome
         }
-    }
-
-    private static func haveManyChanged(after token: Int, on connection: Connection) async throws -> Bool {
-        try await connection.query(
-            """
-            select coalesce(sum(changes), 0) > \(many) as are_many
-            from (select changes from history.transaction
-                  where token > \(token) and context is distinct from \(context) order by token limit \(many)) as next
-            """, to: "count the changes")[0].decode("are_many")
     }
 
     private func update(

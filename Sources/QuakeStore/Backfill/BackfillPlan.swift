@@ -89,8 +89,8 @@ struct BackfillPlan {
     /// Notes that the service gave fewer events of the window than it counts. The same window is requested again. If the answer
     /// is short again, the number of events given becomes the limit, so that the next windows hold fewer events.
     ///
-    /// - Parameter answer: the short answer; nil if the service now counts fewer events, so that the same window can be requested
-    ///   again.
+    /// - Parameter answer: the short answer; nil if the service now counts no more events than it gave. Then there is nothing to
+    ///   cut, and the same window is requested again.
     /// - Returns: false when another request is useless: the window can't be cut any further, the service gives at most one
     ///   event, or it has given too few events more than four times in a row.
     mutating func hadTooFew(_ window: Range<Instant>, _ answer: ShortAnswer?) -> Bool {

@@ -8,10 +8,10 @@ import Feed
 struct ServiceWindows {
     var service: EventService
     let purpose: UnfitService.Purpose
-    /// The abilities that the service had in an earlier sweep. A request that needs only these is not refused because it is
-    /// unsupported, so its refusal is a failure.
+    /// The abilities that the service had in an earlier sweep. If the service refuses a request that needs only these, that is a
+    /// failure, and does not show that an ability is missing.
     let proven: Set<EventService.Ability>
-    /// The time between two requests. In a sweep, it is the time between two windows, so that news is not delayed.
+    /// The pause between two requests. A sweep pauses only between two windows, so that news is not delayed.
     let pace: Duration
     let fetch: FetchOptions
     /// Returns the request for a window.
@@ -144,8 +144,9 @@ struct ServiceWindows {
 
     private mutating func number(_ question: EventService.Question) async throws -> Int {
         try await request()
-        guard let count = try await EventService.count(at: service.countURL(of: question), options: fetch)
-        else { throw UnfitService(service, "its answer to count is not a number", asFor: purpose) }
+        guard let count = try await service.count(of: question, options: fetch) else {
+            throw UnfitService(service, "its answer to count is not a number", asFor: purpose)
+        }
         shown.formUnion(abilities(toCount: question))
         return count
     }

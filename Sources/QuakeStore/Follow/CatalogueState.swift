@@ -119,9 +119,11 @@ public struct CatalogueState: Sendable, Equatable {
     init(_ row: inout Row, for reader: Position? = nil) throws {
         guard let (position, committedAt) = try Position.next(in: &row),
             let beginning = try CommitTime.next(in: &row)
-        else { throw PostgresError.noStore(Self.operation) }
+        else { throw PostgresError.noRow(in: "history.store", Self.operation) }
         citedFrom = try row.nextInteger().map(Int.init)
-        guard let shape = try row.nextText() else { throw PostgresError.noStore(Self.operation) }
+        guard let shape = try row.nextText() else {
+            throw PostgresError.noRow(in: "history.store", Self.operation)
+        }
         let verdict = try row.nextText()
         self.position = position
         self.committedAt = committedAt.instant

@@ -52,8 +52,8 @@ public struct Follower<V: ReaderView>: Sendable {
     /// - Parameters:
     ///   - persistently: whether to try again after every error. Behind a pooler in transaction mode, the follower then polls
     ///     instead of listening.
-    ///   - told: called with the catalogue's state after each pass, even if the state has not changed. The view has this state or
-    ///     an earlier one.
+    ///   - told: called with the catalogue's state after each pass, even if the state has not changed. The state is read after the
+    ///     pass, so the view may have an earlier one.
     ///   - lost: called when a connection was lost.
     ///   - away: called each time a connection could not be opened.
     /// - Throws: `CancellationError`. If not `persistently`, also: any error before the first connection is open, except an
@@ -125,11 +125,13 @@ public struct Follower<V: ReaderView>: Sendable {
         try await connection.listen(to: "quake_changes") { notifications in
             logger.debug("listening for changes")
             var token: Int?
+            var pollAt = ContinuousClock.now
             while true {
                 try await passReader.read(heard: token)
+                if token == nil { pollAt = .now + poll.listening }
                 try await passed()
                 try await passReader.reportNowAndThen()
-                token = try await nextToken(notifications)
+                token = try await nextToken(notifications, before: pollAt)
             }
         }
     }
@@ -141,12 +143,19 @@ public struct Follower<V: ReaderView>: Sendable {
         }
     }
 
-    /// Waits for a notification and returns its token; nil when it is time to poll.
-    private func nextToken(_ notifications: Notifications) async throws -> Int? {
-        guard var newest = try await notifications.next(within: poll.listening) else { return nil }
-        // Only the newest token counts, because one pass reads all changes.
-        while let next = try await notifications.next(within: .zero) { newest = next }
-        return Int(newest)
+    /// Waits for notifications and returns their greatest token, because one pass reads all changes; nil when it is time to poll.
+    ///
+    /// Any login can send notifications, with any payload. So they can neither hide a greater token nor delay the poll.
+    private func nextToken(_ notifications: Notifications, before pollAt: ContinuousClock.Instant)
+        async throws -> Int?
+    {
+        var greatest: Int?
+        while .now < pollAt,
+            let next = try await notifications.next(within: greatest == nil ? pollAt - .now : .zero)
+        {
+            greatest = max(greatest ?? 0, Int(next) ?? 0)
+        }
+        return .now < pollAt ? greatest : nil
     }
 
     private func state(_ connection: isolated Connection) async throws -> CatalogueState {

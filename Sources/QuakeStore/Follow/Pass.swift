@@ -21,9 +21,9 @@ public struct Pass: Sendable {
     let logger: Logger
     /// How long each statement may take; nil for no limit.
     var limit: Duration?
-    /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Before the
-    /// server takes the snapshot, it locks the tables that the statement names, but not the tables that the statement's functions
-    /// read. So `history.changes` fails if the table that it reads was rewritten in between.
+    /// Whether the query is a prepared statement, which pays off for the many small passes of a follower that listens. Such a
+    /// pass fails if the table is rewritten while it starts: before the server takes the snapshot, it locks only the tables that
+    /// the statement names, and not the table that `history.changes` reads.
     var isPrepared = false
     /// Whether the pass is read in a transaction that has locked the table already.
     var isHeld = false
@@ -177,8 +177,8 @@ public struct Pass: Sendable {
         return snapshot.position
     }
 
-    /// Reads only the position, for a view that then reads the rows itself. The view must have begun a REPEATABLE READ
-    /// transaction that locks the table.
+    /// Like `skip`, but also logs the pass, because the view then reads the rows itself. The view must have begun a REPEATABLE
+    /// READ transaction that locks the table.
     func begin() async throws -> Position {
         let snapshot = try await CatalogueState.read(for: position, on: connection)
         try expect(snapshot)

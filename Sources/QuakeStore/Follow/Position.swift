@@ -84,12 +84,22 @@ extension Position {
         // On a standby that is behind, no changes follow the position yet.
         if state.isBehind { return false }
         guard state.freshStart == nil, signature == nil || signature == state.shape else { return true }
-        return try await connection.query(
+        return try await Self.areChanges(moreThan: limit, after: token, on: connection)
+    }
+
+    /// Whether more than `limit` changes follow a token.
+    ///
+    /// - Parameter context: changes of transactions with this context do not count.
+    static func areChanges(
+        moreThan limit: Int, after token: Int, exceptIn context: String? = nil, on connection: Connection
+    ) async throws -> Bool {
+        try await connection.query(
             """
-            select coalesce(sum(changes), 0) > \(limit) as is_far
-            from (select changes from history.transaction where token > \(token) order by token limit \(limit)) as next
-            """, to: "count the changes after a position"
-        )[0].decode("is_far")
+            select coalesce(sum(changes), 0) > \(limit) as are_more
+            from (select changes from history.transaction
+                  where token > \(token) and (\(context == nil) or context is distinct from \(context))
+                  order by token limit \(limit)) as next
+            """, to: "count the changes after a position")[0].decode("are_more")
     }
 
     /// The position for a reader that knows only a token: the position of the last transaction with this token or a lower one. If
@@ -110,7 +120,7 @@ extension Position {
             ) as last on \(token) between pruned_token and history.current_token()
             """, to: operation)
         guard var row = rows.first, let known = try Position.next(in: &row) else {
-            throw PostgresError.noStore(operation)
+            throw PostgresError.noRow(in: "history.store", operation)
         }
         return known.position
     }
@@ -128,8 +138,9 @@ extension Position {
 }
 
 extension PostgresError {
-    static func noStore(_ operation: String) -> PostgresError {
-        PostgresError(
-            operation: operation, message: "history.store holds no row", remedy: "restore the whole database")
+    static func noRow(
+        in table: String, _ operation: String, remedy: String = "restore the whole database"
+    ) -> PostgresError {
+        PostgresError(operation: operation, message: "\(table) holds no row", remedy: remedy)
     }
 }

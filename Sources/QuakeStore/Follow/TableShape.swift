@@ -11,8 +11,10 @@ public struct TableShape: Sendable {
     static func read(on connection: Connection) async throws -> TableShape {
         let rows = try await connection.query(
             """
-            select attname as name, atttypid::regtype::text as type, history.shape(attrelid) as signature
-            from pg_attribute where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
+            select attname as name, coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as type,
+                   history.shape(attrelid) as signature
+            from pg_attribute join pg_type t on t.oid = atttypid
+            where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
             order by attnum
             """, to: "read the table's columns")
         let columns = try rows.map { ViewColumn(name: try $0.decode("name"), sqlType: try $0.decode("type")) }
@@ -24,6 +26,7 @@ public struct TableShape: Sendable {
 
 public struct ViewColumn: Sendable, Equatable {
     public let name: String
+    /// The type's name; for a domain, the name of the type on which it is based.
     let sqlType: String
 
     /// The kind of value in which a view can store the column without loss. JSON and arrays are stored as JSON text.

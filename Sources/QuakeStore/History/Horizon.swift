@@ -12,7 +12,7 @@ public struct Horizon: Sendable, Equatable, CustomStringConvertible {
         let operation = "read the history's horizon"
         let rows = try await connection.query(
             "select pruned_token, pruned_committed_at from history.store", to: operation)
-        guard let row = rows.first else { throw PostgresError.noStore(operation) }
+        guard let row = rows.first else { throw PostgresError.noRow(in: "history.store", operation) }
         return Horizon(
             token: try row.decode("pruned_token"), committedAt: try row.decode("pruned_committed_at"))
     }

@@ -69,7 +69,7 @@ public struct Pruning: Sendable {
                     order by token, name limit 1) as kept_for_citation
             from history.store
             """, to: operation)
-        guard let rest = rests.first else { throw PostgresError.noStore(operation) }
+        guard let rest = rests.first else { throw PostgresError.noRow(in: "history.store", operation) }
         let age = keepRuns / .seconds(1)
         // Deletes the rejects that no run has found again within `keepRuns`.
         outcome.rejects = try await connection.write(to: "prune the rejects") {

@@ -107,7 +107,7 @@ public final class Notifier: ReaderView {
             let oldest = now - SeenEvents.reach
             let changes = try await EventChange.all(
                 after: pass.freshStart == nil ? pass.after : nil, from: oldest, on: connection)
-            let isHourly = state.ledger.decidedAt.map { !$0.isSameHour(as: now) } ?? false
+            let isHourly = state.ledger.isFirst(ofHour: now)
             let messages = rules.current.decide(
                 changes, &state.ledger, now: now, gathering: isOnce ? .zero : Rules.gathering)
             try await SeenEvents.replace(changes, from: oldest, on: connection)
@@ -119,12 +119,6 @@ public final class Notifier: ReaderView {
             try await state.write(position: position, shape: pass.table.signature, on: connection)
             return messages.count
         }
-    }
-}
-
-extension Instant {
-    fileprivate func isSameHour(as other: Instant) -> Bool {
-        milliseconds.divided(by: 3_600_000).whole == other.milliseconds.divided(by: 3_600_000).whole
     }
 }
 

@@ -24,9 +24,7 @@ struct NotifierState: Sendable {
                     """, to: operation
                 ).first
             else {
-                throw PostgresError(
-                    operation: operation, message: "notify.state holds no row",
-                    remedy: "restore the whole database")
+                throw PostgresError.noRow(in: "notify.state", operation)
             }
             let position = try row.nextText().flatMap(Position.init(word:))
             let (shape, revision) = (try row.nextText(), try row.nextInteger())

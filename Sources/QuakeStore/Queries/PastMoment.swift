@@ -8,9 +8,8 @@ public enum PastMoment: Sendable, Equatable {
     case position(Position)
     /// The moment after all transactions that were committed up to this time.
     case time(CommitTime)
-    /// The moment of a time that is given in milliseconds. The time may have been truncated from microseconds, so all
-    /// transactions up to the end of the millisecond count. There is one exception: if a transaction was committed exactly at the
-    /// beginning of the millisecond, the time is taken as exact, and only the transactions up to that transaction count.
+    /// The moment of a time in milliseconds, which may have been truncated from microseconds. So it means the end of the
+    /// millisecond, unless a transaction was committed exactly at the beginning of the millisecond; then it means that beginning.
     case millisecond(Instant)
 
     /// Reads a time as `Instant` does, with up to six decimals of the second.

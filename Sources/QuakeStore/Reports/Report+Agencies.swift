@@ -31,6 +31,14 @@ extension Report {
                 "select distinct report.agency(network) as agency from report.event order by 1",
                 to: "list the agencies"
             ).map { try $0.decode("agency") }
+            // The reports count the events of contributors to ComCat as the USGS's.
+            if let contributor = Agency.known.first(where: { $0.name == agency.lowercased() }),
+                contributor.networks.allSatisfy({ Agency.name(ofNetwork: $0) == Agency.usgs.name })
+            {
+                throw Failure(
+                    .noInput,
+                    "reports count the events of the agency \(agency) as the USGS's: use usgs")
+            }
             let others = known.isEmpty ? "nor of any other" : "only of \(known.joined(separator: ", "))"
             let meant = closestSpelling(of: agency, among: known).map { "; did you mean \($0)?" } ?? ""
             throw Failure(

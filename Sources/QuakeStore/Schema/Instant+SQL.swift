@@ -25,8 +25,8 @@ extension Row {
 
 extension Instant: RowDecodable, BindableElement {
     public static let sqlTypes: [UInt32] = [sqlType]
-    public static let sqlType = CommitTime.sqlType
-    public static let arrayType: UInt32 = 1185
+    public static let sqlType = Parameter.timestamptz
+    public static let arrayType = Parameter.timestamptzArray
 
     public static func next(in row: inout Row) throws -> Instant? { try CommitTime.next(in: &row)?.instant }
 
@@ -41,7 +41,7 @@ extension Instant: RowDecodable, BindableElement {
 
 extension CommitTime: RowDecodable, Bindable {
     public static let sqlTypes: [UInt32] = [sqlType]
-    public static let sqlType: UInt32 = 1184
+    public static let sqlType = Parameter.timestamptz
 
     public static func next(in row: inout Row) throws -> CommitTime? {
         try row.nextInteger().map { microseconds in

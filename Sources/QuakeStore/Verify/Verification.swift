@@ -292,9 +292,9 @@ public struct Verification: Sendable {
         return start..<min(options.to, window.upperBound + Self.edge)
     }
 
-    /// Drops the findings that the import of a window has repaired. The findings of the kinds `surplus` and `newer` stay: whether
-    /// the import deleted or replaced these events depends on the brake and on newer documents. The table may also have refused
-    /// an event, or a trigger may have kept its old values.
+    /// Drops the findings that the import of a window has repaired. The findings of the kinds `surplus` and `newer` stay, because
+    /// the brake or a newer document may have stopped their repair. A finding also stays if the table refused the event, or if a
+    /// trigger kept its old values.
     private func drop(_ window: Range<Instant>, _ counts: ImportCounts) async throws {
         try await connection.execute(
             """

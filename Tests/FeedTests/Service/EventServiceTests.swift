@@ -70,9 +70,10 @@ struct EventServiceTests {
         try await TestFeedServer.run(script: script) { server in
             var options = FetchOptions()
             options.readTimeout = .seconds(5)
-            let short = try await EventService.count(at: server.url("/short"), options: options)
+            let service = try #require(EventService(FeedSource(server.url("/fdsnws/event/1/"))))
+            let short = try await service.count(of: EventService.Question(), options: options)
             #expect(short == count)
-            let endless = try await EventService.count(at: server.url("/endless"), options: options)
+            let endless = try await service.count(of: EventService.Question(), options: options)
             #expect(endless == nil)
         }
     }

@@ -34,6 +34,34 @@ struct FollowFaultTests {
         }
     }
 
+    @Test("Notifications of a login without rights neither hide a change nor delay the poll")
+    func forgedNotifications() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            let view = MemoryView()
+            try await database.following(view, poll: PollInterval(listening: .milliseconds(200))) {
+                try await database.waitForCatchUp(of: view)
+                let reached = try #require(view.now.position?.token)
+                // The notification of this change is lost.
+                try await database.execute(
+                    """
+                    begin;
+                    update quake set felt = 7;
+                    update history.transaction set channels = '{}' where token is null;
+                    commit
+                    """)
+                // In the end, the flood is over, and the follower polls in any case.
+                try await Connection.with(try database.options(), logger: .quiet) { flood in
+                    for _ in 0..<200_000 where view.now.position?.token == reached {
+                        try await flood.query(
+                            "select pg_notify('quake_changes', \("\(reached)"))", to: "forge")
+                    }
+                }
+                #expect(view.now.position?.token != reached)
+            }
+        }
+    }
+
     @Test("Fifty followers need at most fifty connections")
     func fiftyFollowers() async throws {
         // Three connections are reserved for superusers, so two connections for each follower would be too many.

@@ -168,7 +168,8 @@ struct CoverageTests {
                 select import.note_coverage('a', 2.5, '[2020-01-01+00,2020-02-01+00)'),
                        import.note_coverage('b', null, '[2020-01-20+00,2020-02-10+00)'),
                        import.note_coverage('a', 5, '[2020-02-10+00,2020-03-01+00)'),
-                       import.note_coverage('a', 2.5, '[2020-02-10+00,2020-02-20+00)', 0, 170, 10, -170)
+                       import.note_coverage('a', 2.5, '[2020-02-10+00,2020-02-20+00)', 0, 170, 10, -170),
+                       import.note_coverage('c', 2.5, '[2020-02-10+00,2020-02-20+00)', 10, 170, 20, 180)
                 """)
             for (time, latitude, longitude, magnitude, expected) in [
                 ("2020-01-05", 50.0, 0.0, "-infinity", "2020-02-10"),
@@ -177,6 +178,13 @@ struct CoverageTests {
                 ("2020-01-05", 5, 175, "-infinity", "2020-02-20"),
                 ("2020-01-05", 5, -175, "-infinity", "2020-02-20"),
                 ("2020-01-25", 5, -175, "-infinity", "2020-02-10"),
+                ("2020-01-05", 5, 185, "-infinity", "2020-02-20"),
+                ("2020-01-05", 5, -185, "-infinity", "2020-02-20"),
+                ("2020-01-05", 5, 200, "-infinity", "2020-02-10"),
+                ("2020-01-05", 5, -300, "-infinity", "2020-02-10"),
+                ("2020-01-05", 15, -180, "-infinity", "2020-02-20"),
+                ("2020-01-05", 15, 180, "-infinity", "2020-02-20"),
+                ("2020-01-05", 15, -170, "-infinity", "2020-02-10"),
                 ("2019-12-31", 50, 0, "-infinity", ""),
             ] as [(String, Double, Double, String, String)] {
                 let found: String? = try await database.query(

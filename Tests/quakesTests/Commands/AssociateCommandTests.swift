@@ -80,7 +80,9 @@ struct AssociateCommandTests {
             let outcome = try await QuakesCommand(["DATABASE_URL": url]).run("associate", "--prefer", "gfz:1")
             #expect(outcome.status == 69)
             #expect(
-                outcome.errors.contains("what you have decided is stored; the next association applies it"))
+                outcome.errors.contains(
+                    "nothing was associated, but your decisions are stored; the next association applies them"
+                ))
             #expect(try await database.query("select from association_override").count == 1)
         }
     }

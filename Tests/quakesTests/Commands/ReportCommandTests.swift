@@ -167,6 +167,11 @@ struct ReportCommandTests {
             #expect(
                 unknown.errors.contains(
                     "no events of the agency usgz, only of emsc, gfz, usgs; did you mean usgs?"))
+            let contributor = try await quakes(["report", "daily_energy", "--agency", "SCEDC"], database)
+            #expect(contributor.status == 66)
+            #expect(
+                contributor.errors.contains(
+                    "reports count the events of the agency SCEDC as the USGS's: use usgs"))
             let useless = try await quakes(["report", "feed_health", "--merge"], database)
             #expect(useless.status == 64 && useless.errors.contains("feed_health has no merge"))
         }

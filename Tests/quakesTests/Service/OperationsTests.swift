@@ -58,6 +58,13 @@ struct OperationsTests {
                 let far = try await quakes(["status", "--max-lag", "1m"], database)
                 #expect(far.status == 69)
                 #expect(far.errors.contains("reader far is 1 h"))
+
+                _ = try await quakes(["prune", "--keep", "0s", "--keep-at-most", "0s"], database)
+                let lost = try await quakes(["status", "--max-lag", "1d"], database)
+                #expect(lost.status == 69)
+                #expect(
+                    lost.errors.contains(
+                        "reader far needs a fresh snapshot, because changes that it lacks were pruned"))
             }
         }
     }

@@ -25,6 +25,7 @@ final class LivePass: Sendable {
     private static let entrySize = 128
 
     enum Selected: Sendable {
+        /// The filter is being applied.
         case soon
         case known(SelectedChanges)
         /// The filter cannot be applied: the pass was kept without events for filters, or the address asks for too many filters.

@@ -19,8 +19,8 @@ struct LiveRing {
         passes.indices.contains(number - first) ? passes[number - first] : nil
     }
 
-    /// The position after which a client with this start continues in the live passes; nil if the client has to read from the
-    /// database first.
+    /// The position at which a client with this start joins the live passes; nil if the client has to read from the database
+    /// first.
     func position(of start: ChangesRequest.Start) -> Position? {
         switch start {
         case .now: position

@@ -10,9 +10,9 @@ enum MergeStatement {
     /// - The session leaves the replica role, in which triggers do not fire and changes would be missing from the history.
     /// - If a worker is killed, even in the middle of a statement, its backend notices this within a few seconds, and releases
     ///   the lock on the source.
-    /// - A session drops its temporary tables when it ends. With synchronous replication, it would then wait for a standby. If
-    ///   the primary has lost its standbys, it would wait forever. So commits do not wait for standbys here, unless a transaction
-    ///   requests it with `waitingForStandbys`.
+    /// - When a session ends, it drops its temporary tables. With synchronous replication, this commit would wait for a standby,
+    ///   and if the primary has lost its standbys, it would never end. So commits do not wait for standbys here, unless a
+    ///   transaction requests it with `waitingForStandbys`.
     /// - Locks already keep workers apart, so READ COMMITTED is enough. If SERIALIZABLE is the default of the database or the
     ///   login, it would only make transactions fail.
     private static let session = """

@@ -91,11 +91,12 @@ struct Settling {
         counts.retracted += try row.decode("retracted", as: Int.self)
     }
 
-    /// Deletes the events that no longer exist according to the document. It deletes nothing if too many features were rejected,
-    /// or if the id of a rejected feature can't be read, because that feature could be any event. A sweep that lists a feature
-    /// with an unreadable id is an exception: the sweep still deletes the events that the service states as deleted, but does not
-    /// treat any event as renamed or missing. Otherwise the sweep's cursor could never move past the unreadable feature. The
-    /// exception also applies to a document that is not a feed and only states deletions.
+    /// Deletes the events that no longer exist according to the document.
+    ///
+    /// - If too many features were rejected, nothing is deleted.
+    /// - If a feed has a rejected feature with an unreadable id, nothing is deleted either: that feature could be any event.
+    /// - If a sweep has one, or a document that is not a feed and only states deletions, the events that are stated as deleted
+    ///   are deleted, but no event counts as renamed or missing. Otherwise the sweep's cursor could never move past the feature.
     func settle(
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {

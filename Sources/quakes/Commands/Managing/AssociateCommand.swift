@@ -163,7 +163,9 @@ struct AssociateCommand: AsyncParsableCommand {
             outcome = try await associator.associate(rebuilds: rebuild, on: connection)
         } catch {
             if parameters != nil || !said.isEmpty || !takeBack.isEmpty {
-                StandardError.say("what you have decided is stored; the next association applies it")
+                StandardError.say(
+                    "nothing was associated, but your decisions are stored; the next association applies them"
+                )
             }
             // This session's wait for the other session's lock has timed out.
             guard (error as? PostgresError)?.sqlState == "55P03" else { throw error }

@@ -50,7 +50,11 @@ struct Status: Sendable {
                     reader.silence > .seconds(86_400)
                     ? ", last seen \(reader.silence.rough) ago; if it was removed: quakes forget --reader \(reader.name)"
                     : ""
-                complaints.append("reader \(reader.name) is \(reader.behind.rough) behind\(remedy)")
+                let state =
+                    reader.isBeforeHorizon
+                    ? "needs a fresh snapshot, because changes that it lacks were pruned"
+                    : "is \(reader.behind.rough) behind"
+                complaints.append("reader \(reader.name) \(state)\(remedy)")
             }
         }
         return complaints

@@ -35,9 +35,28 @@ extension EventService {
         return "\(url)query?format=\(format)\(question.parameters)&orderby=time-asc\(limit)"
     }
 
-    public func countURL(of question: Question) -> String {
+    package func countURL(of question: Question) -> String {
         "\(url)count?format=text\(question.parameters)"
     }
+
+    /// Asks the service how many events there are.
+    ///
+    /// - Returns: nil if the answer is not a number.
+    /// - Throws: `FeedError`, `CancellationError`.
+    public func count(of question: Question, options: FetchOptions) async throws -> Int? {
+        var bytes: [UInt8] = []
+        do {
+            bytes = try await FeedSource.url(countURL(of: question))
+                .beginning(Self.longestCount + 1, options: options)
+        } catch let failure as FeedError where failure.status == 204 {
+            return 0
+        }
+        guard bytes.count <= Self.longestCount else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+            .firstMatch(of: #/^\s*(?:\{\s*"count"\s*:\s*)?(\d{1,12})/#).flatMap { Int($0.1) }
+    }
+
+    private static let longestCount = 1000
 }
 
 extension Instant {
