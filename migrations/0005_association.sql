@@ -96,3 +96,28 @@ comment on column import.association.parameters is
 comment on column import.association.made_with is 'Fingerprint of the parameters with which the groups were made. If the present parameters have another fingerprint, the groups are made again.';
 comment on column import.association.is_only is 'Keeps the table at one row.';
 insert into import.association default values;
+
+-- An event may have been renamed several times.
+create function import.successor(code text, of_earthquake boolean) returns text
+language sql stable
+begin atomic
+    with recursive renamed (code, steps) as (
+        select $1, 0
+        union all
+        select substring(last.reason from '^superseded by (.+)$'), steps + 1
+        from renamed
+        cross join lateral (
+            select change.reason, change.token, change.ordinal
+            from (select token, ordinal, operation, reason from history.of_key('quake', renamed.code)
+                  union all
+                  select token, ordinal, operation, reason from history.of_key('earthquake', renamed.code) where $2) as change
+            where change.operation = 'delete' and change.reason like 'superseded by %'
+              and change.token >= (select max(d.token) from history.of_key('quake', renamed.code) d where d.operation = 'delete')
+            order by change.token desc, change.ordinal desc limit 1) as last
+        -- Ten steps are enough for any event. The limit ends the search if two codes lead to each other.
+        where steps < 10 and not exists (select from only public.quake q where q.code = renamed.code))
+    select r.code from renamed r where exists (select from only public.quake q where q.code = r.code)
+    order by r.steps limit 1;
+end;
+comment on function import.successor(text, boolean) is
+    'The code that an event has now: the given code or, if the event was renamed, its last new code; null if the event is not in quake any more. With of_earthquake, an event that was withdrawn leads to another event of its earthquake.';

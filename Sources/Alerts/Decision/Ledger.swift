@@ -46,9 +46,9 @@ public struct Ledger: Sendable, Equatable {
         }
     }
 
-    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the one that was reported is
-    /// kept, or the new key's if both or none were. If only the old key's earthquake was reported, a waiting report of the new key
-    /// becomes a correction, or is dropped if it differs too little from the report.
+    /// Moves an earthquake's standings to another key. If both keys have a standing for a receiver, the one whose report stands
+    /// is kept, otherwise one with a report, and if that decides nothing, the new key's. If the old key's is kept, a waiting report
+    /// of the new key becomes a correction, or is dropped if it differs too little from the report.
     ///
     /// - Parameter receivers: the receivers whose standings are not moved.
     mutating func move(_ old: ExactText, to new: ExactText, except receivers: Set<String> = []) {
@@ -60,8 +60,12 @@ public struct Ledger: Sendable, Equatable {
             moved[receiver]?.waiting?.event.key = new
         }
         standings[new, default: [:]].merge(moved) { kept, moved in
-            guard kept.told == nil, let told = moved.told else { return kept }
+            guard let told = moved.told, kept.told.map({ told.stands && !$0.stands }) ?? true else {
+                return kept
+            }
             var joined = moved
+            // Otherwise a later message could get the id of an earlier one.
+            joined.told?.count = max(told.count, kept.told?.count ?? 0)
             // A receiver that was told of a withdrawal must hear that the earthquake exists after all.
             if told.kind != .withdrawn { joined.waiting = nil }
             if var waiting = kept.waiting, told.isOutdated(by: waiting.event) {

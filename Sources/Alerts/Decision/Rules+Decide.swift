@@ -99,9 +99,9 @@ private struct Decision {
     mutating func move(_ change: EventChange, _ current: [ExactText: AlertEvent]) {
         guard let old = change.before?.key, let new = change.newKey else { return }
         let withdrawn = ledger.standings[old, default: [:]].filter { receiver, standing in
-            guard let told = standing.told, told.stands, let other = ledger[new, receiver]?.told else {
-                return false
-            }
+            guard let told = standing.told, told.stands,
+                let other = ledger[new, receiver]?.told, other.stands
+            else { return false }
             return told.isOutdated(by: current[new] ?? other.event)
         }
         ledger.move(old, to: new, except: Set(withdrawn.keys))

@@ -4,11 +4,16 @@ struct FeatureMembers {
     private var properties: [(name: JSONText, value: Range<Int>)] = []
     private var coordinates: [Range<Int>] = []
 
+    /// Returns nil if the feature is not valid JSON, if an object in it has two members with the same name, or if its geometry is
+    /// not a point.
     init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
         var cursor = JSONCursor(bytes)
+        var isPoint = true
         do {
+            var names = MemberNames()
             try cursor.readObject { (cursor, name) throws(JSONError) in
+                guard names.insert(name, in: bytes) else { throw cursor.duplicate(name) }
                 if name.equals("properties", in: bytes), cursor.next == UInt8(ascii: "{") {
                     var names = MemberNames()
                     try cursor.readObject { (cursor, name) throws(JSONError) in
@@ -16,7 +21,14 @@ struct FeatureMembers {
                         properties.append((name, try cursor.skippedValue()))
                     }
                 } else if name.equals("geometry", in: bytes), cursor.next == UInt8(ascii: "{") {
+                    var names = MemberNames()
                     try cursor.readObject { (cursor, name) throws(JSONError) in
+                        guard names.insert(name, in: bytes) else { throw cursor.duplicate(name) }
+                        if name.equals("type", in: bytes) {
+                            isPoint = bytes.extracting(try cursor.skippedValue()).elementsEqual(
+                                "\"Point\"".utf8)
+                            return
+                        }
                         guard name.equals("coordinates", in: bytes), cursor.next == UInt8(ascii: "[") else {
                             return try cursor.skipValue()
                         }
@@ -32,6 +44,7 @@ struct FeatureMembers {
         } catch {
             return nil
         }
+        guard isPoint, coordinates.count <= 3 else { return nil }
     }
 
     /// The range of a property's value; nil if the property is missing or null.

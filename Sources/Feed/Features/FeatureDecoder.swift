@@ -177,7 +177,7 @@ private struct FeatureReader: ~Copyable {
     mutating func checked(
         _ bytes: UnsafeBufferPointer<UInt8>, _ table: borrowing PropertyTable
     ) throws(Rejection) -> QuakeRecord {
-        if record.text(.status)?.equals("deleted", in: bytes) == true {
+        if record.text(.status)?.equalsInAnyCase("deleted", in: bytes) == true {
             throw Rejection(.status, "the event was deleted")
         }
         let missing = table.requiredBits & ~record.present

@@ -31,6 +31,14 @@ public struct JSONText: Sendable, Equatable {
         return rawCount == count && memcmp(bytes.baseAddress! + start, word.utf8Start, count) == 0
     }
 
+    /// Like `equals`, but the case of ASCII letters does not matter. `word` must be in lower case.
+    func equalsInAnyCase(_ word: StaticString, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard isEscaped || rawCount == word.utf8CodeUnitCount else { return false }
+        return word.withUTF8Buffer { word in
+            withUTF8(in: bytes) { $0.lazy.map(\.asciiLowercased).elementsEqual(word) }
+        }
+    }
+
     @inline(__always)
     public func append(to output: inout [UInt8], from bytes: UnsafeBufferPointer<UInt8>) {
         withUTF8(in: bytes) { output.append(contentsOf: $0) }

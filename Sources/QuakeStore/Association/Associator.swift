@@ -130,8 +130,9 @@ public struct Associator: ReaderView {
         let known = try await Earthquake.withMembers(neighbourhood.codes, on: connection)
         let revision = Revision(from: known, to: grouping.earthquakes)
         outcome.written = try await revision.write(on: connection)
+        let deleted = changes.filter { $0.after == nil }.compactMap { $0.before?.code }
         // The codes of overrides that were removed are not named any more.
-        let named = Set(changed.flatMap(\.codes)).intersection(overrides.flatMap(\.codes))
+        let named = Set(changed.flatMap(\.codes) + deleted).intersection(overrides.flatMap(\.codes))
         let missing = named.subtracting(neighbourhood.rows.map(\.code))
         outcome.findings = Array(grouping.findings.union(missing.map(Finding.missing)))
     }

@@ -4,9 +4,13 @@ import PostgreSQL
 
 /// The table `association_override`, in which people override the association.
 public enum Overrides {
+    /// All overrides. An event that was renamed since then is returned under its new code.
     static func all(on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
-            "select verdict, a, b from only public.association_override", to: "read the overrides")
+            """
+            select verdict, coalesce(import.successor(a, false), a) as a, coalesce(import.successor(b, false), b) as b
+            from only public.association_override
+            """, to: "read the overrides")
         return try rows.map { row in
             let a = ExactText(try row.decode("a"))
             switch try row.decode("verdict", as: String.self) {
@@ -22,10 +26,11 @@ public enum Overrides {
     static func changed(after token: Int, on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
             """
-            select distinct coalesce(said.a, change.before ->> 'a') as a, coalesce(said.b, change.before ->> 'b') as b
-            from history.since(\(token), 'association_override') as change
-            left join only public.association_override as said on said.pair = change.key
-            where said.pair is not null or change.operation = 'delete'
+            select distinct coalesce(import.successor(a, false), a) as a, coalesce(import.successor(b, false), b) as b
+            from (select coalesce(said.a, change.before ->> 'a') as a, coalesce(said.b, change.before ->> 'b') as b
+                  from history.since(\(token), 'association_override') as change
+                  left join only public.association_override as said on said.pair = change.key
+                  where said.pair is not null or change.operation = 'delete') as changed
             """, to: "read the changed overrides")
         return try rows.map { row in
             let a = ExactText(try row.decode("a"))

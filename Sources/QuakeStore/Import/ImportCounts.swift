@@ -23,6 +23,8 @@ public struct ImportCounts: Sendable, Equatable {
     /// Deletions without an id. They are rejected, but do not count as faults of the answer: nearly half of the deletions of the
     /// USGS have no id.
     var unnamed = 0
+    /// Deletions that the document states. With only one rejected feature beside them, not all of the document was rejected.
+    var stated = 0
     /// Whether the document is dated more than 5 minutes in the future.
     var isAhead = false
     /// Whether the document could have been settled, but was not: because of its rejects, because of the brake, or because the
@@ -47,7 +49,7 @@ public struct ImportCounts: Sendable, Equatable {
     var changedRows: Bool { inserted + updated + superseded + retracted + rejected > 0 }
 
     func pass(_ limit: RejectLimit) -> Bool {
-        limit.allows(rejected: rejected - unnamed, of: seen - unnamed)
+        limit.allows(rejected: rejected - unnamed, of: seen - unnamed + stated)
     }
 
     var areAllNew: Bool { inserted > 0 && inserted + rejected == seen }
@@ -58,6 +60,7 @@ public struct ImportCounts: Sendable, Equatable {
         for (_, count) in named { left[keyPath: count] += right[keyPath: count] }
         left.unreadable += right.unreadable
         left.unnamed += right.unnamed
+        left.stated += right.stated
         left.isAhead = left.isAhead || right.isAhead
         left.isUnsettled = left.isUnsettled || right.isUnsettled
         left.brake = right.brake ?? left.brake

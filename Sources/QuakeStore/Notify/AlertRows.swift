@@ -78,10 +78,10 @@ extension EventChange {
         select changed.committed_at,
                case when event.earthquake is null
                     then coalesce(nullif(notify.earthquake(changed.earthquake), changed.earthquake),
-                                  notify.earthquake(substring(changed.reason from '^superseded by (.+)$')))
+                                  notify.earthquake(import.successor(changed.earthquake, true)))
                end,
                \(unescaped: columns)
-        from (select distinct on (named.earthquake collate "C") named.earthquake, c.token, c.ordinal, c.reason,
+        from (select distinct on (named.earthquake collate "C") named.earthquake, c.token, c.ordinal,
                      min(c.committed_at) over (partition by named.earthquake collate "C") as committed_at
               from (select * from history.since(\(token), 'quake')
                     union all select * from history.since(\(token), 'earthquake')

@@ -226,8 +226,8 @@ public struct Roles: Sendable {
             grant usage on schema history, notify to \(notifier);
             grant select on history.transaction, history.change, history.store, history.citation to \(notifier);
             grant execute on function history.position(), history.check(uuid, bigint, timestamptz, text),
-                history.since(bigint, text, bigint), history.overwritten(jsonb), history.shape(regclass),
-                history.report(text, bigint) to \(notifier);
+                history.since(bigint, text, bigint), history.of_key(text, text, bigint), history.overwritten(jsonb),
+                history.shape(regclass), history.report(text, bigint), import.successor(text, boolean) to \(notifier);
             grant select on notify.event to \(notifier);
             grant select, update on notify.state to \(notifier);
             grant select, insert, update, delete on notify.seen, notify.standing, notify.outbox to \(notifier);

@@ -273,6 +273,22 @@ import Testing
         #expect(stage.commit(deleted: ["us1"]).kinds == [.withdrawn])
     }
 
+    @Test func aReportThatStandsIsKeptWhenItsEarthquakeJoinsOneThatNoLongerMatches() {
+        for isRevised in [false, true] {
+            var stage = Stage(near)
+            #expect(stage.commit(quake("emsc1", 5)).kinds == [.new])
+            #expect(stage.commit(quake("emsc1", 3)).kinds == [.noLonger])
+            #expect(stage.commit(quake("us1", 5.2)).kinds == [.new])
+            let group = quake("emsc1", isRevised ? 6 : 5.2) { $0.ids = ["emsc1", "us1"] }
+            #expect(
+                stage.commit(superseded: ["us1": "emsc1"], group).kinds == (isRevised ? [.corrected] : []))
+            let told = stage.commit(deleted: ["emsc1"])
+            #expect(told.kinds == [.withdrawn])
+            #expect(told.first?.thread == "me:us1:1-new")
+            #expect(told.first?.id == "me:emsc1:\(isRevised ? 4 : 3)-withdrawn", "no id is used twice")
+        }
+    }
+
     @Test func aRuleMatchesOnlyTheAgenciesThatItNames() {
         var stage = Stage(rule("jma", .init(4)) { $0.networks = ["jma"] })
         #expect(stage.commit(quake()).isEmpty)

@@ -34,6 +34,22 @@ import Testing
         }
     }
 
+    @Test(
+        "A feature with two members of one name, or with another geometry than a point, is rejected and not guessed",
+        arguments: [
+            #"{"type":"Feature","properties":{"auth":"X"},"#,
+            #"{"geometry":{"type":"Point","coordinates":[1,2]},"#,
+        ])
+    func ambiguous(beginning: String) {
+        let feature = Self.emsc()
+        let double = beginning + feature.dropFirst()
+        #expect(ScanOutcome(document([double])).features.first?.failure?.reason == .duplicate)
+        let area = feature.replacing("\"Point\"", with: "\"Polygon\"")
+        #expect(ScanOutcome(document([area])).features.first?.failure != nil)
+        let long = Self.emsc(coordinates: "[1,2,3,4]")
+        #expect(ScanOutcome(document([long])).features.first?.failure != nil)
+    }
+
     @Test("A GeoNet event was updated at its modification time, and one without an origin time is rejected")
     func geonet() throws {
         let feature = { (members: String) in

@@ -47,6 +47,25 @@ struct OverrideTests {
         }
     }
 
+    @Test("An override holds for an event that was renamed, and a warning says that its event was deleted")
+    func renamed() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(ReportedEvent("us1", "us").statement + ReportedEvent("gfz:1").statement)
+            _ = try await say(.different("us1", "gfz:1"), table)
+            try await table.execute(
+                """
+                begin; set local history.reason = 'superseded by ci1'; delete from quake where code = 'us1';
+                \(ReportedEvent("ci1", "ci").statement); commit
+                """)
+            #expect(try await table.associate().findings == [])
+            #expect(try await table.groups() == [])
+            _ = try await say(.same("us1", "gfz:1"), table)
+            #expect(try await table.groups() == [["ci1", "gfz:1"]])
+            try await table.execute("delete from quake where code = 'gfz:1'")
+            #expect(try await table.associate().findings == [.missing("gfz:1")])
+        }
+    }
+
     @Test("The last verdict about two events counts, in either order of their codes")
     func lastWord() async throws {
         try await server.withAssociatedTable { table in

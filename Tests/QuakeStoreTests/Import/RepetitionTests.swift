@@ -225,6 +225,30 @@ struct RepetitionTests {
         }
     }
 
+    /// The server does not keep the copied rows in the order in which they were sent: a short row can fill an earlier page.
+    @Test("Exactly the refused features are rejected, however long the rows of several batches are")
+    func refusedAmongLongAndShort() async throws {
+        try await server.withDatabase { database in
+            try await database.execute("alter table quake add check (place not like 'forbidden%')")
+            let features = (0..<6000).map { number in
+                SmallFeed.feature(
+                    "c\(number)",
+                    place: (number.isMultiple(of: 13) ? "forbidden" : "fine")
+                        + String(repeating: "x", count: number * 7919 % 400))
+            }
+            var options = Importer.Options()
+            (options.batchSize, options.lanes, options.rejectLimit) = (1500, 1, .percent(50))
+
+            let summary = try await database.importDocument(SmallFeed.document(features), options)
+
+            #expect(summary.counts.rejected == 462 && summary.counts.inserted == 5538)
+            let wrong = try await database.query(
+                "select count(*) as count from import.reject where convert_from(raw, 'UTF8') not like '%forbidden%'"
+            )
+            #expect(try wrong[0].decode("count") == 0)
+        }
+    }
+
     @Test(
         "Refused versions of one event are found in a few transactions, and the newest valid one is imported")
     func refusedVersions() async throws {

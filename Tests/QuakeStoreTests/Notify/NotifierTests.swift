@@ -62,6 +62,31 @@ struct NotifierTests {
         }
     }
 
+    @Test(
+        "After several renames while the notifier was down, the report goes on; if the last event was deleted, it is withdrawn",
+        arguments: [false, true])
+    func renamedTwice(isDeleted: Bool) async throws {
+        try await server.withDatabase { database in
+            let receivers = Receivers()
+            try await database.notify(rules, receivers)
+            try await database.shake("us1", 5)
+            try await database.notify(rules, receivers)
+            for (old, new) in [("us1", "ak1"), ("ak1", "ci1")] {
+                try await database.execute(
+                    """
+                    begin; set local history.reason = 'superseded by \(new)'; delete from quake where code = '\(old)';
+                    insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude)
+                    values ('\(new)', 'xx', '1', 5.1, now(), now(), 139, 36); commit
+                    """)
+            }
+            if isDeleted { try await database.query("delete from quake where code = 'ci1'") }
+            try await database.notify(rules, receivers)
+            try await database.query("update quake set magnitude = 5.8")
+            try await database.notify(rules, receivers)
+            #expect(receivers.told == ["new us1", isDeleted ? "withdrawn us1" : "corrected ci1"])
+        }
+    }
+
     @Test("An earthquake that was revised while the notifier was down is reported")
     func revisedMeanwhile() async throws {
         try await server.withDatabase { database in

@@ -272,7 +272,7 @@ struct SettleTests {
         try await server.withDatabase { database in
             try await database.importFeatures(["a", "b", "c"].map { SmallFeed.feature($0) })
             let summary = try await database.importFeatures([
-                SmallFeed.feature("a", updated: 2000, more: "\"status\":\"deleted\""),
+                SmallFeed.feature("a", updated: 2000, more: "\"status\":\"DELETED\""),
                 #"{"type":"Feature","properties":{"updated":2000,"status":"deleted"},"geometry":null,"id":"q0b"}"#,
                 #"{"type":"Feature","properties":{"updated":2000,"status":"deleted"},"geometry":null,"id":null}"#,
                 SmallFeed.feature("c"),

@@ -208,6 +208,25 @@ struct SweepTests {
         }
     }
 
+    @Test("A deletion without a readable time does not stop a sweep without other news")
+    func unreadableDeletion() async throws {
+        try await withCatalogue { database, catalogue, server in
+            catalogue.change { state in for number in 1...20 { state.add(event("us\(number)")) } }
+            try await database.sweep(through: server)
+            catalogue.change { state in
+                state.now += Self.minute
+                for number in 1...3 { state.delete("us\(number)") }
+                state.features["us3"] =
+                    #"{"type":"Feature","id":"us3","geometry":null,"properties":{"updated":null,"status":"deleted"}}"#
+                state.now += Self.minute
+            }
+            let summary = try await database.sweep(through: server)
+            #expect(summary.failure == nil)
+            #expect(summary.counts.retracted == 2 && summary.counts.rejected == 1)
+            #expect(try await database.cursor() == Self.now + 2 * Self.minute)
+        }
+    }
+
     // MARK: The brake
 
     @Test(

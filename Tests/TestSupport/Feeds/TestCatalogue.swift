@@ -171,7 +171,7 @@ public final class TestCatalogue: Sendable {
     private func deletions(_ values: [String: String], _ state: State) -> [String] {
         guard values["eventtype"] == nil else { return [] }
         let after = values["updatedafter"].flatMap(milliseconds) ?? .min
-        return state.gone.filter { $0.at > after }.map(\.json)
+        return state.gone.filter { $0.at > after }.map { state.features[$0.code] ?? $0.json }
     }
 
     private func document(_ features: [String], _ path: String, _ state: State) -> [UInt8] {

@@ -209,15 +209,17 @@ enum MergeStatement {
         """
     }
 
-    /// Creates a function that merges the rows of `incoming`: a hundred at a time, and one by one where the server refuses a
-    /// value. The function returns the numbers of the refused rows and the reasons (see `PostgresError.isRefusedRow`).
+    /// Numbers the rows of `incoming` in the order in which they will be copied, and creates a function that merges them: a hundred
+    /// at a time, and one by one where the server refuses a value. The function returns the numbers of the refused rows and the
+    /// reasons (see `PostgresError.isRefusedRow`).
     static let refusals = """
+        alter table pg_temp.incoming add number integer generated always as identity primary key;
         create function pg_temp.refusals() returns table (number integer, state text, message text)
         language plpgsql
         set search_path = pg_catalog, pg_temp
         as $$
         declare
-            slots tid[] := array(select ctid from pg_temp.incoming order by ctid);
+            last constant integer := (select count(*) from pg_temp.incoming);
             size integer;
             -- Rows up to this number are merged one by one.
             alone integer := 0;
@@ -225,13 +227,13 @@ enum MergeStatement {
             violated_table text;
         begin
             number := 1;
-            while number <= cardinality(slots) loop
-                size := case when number <= alone then 1 else least(100, cardinality(slots) - number + 1) end;
+            while number <= last loop
+                size := case when number <= alone then 1 else least(100, last - number + 1) end;
                 begin
                     insert into public.quake (\(Property.allCases.list()))
                     select \(Property.allCases.list("incoming."))
                     from pg_temp.incoming \(LookUp.row(of: "incoming.code"))
-                    where incoming.ctid between slots[number] and slots[number + size - 1]
+                    where incoming.number between refusals.number and refusals.number + size - 1
                       and (quake.code is null
                            or (quake.updated <= incoming.updated or \(areUndated("incoming")))
                               and (\(Property.allCases.list("quake."))) is distinct from (\(Property.allCases.list("incoming."))))

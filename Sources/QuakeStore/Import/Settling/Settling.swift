@@ -101,6 +101,7 @@ struct Settling {
         _ counts: inout ImportCounts, before: ImportCounts, isDryRun: Bool, on connection: Connection
     ) async throws {
         guard identity != nil || deletions.count > 0 else { return }
+        counts.stated = deletions.count
         var document = before
         document += counts
         let isFeed = identity != nil && !isSweep

@@ -97,6 +97,7 @@ struct ImportCommand: AsyncParsableCommand {
         if let lanes, !(1...64).contains(lanes) {
             throw ValidationError("--lanes must be 1 to 64, not \(lanes)")
         }
+        if let since, since.instant > .now { throw ValidationError("--since must be in the past") }
         if since != nil || sweepEvery != nil, sources.allSatisfy({ EventService($0) == nil }) {
             throw ValidationError(
                 "\(since == nil ? "--sweep-every" : "--since") is for event services, and none of the sources is one"

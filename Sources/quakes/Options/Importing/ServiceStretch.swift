@@ -30,8 +30,9 @@ struct ServiceStretch: ParsableArguments {
     var service: EventService { found ?? .usgs }
 
     func validate() throws {
-        if let until, until.instant <= since.instant {
-            throw ValidationError("--until must be later than --since")
+        guard since.instant < until?.instant ?? .now else {
+            throw ValidationError(
+                until == nil ? "--since must be in the past" : "--until must be later than --since")
         }
         guard found != nil else {
             throw ValidationError(
