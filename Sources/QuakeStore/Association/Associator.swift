@@ -83,10 +83,7 @@ public struct Associator: ReaderView {
     static let context = "association"
 
     private func pass(rebuilds: Bool, on connection: Connection) async throws -> Outcome {
-        // Forces index look-ups. The planner might choose scans, because its statistics may be older than the last load.
-        let settings = [
-            "jit": "off", "enable_seqscan": "off", "history.context": "'\(Self.context)'",
-        ]
+        let settings = CatalogueState.lookUps.merging(["history.context": "'\(Self.context)'"]) { $1 }
         return try await connection.transaction(
             .repeatableRead, with: settings, holding: "public.quake", to: "associate"
         ) {

@@ -107,7 +107,7 @@ struct Rebuild {
             "select reason, array_agg(code) as codes from associated_removal group by reason order by reason",
             to: "compare the groups")
         for row in reasons {
-            try await Revision.setReason(ExactText(try row.decode("reason")), on: connection)
+            try await connection.setReason(try row.decode("reason"))
             written += try await connection.execute(
                 "delete from only public.earthquake where code = any(\(try row.decode("codes", as: [String].self)))",
                 to: "delete earthquakes")
@@ -120,7 +120,7 @@ struct Rebuild {
     private func write(_ changes: [Change]) async throws -> Int {
         var written = 0
         for (reason, statement) in changes {
-            try await Revision.setReason(reason, on: connection)
+            try await connection.setReason(reason.text)
             written += try await connection.execute(statement, to: "write the groups")
         }
         return written

@@ -17,7 +17,7 @@ extension Revision {
                 removals.map(\.code), from: "earthquake", because: reason, on: connection)
         }
         for (reason, updates) in Dictionary(grouping: updates, by: \.reason).inOrder {
-            try await Self.setReason(reason, on: connection)
+            try await connection.setReason(reason.text)
             written += try await Self.write(updates.map(\.earthquake), on: connection)
             written += try await Self.write(
                 updates.flatMap { update in
@@ -28,15 +28,10 @@ extension Revision {
         return written
     }
 
-    static func setReason(_ reason: ExactText, on connection: Connection) async throws {
-        try await connection.query(
-            "select set_config('history.reason', \(reason.text), true)", to: "set the reason")
-    }
-
     private static func delete(
         _ codes: [ExactText], from table: String, because reason: ExactText, on connection: Connection
     ) async throws -> Int {
-        try await setReason(reason, on: connection)
+        try await connection.setReason(reason.text)
         return try await connection.execute(
             "delete from only public.\(unescaped: table) where code = any(\(codes.map(\.text)))",
             to: "delete from \(table)")

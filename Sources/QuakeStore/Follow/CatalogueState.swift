@@ -53,6 +53,10 @@ public struct CatalogueState: Sendable, Equatable {
         try await connection.execute(script: script, to: "set up the session")
     }
 
+    /// Settings for a transaction that reads what has changed. They force index look-ups: the planner might choose scans, because
+    /// its statistics may be older than the last load.
+    static let lookUps = ["jit": "off", "enable_seqscan": "off"]
+
     static func settings(_ limit: Duration) -> [String: String] {
         // The limit is at least 1 ms, because 0 means no limit. JIT is off, because compiling a plan would take longer than most
         // queries.

@@ -119,10 +119,8 @@ public struct Pass: Sendable {
 
     private func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
         if isHeld { return try await body() }
-        // Forces index look-ups for changes. The planner might choose scans, because its statistics may be older than the last
-        // load.
         var settings = limit.map(CatalogueState.settings) ?? [:]
-        if freshStart == nil { settings.merge(["jit": "off", "enable_seqscan": "off"]) { $1 } }
+        if freshStart == nil { settings.merge(CatalogueState.lookUps) { $1 } }
         return try await connection.holdingCatalogue(with: settings, to: "read the changes", body)
     }
 

@@ -11,9 +11,9 @@ public struct TableShape: Sendable {
     static func read(on connection: Connection) async throws -> TableShape {
         let rows = try await connection.query(
             """
-            select attname as name, coalesce(nullif(t.typbasetype, 0), t.oid)::regtype::text as type,
-                   history.shape(attrelid) as signature
-            from pg_attribute join pg_type t on t.oid = atttypid
+            select attname as name, history.shape(attrelid) as signature,
+                   coalesce((select nullif(typbasetype, 0) from pg_type where oid = atttypid), atttypid)::regtype::text as type
+            from pg_attribute
             where attrelid = 'public.quake'::regclass and attnum > 0 and not attisdropped
             order by attnum
             """, to: "read the table's columns")

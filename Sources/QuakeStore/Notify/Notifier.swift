@@ -98,8 +98,7 @@ public final class Notifier: ReaderView {
         let connection = pass.connection
         let operation = "decide which messages are sent"
         return try await connection.transaction(
-            .repeatableRead, with: ["jit": "off", "enable_seqscan": "off"], holding: "public.quake",
-            to: operation
+            .repeatableRead, with: CatalogueState.lookUps, holding: "public.quake", to: operation
         ) {
             let position = try await pass.begin()
             let now: Instant = try await connection.query("select notify.now() as now", to: operation)[0]

@@ -53,7 +53,7 @@ struct NotifierState: Sendable {
         return standings
     }
 
-    private static func decoded<Value: Decodable>(_ json: String) throws -> Value {
+    static func decoded<Value: Decodable>(_ json: String) throws -> Value {
         try JSONDecoder().decode(Value.self, from: Data(json.utf8))
     }
 

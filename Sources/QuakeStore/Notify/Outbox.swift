@@ -1,6 +1,5 @@
 import Alerts
 import Feed
-import FoundationEssentials
 import PostgreSQL
 
 /// The table `notify.outbox`.
@@ -15,8 +14,7 @@ enum Outbox {
         fileprivate init(_ row: Row) throws {
             id = try row.decode("id")
             attempts = try row.decode("attempts")
-            message = try JSONDecoder().decode(
-                Message.self, from: Data(row.decode("message", as: String.self).utf8))
+            message = try NotifierState.decoded(row.decode("message"))
         }
     }
 

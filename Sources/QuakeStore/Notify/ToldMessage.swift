@@ -1,6 +1,5 @@
 import Alerts
 import Feed
-import FoundationEssentials
 import PostgreSQL
 
 /// A message of the last 30 days, and the state of its delivery.
@@ -37,8 +36,7 @@ public struct ToldMessage: Sendable {
                     .waiting(next: try row.decode("next_attempt_at"), reason: reason)
                 }
             return ToldMessage(
-                message: try JSONDecoder().decode(
-                    Message.self, from: Data(row.decode("message", as: String.self).utf8)),
+                message: try NotifierState.decoded(row.decode("message")),
                 createdAt: try row.decode("created_at"), attempts: try row.decode("attempts"), state: state)
         }
     }

@@ -13,8 +13,7 @@ public enum Deletion {
         // Rows are locked in the order of their codes, as imports lock them, to avoid deadlocks.
         let codes = Set(codes.map { ExactText($0) }).sorted().map(\.text)
         try await connection.write(to: "delete earthquakes") {
-            try await connection.query(
-                "select set_config('history.reason', \(reason ?? ""), true)", to: "set the reason")
+            try await connection.setReason(reason)
             var unknown: [String] = []
             for code in codes {
                 do {

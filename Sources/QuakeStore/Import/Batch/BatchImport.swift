@@ -128,12 +128,10 @@ struct BatchImport {
     private func takeBack(
         _ counts: inout ImportCounts, of batch: FeatureBatch, _ settling: Settling, _ corrector: String
     ) async throws {
-        let operation = "take back later versions"
-        try await connection.query(
-            "select set_config('history.reason', \("corrected by \(corrector)"), true)", to: operation)
+        try await connection.setReason("corrected by \(corrector)")
         let row = try await connection.query(
-            MergeStatement.takeBack(batch.count, settling), to: operation)[0]
-        try await connection.query("select set_config('history.reason', '', true)", to: operation)
+            MergeStatement.takeBack(batch.count, settling), to: "take back later versions")[0]
+        try await connection.setReason(nil)
         counts.updated += try row.decode("taken", as: Int.self)
         if try row.decode("is_braked") {
             counts.brake = BrakeHeld(
