@@ -66,7 +66,7 @@ create table public.association_override (
 comment on table public.association_override is
     'Decisions of people about which rows of quake are one earthquake, and which row is shown. They override every rule. Change them with `quakes associate`, or in SQL.';
 comment on column public.association_override.pair is 'The codes a and b, the lesser one first, or only a if b is null. The pair is unique, so a pair of rows has at most one verdict.';
-comment on column public.association_override.a is 'Code of a row of quake. The row need not exist.';
+comment on column public.association_override.a is 'Code of a row of quake. The row need not exist. If it is renamed, the associator replaces the code.';
 comment on column public.association_override.b is 'Code of another row of quake; null if the verdict is preferred.';
 comment on column public.association_override.verdict is
     'same (the two rows are one earthquake), different (they are not) or preferred (a is the row that is shown for its earthquake).';

@@ -116,12 +116,13 @@ begin atomic
     with known as materialized (
         select tstzrange(c.held_from, c.held_until) as period, coalesce(c.minimum_magnitude, '-infinity') as magnitude
         from report.coverage c
-        -- The longitude from -180 up to 180. Seen from a box that ends at 180, -180 is 180.
+        -- The longitude from -180 up to 180. A box may also contain it as a longitude that is greater or smaller by 360.
         cross join lateral (select $3 - 360 * floor(($3 + 180) / 360) as east_of_greenwich) as longitude
         where c.south is null
            or $2 between c.south and c.north
               and case when c.west <= c.east
                        then east_of_greenwich between c.west and c.east or east_of_greenwich + 360 between c.west and c.east
+                            or east_of_greenwich - 360 between c.west and c.east
                        else east_of_greenwich >= c.west or east_of_greenwich <= c.east end)
     select upper(held)
     from unnest((select range_agg(k.period) from known k

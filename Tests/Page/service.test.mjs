@@ -83,6 +83,9 @@ test("A request is aborted at its time limit and with its signal, and leaves no 
   leaving.abort();
   assert.equal(await asked, "aborted");
   assert.equal(await within(75_000, aborted, leaving.signal), "aborted", "the signal was aborted before the request");
-  assert.equal(await within(75_000, async () => "answered"), "answered");
+  const lost = [];
+  assert.equal(await within(75_000, async (signal) => Promise.any([aborted(signal).then(() => lost.push(1)), "answered"])), "answered");
+  await new Promise(setImmediate);
+  assert.equal(lost.length, 1, "a request whose answer is not needed is aborted");
   assert.equal(timers(), before);
 });

@@ -60,12 +60,14 @@ public struct Ledger: Sendable, Equatable {
             moved[receiver]?.waiting?.event.key = new
         }
         standings[new, default: [:]].merge(moved) { kept, moved in
-            guard let told = moved.told, kept.told.map({ told.stands && !$0.stands }) ?? true else {
+            // Otherwise a later message could get the id of an earlier one.
+            let count = max(kept.told?.count ?? 0, moved.told?.count ?? 0)
+            var (kept, joined) = (kept, moved)
+            kept.told?.count = count
+            joined.told?.count = count
+            guard let told = joined.told, kept.told.map({ told.stands && !$0.stands }) ?? true else {
                 return kept
             }
-            var joined = moved
-            // Otherwise a later message could get the id of an earlier one.
-            joined.told?.count = max(told.count, kept.told?.count ?? 0)
             // A receiver that was told of a withdrawal must hear that the earthquake exists after all.
             if told.kind != .withdrawn { joined.waiting = nil }
             if var waiting = kept.waiting, told.isOutdated(by: waiting.event) {

@@ -100,7 +100,7 @@ private struct Decision {
         guard let old = change.before?.key, let new = change.newKey else { return }
         let withdrawn = ledger.standings[old, default: [:]].filter { receiver, standing in
             guard let told = standing.told, told.stands,
-                let other = ledger[new, receiver]?.told, other.stands
+                let other = ledger[new, receiver]?.told, other.stands || current[new] == nil
             else { return false }
             return told.isOutdated(by: current[new] ?? other.event)
         }

@@ -40,6 +40,7 @@ struct FeatureDialect {
             if feature.isGone {
                 try writer.retract(name, revised: feature.members.time(feature.revised))
             } else {
+                try feature.members.expectPoint()
                 writer.begin(name)
                 try feature.write(to: &writer)
             }

@@ -3,13 +3,12 @@ struct FeatureMembers {
     let bytes: UnsafeBufferPointer<UInt8>
     private var properties: [(name: JSONText, value: Range<Int>)] = []
     private var coordinates: [Range<Int>] = []
+    private var geometry: String?
 
-    /// Returns nil if the feature is not valid JSON, if an object in it has two members with the same name, or if its geometry is
-    /// not a point.
+    /// Returns nil if the feature is not valid JSON, or if an object in it has two members with the same name.
     init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
         var cursor = JSONCursor(bytes)
-        var isPoint = true
         do {
             var names = MemberNames()
             try cursor.readObject { (cursor, name) throws(JSONError) in
@@ -24,9 +23,8 @@ struct FeatureMembers {
                     var names = MemberNames()
                     try cursor.readObject { (cursor, name) throws(JSONError) in
                         guard names.insert(name, in: bytes) else { throw cursor.duplicate(name) }
-                        if name.equals("type", in: bytes) {
-                            isPoint = bytes.extracting(try cursor.skippedValue()).elementsEqual(
-                                "\"Point\"".utf8)
+                        if name.equals("type", in: bytes), cursor.next == UInt8(ascii: "\"") {
+                            geometry = try cursor.readString().string(from: bytes)
                             return
                         }
                         guard name.equals("coordinates", in: bytes), cursor.next == UInt8(ascii: "[") else {
@@ -44,7 +42,16 @@ struct FeatureMembers {
         } catch {
             return nil
         }
-        guard isPoint, coordinates.count <= 3 else { return nil }
+    }
+
+    /// - Throws: `Rejection` if the geometry is something else than a point.
+    func expectPoint() throws(Rejection) {
+        guard geometry ?? "Point" == "Point" else {
+            throw Rejection(.type, "geometry.type is not \"Point\"")
+        }
+        guard coordinates.count <= 3 else {
+            throw Rejection(.range, "coordinates has more than three elements")
+        }
     }
 
     /// The range of a property's value; nil if the property is missing or null.

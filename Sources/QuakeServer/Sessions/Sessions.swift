@@ -7,9 +7,9 @@ import Synchronization
 /// A pool of a few database connections that all requests share.
 ///
 /// Each kind of work (`Lane`) has a queue in which its requests wait for a connection. The client addresses in a queue are served
-/// in turn. The queue is bounded, except for patient requests and the process's own queries. If the queue is full and an
-/// address has at least two more waiting requests than the new request's address, the last request of the address with the most
-/// waiting requests is refused. Otherwise the new request is refused. While the database is unreachable, requests are refused at once. A
+/// in turn. The queue is bounded, except for patient requests and the process's own queries. If the queue is full and an address
+/// has at least two more waiting requests than the new request's address, the last request of the address with the most waiting
+/// requests is refused. Otherwise the new request is refused. While the database is unreachable, requests are refused at once. A
 /// lost connection is reopened, with any number of attempts.
 final class Sessions: Sendable {
     private let options: ConnectionOptions

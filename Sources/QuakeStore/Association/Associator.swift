@@ -92,6 +92,7 @@ public struct Associator: ReaderView {
             var outcome = Outcome(position: snapshot.position)
             outcome.rebuilt = rebuilds ? "a rebuild was requested" : state.reasonToRebuild(snapshot)
             if outcome.rebuilt == nil, snapshot.position == state.position { return outcome }
+            let renamed = try await Overrides.followRenames(on: connection)
             let overrides = try await Overrides.all(on: connection)
             let association = Association(state.parameters, overrides: overrides)
             let after = state.position?.token ?? 0
@@ -102,22 +103,23 @@ public struct Associator: ReaderView {
                 outcome.rebuilt = "many rows have changed"
             }
             if outcome.rebuilt == nil {
-                try await update(association, overrides, after: after, &outcome, on: connection)
+                try await update(association, overrides, renamed, after: after, &outcome, on: connection)
             } else {
                 var rebuild = Rebuild(association, connection)
                 try await rebuild.run(&outcome)
             }
+            outcome.written += renamed.count
             try await state.move(to: snapshot, isDurable: outcome.written > 0, on: connection)
             return outcome
         }
     }
 
     private func update(
-        _ association: Association, _ overrides: [Override], after token: Int, _ outcome: inout Outcome,
-        on connection: Connection
+        _ association: Association, _ overrides: [Override], _ renamed: [Override], after token: Int,
+        _ outcome: inout Outcome, on connection: Connection
     ) async throws {
         let changes = try await SolutionChange.all(after: token, on: connection)
-        let changed = try await Overrides.changed(after: token, on: connection)
+        let changed = try await Overrides.changed(after: token, on: connection) + renamed
         if changes.isEmpty, changed.isEmpty { return }
         var neighbourhood = Neighbourhood(association, changes, overrides: changed)
         while let request = neighbourhood.request {

@@ -4,13 +4,9 @@ import PostgreSQL
 
 /// The table `association_override`, in which people override the association.
 public enum Overrides {
-    /// All overrides. An event that was renamed since then is returned under its new code.
     static func all(on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
-            """
-            select verdict, coalesce(import.successor(a, false), a) as a, coalesce(import.successor(b, false), b) as b
-            from only public.association_override
-            """, to: "read the overrides")
+            "select verdict, a, b from only public.association_override", to: "read the overrides")
         return try rows.map { row in
             let a = ExactText(try row.decode("a"))
             switch try row.decode("verdict", as: String.self) {
@@ -26,16 +22,43 @@ public enum Overrides {
     static func changed(after token: Int, on connection: Connection) async throws -> [Override] {
         let rows = try await connection.query(
             """
-            select distinct coalesce(import.successor(a, false), a) as a, coalesce(import.successor(b, false), b) as b
-            from (select coalesce(said.a, change.before ->> 'a') as a, coalesce(said.b, change.before ->> 'b') as b
-                  from history.since(\(token), 'association_override') as change
-                  left join only public.association_override as said on said.pair = change.key
-                  where said.pair is not null or change.operation = 'delete') as changed
+            select distinct coalesce(said.a, change.before ->> 'a') as a, coalesce(said.b, change.before ->> 'b') as b
+            from history.since(\(token), 'association_override') as change
+            left join only public.association_override as said on said.pair = change.key
+            where said.pair is not null or change.operation = 'delete'
             """, to: "read the changed overrides")
-        return try rows.map { row in
-            let a = ExactText(try row.decode("a"))
-            return try row.decodeIfPresent("b").map { .same(a, ExactText($0)) } ?? .preferred(a)
-        }
+        return try rows.map(withoutVerdict)
+    }
+
+    private static func withoutVerdict(_ row: Row) throws -> Override {
+        let a = ExactText(try row.decode("a"))
+        return try row.decodeIfPresent("b").map { .same(a, ExactText($0)) } ?? .preferred(a)
+    }
+
+    /// Changes the codes in overrides about events that were renamed. If several overrides are about the same rows then, the
+    /// latest one stays.
+    ///
+    /// - Returns: the changed overrides, as `changed` returns them.
+    static func followRenames(on connection: Connection) async throws -> [Override] {
+        try await connection.query(
+            """
+            with old as (
+                delete from only public.association_override said
+                using (select pair, coalesce(import.successor(a, false), a) as a, coalesce(import.successor(b, false), b) as b
+                       from only public.association_override) as new
+                where said.pair = new.pair and (said.a, said.b) is distinct from (new.a, new.b)
+                returning new.a, new.b, said.verdict, said.reason, said.author, said.said_at),
+            stored as (
+                insert into public.association_override as said (a, b, verdict, reason, author, said_at)
+                select distinct on (least(a, b), greatest(a, b)) a, b, verdict, reason, author, said_at
+                from old where a is distinct from b
+                order by least(a, b), greatest(a, b), said_at desc
+                on conflict (pair) do update
+                set verdict = excluded.verdict, reason = excluded.reason, author = excluded.author, said_at = excluded.said_at
+                where said.said_at < excluded.said_at)
+            select a, b from old
+            """, to: "find the new codes of events that people have decided about"
+        ).map(withoutVerdict)
     }
 
     /// Stores an override. It replaces an earlier override for the same rows.

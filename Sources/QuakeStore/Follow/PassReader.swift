@@ -24,7 +24,7 @@ struct PassReader<V: ReaderView> {
     /// Whether the server refused the last report.
     private(set) var isRefused = false
 
-    /// - Parameter token: the token of the newest notification; nil if there was none.
+    /// - Parameter token: the greatest token of the notifications; nil when it is time to poll.
     mutating func read(heard token: Int?) async throws {
         switch token {
         case let token? where hasJustReached(token): break

@@ -26,7 +26,7 @@ public struct TableShape: Sendable {
 
 public struct ViewColumn: Sendable, Equatable {
     public let name: String
-    /// The type's name; for a domain, the name of the type on which it is based.
+    /// The type's name; for a domain, the name of the type from which it is directly derived.
     let sqlType: String
 
     /// The kind of value in which a view can store the column without loss. JSON and arrays are stored as JSON text.

@@ -136,7 +136,8 @@ public struct SelectedQuakes {
 
     /// The current code of a renamed event. Sources give an event the code of another network when they prefer that network's
     /// origin. The history records the new code as the reason of the old code's deletion. A code may change several times. In a
-    /// merged selection, the deletion of an earthquake that had the event's code may also lead to the new code.
+    /// merged selection, the deletion of an earthquake that had the event's code may also lead to the new code. `import.successor`
+    /// finds the present code; this function finds the code of any moment.
     ///
     /// - Returns: the first of the event's later codes that is in the table; nil if the event was not renamed, if the table has
     ///   none of its later codes, or if the table has an event with the old code (another event, or the same event after it was

@@ -289,6 +289,25 @@ import Testing
         }
     }
 
+    @Test func aReportIsWithdrawnIfItsEarthquakeJoinsASmallerOneThatNoLongerMatches() {
+        var stage = Stage(near)
+        #expect(stage.commit(quake("emsc1", 5)).kinds == [.new])
+        #expect(stage.commit(quake("emsc1", 3)).kinds == [.noLonger])
+        #expect(stage.commit(quake("us1", 5.2)).kinds == [.new])
+        #expect(stage.commit(superseded: ["us1": "emsc1"]).kinds == [.withdrawn])
+    }
+
+    @Test func noIdIsUsedTwiceAfterEarthquakesHaveExchangedTheirCodes() throws {
+        var stage = Stage(near)
+        var ids = stage.commit(quake("us1", 5)).map(\.id)
+        ids += stage.commit(quake("us1", 5.6)).map(\.id)
+        ids += stage.commit(quake("emsc1", 5.6)).map(\.id)
+        #expect(stage.commit(superseded: ["us1": "emsc1"]).isEmpty)
+        #expect(stage.commit(superseded: ["emsc1": "us1"], quake("us1", 5.6)).isEmpty)
+        ids += stage.commit(quake("us1", 6.2)).map(\.id)
+        #expect(ids.count == 4 && Set(ids).count == 4)
+    }
+
     @Test func aRuleMatchesOnlyTheAgenciesThatItNames() {
         var stage = Stage(rule("jma", .init(4)) { $0.networks = ["jma"] })
         #expect(stage.commit(quake()).isEmpty)

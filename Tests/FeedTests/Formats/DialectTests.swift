@@ -45,9 +45,15 @@ import Testing
         let double = beginning + feature.dropFirst()
         #expect(ScanOutcome(document([double])).features.first?.failure?.reason == .duplicate)
         let area = feature.replacing("\"Point\"", with: "\"Polygon\"")
-        #expect(ScanOutcome(document([area])).features.first?.failure != nil)
+        #expect(
+            ScanOutcome(document([area])).features.first?.failure
+                == Rejection(.type, "geometry.type is not \"Point\""))
         let long = Self.emsc(coordinates: "[1,2,3,4]")
-        #expect(ScanOutcome(document([long])).features.first?.failure != nil)
+        #expect(
+            ScanOutcome(document([long])).features.first?.failure
+                == Rejection(.range, "coordinates has more than three elements"))
+        let escaped = feature.replacing("\"Point\"", with: #""Po\u0069nt""#)
+        #expect(ScanOutcome(document([escaped])).features.first?.failure == nil)
     }
 
     @Test("A GeoNet event was updated at its modification time, and one without an origin time is rejected")

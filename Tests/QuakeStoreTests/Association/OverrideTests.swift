@@ -59,10 +59,31 @@ struct OverrideTests {
                 """)
             #expect(try await table.associate().findings == [])
             #expect(try await table.groups() == [])
-            _ = try await say(.same("us1", "gfz:1"), table)
+            #expect(try await table.earthquakes() == table.expected())
+            #expect(try await say(.same("ci1", "gfz:1"), table) == [])
             #expect(try await table.groups() == [["ci1", "gfz:1"]])
+            #expect(try await table.text("select count(*) from association_override") == "1")
             try await table.execute("delete from quake where code = 'gfz:1'")
             #expect(try await table.associate().findings == [.missing("gfz:1")])
+        }
+    }
+
+    @Test(
+        "An override joins a renamed event although its row existed before, and the later of two overrides counts"
+    )
+    func renamedToKnown() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(
+                ReportedEvent("us1", "us").statement + ReportedEvent("ci1", "ci", seconds: 200).statement
+                    + ReportedEvent("gfz:1", seconds: 100).statement)
+            _ = try await say(.same("us1", "gfz:1"), table)
+            try await table.execute(
+                "begin; set local history.reason = 'superseded by ci1'; delete from quake where code = 'us1'; commit"
+            )
+            try await table.associate()
+            #expect(try await table.groups() == [["ci1", "gfz:1"]])
+            #expect(try await table.earthquakes() == table.expected())
+            #expect(try await Overrides.takeBack(["ci1", "gfz:1"], on: table.connection))
         }
     }
 

@@ -80,6 +80,8 @@ export async function within(time, request, signal) {
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", stop);
+    // `request` may have made several requests, and used the first answer.
+    stop();
   }
 }
 
