@@ -20,7 +20,7 @@ extension Rule {
     /// Whether the earthquake reaches a higher step of the ladder than its earlier version did.
     func isReached(by event: AlertEvent, higherThanBy before: AlertEvent) -> Bool {
         let earlier = highestStep(of: before)
-        // If the earlier version matched by its intensity alone, reaching the first step is no news.
+        // If the earlier version matched by its intensity alone, the first step is not higher than that.
         if earlier == -.infinity, isReached(by: before) { return false }
         return highestStep(of: event) > earlier
     }
