@@ -165,19 +165,22 @@ with recursive last as (
                         order by source desc, id desc limit 1) as next),
 fresh as (
     select last.*, coalesce(sweep.cursor, feed.generated) as made,
+           -- A time in the future is from a clock that was ahead.
            greatest((select max(finished) from import.run
-                     where run.source = last.source and outcome = 'done'),
-                    feed.checked_at) as fresh_at
+                     where run.source = last.source and outcome = 'done' and finished <= statement_timestamp()),
+                    case when feed.checked_at <= statement_timestamp() then feed.checked_at end) as fresh_at,
+           coalesce((select max(finished) from import.run where run.source = last.source and outcome = 'done'),
+                    feed.checked_at) is not null as was_imported
     from last left join import.feed on feed.source = last.source
               left join import.sweep on sweep.source = last.source)
 select source, id as run, outcome, started, seen, inserted, updated, superseded, retracted, rejected, error, fresh_at,
-       made as generated, every, every is not null or source ~* '^https?://' and fresh_at is not null as is_monitored
+       made as generated, every, every is not null or source ~* '^https?://' and was_imported as is_monitored
 from fresh;
 comment on view import.last_run is 'The last run of each source, and how fresh the source is.';
 -- The end of 0006_report.sql copies the comments of the other columns from import.run.
 comment on column import.last_run.run is 'Number of the source''s last run.';
 comment on column import.last_run.fresh_at is
-    'When the source was last imported successfully, or was requested and found unchanged; null if never.';
+    'When the source was last imported successfully, or was requested and found unchanged; null if never. Times in the future do not count.';
 comment on column import.last_run.generated is
     'For a URL, when its last successfully imported document was made, according to the document itself; for an event service, the time up to which it was swept.';
 comment on column import.last_run.is_monitored is

@@ -79,7 +79,9 @@ struct TextHeader {
                 guard self.index(of: column) == nil else { throw Fault(text: Self.twice(name)) }
                 indices[column.rawValue] = index
                 isDepthInMetres = isDepthInMetres || isInMetres
-                notes.append("the column \(written[index]) is read as \(column.title)")
+                notes.append(
+                    "the column \(written[index]) is read as \(column.title)\(isInMetres ? ", and converted from metres" : "")"
+                )
             } else if others.contains(where: { $0.name == name }) {
                 throw Fault(text: Self.twice(name))
             } else if !Self.taken.contains(name) {

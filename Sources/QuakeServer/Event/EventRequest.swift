@@ -200,8 +200,14 @@ extension QuakeSelection {
         if ["all", "preferred"].contains(parameters.text(.magnitudetype)?.lowercased()) {
             values[.magnitudeType] = nil
         }
-        contributors = try parameters.list(.contributor)
+        values[.net] = values[.net]?.flatMap(Self.networks)
+        contributors = try parameters.list(.contributor)?.flatMap(Self.networks)
         types = try parameters.list(.eventtype)
+    }
+
+    /// The networks of an agency with this name; the name itself if it is another network.
+    private static func networks(_ name: String) -> [String] {
+        Agency.named(name.lowercased())?.networks ?? [name]
     }
 
     fileprivate mutating func setOrder(_ parameters: EventParameters) throws {

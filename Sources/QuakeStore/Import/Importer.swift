@@ -24,6 +24,8 @@ public struct Importer: Sendable {
         package var now: @Sendable () -> Instant = { .now }
         /// The greatest number of events in an answer of an event service; nil for the service's known limit.
         package var sweepLimit: Int?
+        /// How long the run may take; nil for any time. A mirror waits for a change for at most half of it.
+        public var timeout: Duration?
         /// The interval at which a daemon imports the source; nil for a single run.
         public var every: Duration?
 

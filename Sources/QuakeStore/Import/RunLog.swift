@@ -37,7 +37,7 @@ struct RunLog {
                     where locktype = 'advisory' and granted and pid <> pg_backend_pid()
                       and database = (select oid from pg_database where datname = current_database())
                       and objsubid = 1 and (classid::bigint << 32 | objid::bigint) = import.lock_key(run.source)))
-            select feed.source is not null and not (\(Self.hasDeletions)) as is_known, etag, last_modified
+            select feed.source is not null and not (\(Self.hasDeletions)) and coalesce(feed.fetched_at <= now(), true) as is_known, etag, last_modified
             from (select) as one left join import.feed on feed.source = \(name)
             """, to: "read the feed's validators")[0]
         guard keepsValidators, try row.decode("is_known") else { return nil }
@@ -47,7 +47,7 @@ struct RunLog {
 
     /// Whether anyone but a worker has deleted earthquakes since the feed was fetched. If so, the feed is fetched again, because
     /// it may still list these earthquakes. A deletion less than a day before the fetch counts, too, if it was not yet committed
-    /// at the fetch.
+    /// at the fetch. If the database's clock was ahead at the fetch, it is not known which deletions came later.
     private static let hasDeletions: Query = """
         exists (select from import.deleted
                 where deleted.deleted_at > feed.fetched_at - interval '1 day'

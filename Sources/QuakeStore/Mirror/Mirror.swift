@@ -14,7 +14,10 @@ struct Mirror {
     private var connection: Connection { log.connection }
 
     /// How long an answer may wait for a change, in seconds.
-    private static let patience = 20
+    private var patience: Int {
+        if options.every == nil { return 0 }
+        return min(20, options.timeout.map { Int($0 / .seconds(2)) } ?? 20)
+    }
 
     /// - Returns: the summary. If nothing has changed, its outcome is `notModified`, and no run is recorded.
     func run(_ progress: (Importer.Progress) -> Void) async throws -> ImportSummary {
@@ -66,7 +69,7 @@ struct Mirror {
     private func read(
         after position: String?, _ progress: (Importer.Progress) -> Void
     ) async throws -> StreamLines {
-        let url = stream.poll(after: position, waiting: options.every == nil ? 0 : Self.patience)
+        let url = stream.poll(after: position, waiting: patience)
         var lines = StreamLines(of: stream.host)
         try await FeedSource.url(url).read(options: options.fetch) { chunk in
             try lines.append(chunk)

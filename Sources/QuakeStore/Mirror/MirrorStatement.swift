@@ -13,7 +13,8 @@ enum MirrorStatement {
             """
             create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
             create temporary table if not exists changed (
-                key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows
+                key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows;
+            create index if not exists changed_reason on pg_temp.changed (reason)
             """) + "; " + takeChanges
 
     private static let takeChanges = """
@@ -58,6 +59,8 @@ enum MirrorStatement {
             perform set_config('history.author', concat_ws(' at ', author, host), true),
                     set_config('import.settling', 'on', true);
 
+            -- Counted before the answer's rows are inserted, so that many new rows do not release the brake.
+            total := (select count(*) from only public.quake);
             inserted := 0;
             updated := 0;
             for change in select distinct c.reason from pg_temp.changed c where c."row" is not null order by 1 loop
@@ -76,7 +79,6 @@ enum MirrorStatement {
                 updated := updated + count_all - count_new;
             end loop;
 
-            total := (select count(*) from only public.quake);
             deleted := (select count(*) from pg_temp.changed c
                         where c."row" is null and exists (select from only public.quake q where q.code = c.key offset 0));
             is_braked := not force and not keeps

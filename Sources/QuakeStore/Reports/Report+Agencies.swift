@@ -32,7 +32,7 @@ extension Report {
                 to: "list the agencies"
             ).map { try $0.decode("agency") }
             // The reports count the events of contributors to ComCat as the USGS's.
-            if let contributor = Agency.known.first(where: { $0.name == agency.lowercased() }),
+            if let contributor = Agency.named(agency.lowercased()), contributor.name != Agency.usgs.name,
                 contributor.networks.allSatisfy({ Agency.name(ofNetwork: $0) == Agency.usgs.name })
             {
                 throw Failure(

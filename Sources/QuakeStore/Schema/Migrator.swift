@@ -92,7 +92,11 @@ public struct Migrator: Sendable {
                 "select from import.migration where number = \(migration.number)",
                 to: "look for migration \(migration.title)")
             guard known.isEmpty else { return false }
-            try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
+            do {
+                try await connection.execute(script: migration.sql, to: "migrate \(migration.title)")
+            } catch let error as PostgresError where error.isInTheWay {
+                throw MigrationError.occupied(migration.title, error.message)
+            }
             try await connection.execute(
                 """
                 insert into import.migration (number, name, checksum)
@@ -196,6 +200,8 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
     case edited(String)
     /// The database's encoding is not UTF8.
     case encoding(String)
+    /// The database already has an object with the name of one of Quakes' objects.
+    case occupied(String, String)
 
     public var description: String {
         switch self {
@@ -205,8 +211,17 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
             "the database was migrated by a newer version (migration \(number)); install that version of quakes"
         case .encoding(let encoding):
             "the database's encoding is \(encoding), and quakes needs UTF8; create another database: createdb -E UTF8 -T template0 NAME"
+        case .occupied(let title, let message):
+            "migration \(title): \(message), which does not belong to quakes; use another database, or rename it"
         case .edited(let title):
             "migration \(title) was changed after it had been applied to this database; restore the published migration"
         }
+    }
+}
+
+extension PostgresError {
+    /// Whether a schema, a relation, a type, a function or another object already exists.
+    fileprivate var isInTheWay: Bool {
+        ["42P06", "42P07", "42710", "42723"].contains(sqlState)
     }
 }

@@ -77,6 +77,17 @@ struct ConditionalImportTests {
         }
     }
 
+    @Test("A feed that was fetched while the database's clock was ahead is fetched again")
+    func clockAhead() async throws {
+        try await withFeed { database, feed, _ in
+            #expect(try await database.run(feed).counts.inserted == 1)
+            try await database.query("update import.feed set fetched_at = now() + interval '2 days'")
+            try await database.query("delete from quake")
+            #expect(try await database.run(feed).counts.inserted == 1)
+            #expect(try await database.run(feed).outcome == .notModified)
+        }
+    }
+
     @Test("A feed whose deletions the brake held back does not count as imported")
     func braked() async throws {
         try await withFeed { database, feed, current in

@@ -373,6 +373,17 @@ struct ReportTests {
             #expect(try rows[1].decodeIfPresent("fresh_at", as: String.self) == nil)
             #expect(abs(try rows[2].decode("age_s", as: Double.self) - 60) < 60)
             #expect(try rows[2].decode("document_age_s") == 120.0)
+
+            // A run whose clock was ahead says nothing about the present.
+            try await database.execute(
+                """
+                insert into import.run (source, started, finished, outcome)
+                    values ('https://a', now() + interval '2 days', now() + interval '2 days', 'done');
+                update import.feed set checked_at = now() + interval '2 days'
+                """)
+            let ages = try await database.query("select age_s from report.feed_health order by source")
+            #expect(abs(try ages[0].decode("age_s", as: Double.self) - 7200) < 60)
+            #expect(abs(try ages[2].decode("age_s", as: Double.self) - 3600) < 60)
         }
     }
 

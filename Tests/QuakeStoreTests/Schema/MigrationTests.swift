@@ -115,6 +115,18 @@ struct MigrationTests {
         }
     }
 
+    @Test("An object with the name of one of Quakes' objects is not touched, and the error names it")
+    func occupied() async throws {
+        try await server.withEmptyDatabase { database in
+            try await database.execute("create table quake (id integer)")
+            try await database.withConnection { connection in
+                await #expect(
+                    throws: MigrationError.occupied("0002_quake", "relation \"quake\" already exists")
+                ) { try await Migrator(connection).migrate() }
+            }
+        }
+    }
+
     @Test("A database whose encoding is not UTF-8 is refused before anything is created in it")
     func otherEncoding() async throws {
         try await server.withDatabase { database in

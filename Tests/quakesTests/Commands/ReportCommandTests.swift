@@ -172,6 +172,9 @@ struct ReportCommandTests {
             #expect(
                 contributor.errors.contains(
                     "reports count the events of the agency SCEDC as the USGS's: use usgs"))
+            try await database.query("delete from quake where net = 'us'")
+            let none = try await quakes(["report", "daily_energy", "--agency", "usgs"], database)
+            #expect(none.errors.contains("the catalogue has no events of the agency usgs, only of"))
             let useless = try await quakes(["report", "feed_health", "--merge"], database)
             #expect(useless.status == 64 && useless.errors.contains("feed_health has no merge"))
         }

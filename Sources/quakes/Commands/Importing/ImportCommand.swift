@@ -271,6 +271,7 @@ struct ImportCommand: AsyncParsableCommand {
         options.reasonOfCancellation = { deadline?.failure }
         options.every = every
         options.sweepsSince = since?.instant
+        options.timeout = timeout?.duration
         return options
     }
 }
