@@ -38,7 +38,7 @@ comment on table import.run is
     'Imports, one row per run. Each batch updates the counts in its own transaction, so the counts include exactly what was committed, even if the run failed later.';
 comment on column import.run.id is 'Number of the run.';
 comment on column import.run.source is 'The imported source: a URL without its secrets, a path, or - for standard input.';
-comment on column import.run.feed is 'The URL of the feed, as the document''s metadata gives it, without secrets.';
+comment on column import.run.feed is 'The URL of the feed, as the document''s metadata gives it, without secrets. For a query to an event service whose complete answer does not give it, the requested URL.';
 comment on column import.run.generated is 'When the document was made, according to the document itself.';
 comment on column import.run.started is 'When the run began.';
 comment on column import.run.finished is 'When the run ended, or when a later import found that its worker had died; null until then.';

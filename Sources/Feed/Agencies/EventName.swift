@@ -154,7 +154,7 @@ struct EventNaming {
 
     private func nameByForm(_ identifier: EventIdentifier, _ stated: StatedName) -> EventName? {
         let id = identifier.id
-        if identifier.authority.isEmpty, let name = Self.ownName(id) { return name }
+        if identifier.authority.isEmpty, let name = Self.ownName(id, host: host) { return name }
         if let agency = Self.agency(byFormOf: id) { return Self.name(id, agency, stated) }
         if let prefix = Self.prefixOfSeisComP(id) {
             if let agency = Agency.byPrefix[prefix] { return Self.name(id, agency, stated) }
@@ -164,7 +164,7 @@ struct EventNaming {
     }
 
     /// The name of an event whose id is a code from another Quakes server, such as `gfz:gfz2026texh`; nil for any other id.
-    private static func ownName(_ id: String) -> EventName? {
+    private static func ownName(_ id: String, host: String?) -> EventName? {
         guard let colon = id.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let (net, rest) = (String(id[..<colon]), String(id[id.utf8.index(after: colon)...]))
         let isName = net.utf8.allSatisfy {
@@ -174,7 +174,12 @@ struct EventNaming {
         if let agency = Agency.named(net), agency.network == nil {
             return name(rest, agency, StatedName(id: rest))
         }
-        return Agency.isTaken(net) ? nil : name(rest, net: net, host: nil)
+        if Agency.isTaken(net) { return nil }
+        var name = name(rest, net: net, host: nil)
+        // It is not known whose these events are.
+        let isOwned = net != "unknown" && net != "local"
+        if isOwned { name.url = host.map { fill("https://\($0)/fdsnws/event/1/query?eventid=", id) } }
+        return name
     }
 
     private static func agency(byFormOf id: String) -> Agency? {

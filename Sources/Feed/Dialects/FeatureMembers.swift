@@ -23,9 +23,10 @@ struct FeatureMembers {
                     var names = MemberNames()
                     try cursor.readObject { (cursor, name) throws(JSONError) in
                         guard names.insert(name, in: bytes) else { throw cursor.duplicate(name) }
-                        if name.equals("type", in: bytes), cursor.next == UInt8(ascii: "\"") {
-                            geometry = try cursor.readString().string(from: bytes)
-                            return
+                        if name.equals("type", in: bytes) {
+                            let isText = cursor.next == UInt8(ascii: "\"")
+                            geometry = isText ? try cursor.readString().string(from: bytes) : ""
+                            return isText ? () : try cursor.skipValue()
                         }
                         guard name.equals("coordinates", in: bytes), cursor.next == UInt8(ascii: "[") else {
                             return try cursor.skipValue()

@@ -44,6 +44,24 @@ extension Connection {
         try await repeating { try await transaction(to: operation, body) }
     }
 
+    /// Like `write`, but the transaction is rolled back in the end.
+    nonisolated public func trying<Result: Sendable>(
+        to operation: String, _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await write(to: operation) { () async throws -> Result in
+                throw Tried(result: try await body())
+            }
+        } catch let tried as Tried<Result> {
+            return tried.result
+        }
+    }
+
+    /// Thrown, so that the transaction is rolled back.
+    private struct Tried<Result: Sendable>: Error {
+        let result: Result
+    }
+
     /// Runs `body`, which is one transaction or a single statement. Repeats it after a conflict with another transaction: a
     /// deadlock, a serialisation failure, or a lock that was not released within `lock_timeout`. There are at most five attempts,
     /// with growing, random waits between them.

@@ -201,7 +201,10 @@ extension QuakeSelection {
             values[.magnitudeType] = nil
         }
         values[.net] = values[.net]?.flatMap(Self.networks)
-        contributors = try parameters.list(.contributor)?.flatMap(Self.networks)
+        contributors = try parameters.list(.contributor)?.flatMap {
+            let networks = Self.networks($0)
+            return networks.contains($0) ? networks : [$0] + networks
+        }
         types = try parameters.list(.eventtype)
     }
 

@@ -28,7 +28,7 @@ public struct Associator: ReaderView {
         public let position: Position
         /// The reason why all rows were grouped again; nil if only the neighbours of changed rows were regrouped.
         public var rebuilt: String?
-        /// How many rows of `earthquake` and `earthquake_member` were written or deleted.
+        /// How many rows of `earthquake` and `earthquake_member` were written or deleted, and how many overrides got a new code.
         public var written = 0
         public var findings: [Finding] = []
     }

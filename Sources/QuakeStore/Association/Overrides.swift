@@ -52,7 +52,7 @@ public enum Overrides {
                 insert into public.association_override as said (a, b, verdict, reason, author, said_at)
                 select distinct on (least(a, b), greatest(a, b)) a, b, verdict, reason, author, said_at
                 from old where a is distinct from b
-                order by least(a, b), greatest(a, b), said_at desc
+                order by least(a, b), greatest(a, b), said_at desc, verdict
                 on conflict (pair) do update
                 set verdict = excluded.verdict, reason = excluded.reason, author = excluded.author, said_at = excluded.said_at
                 where said.said_at < excluded.said_at)

@@ -44,11 +44,12 @@ struct DocumentImport {
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL that the document's metadata states; for a sweep, and for a query whose answer states no URL, the source. Secrets
-    /// are removed, because the URL may be the requested one.
+    /// The URL that the document's metadata states; for a sweep, and for a query with a complete answer that states no URL, the
+    /// source. Secrets are removed, because the URL may be the requested one.
     var feed: String? {
         if sweep == nil, let stated = scanner.metadata.url { return "\(FeedSource.url(stated))" }
-        return sweep != nil || window == nil && source.eventQuery != nil ? "\(source)" : nil
+        let isAnswer = window == nil && source.eventQuery != nil && !scanner.isIncomplete
+        return sweep != nil || isAnswer ? "\(source)" : nil
     }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 

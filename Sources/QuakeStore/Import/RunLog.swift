@@ -37,7 +37,8 @@ struct RunLog {
                     where locktype = 'advisory' and granted and pid <> pg_backend_pid()
                       and database = (select oid from pg_database where datname = current_database())
                       and objsubid = 1 and (classid::bigint << 32 | objid::bigint) = import.lock_key(run.source)))
-            select feed.source is not null and not (\(Self.hasDeletions)) and coalesce(feed.fetched_at <= now(), true) as is_known, etag, last_modified
+            select feed.source is not null and coalesce(feed.fetched_at <= now(), true) and not (\(Self.hasDeletions)) as is_known,
+                   etag, last_modified
             from (select) as one left join import.feed on feed.source = \(name)
             """, to: "read the feed's validators")[0]
         guard keepsValidators, try row.decode("is_known") else { return nil }

@@ -14,7 +14,7 @@ struct Mirror {
     private var connection: Connection { log.connection }
 
     /// How long an answer may wait for a change, in seconds.
-    private var patience: Int {
+    static func patience(_ options: Importer.Options) -> Int {
         if options.every == nil { return 0 }
         return min(20, options.timeout.map { Int($0 / .seconds(2)) } ?? 20)
     }
@@ -69,7 +69,7 @@ struct Mirror {
     private func read(
         after position: String?, _ progress: (Importer.Progress) -> Void
     ) async throws -> StreamLines {
-        let url = stream.poll(after: position, waiting: patience)
+        let url = stream.poll(after: position, waiting: Self.patience(options))
         var lines = StreamLines(of: stream.host)
         try await FeedSource.url(url).read(options: options.fetch) { chunk in
             try lines.append(chunk)
@@ -82,31 +82,11 @@ struct Mirror {
     // MARK: One transaction
 
     private func take(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
+        let operation = "import the changes"
         do {
-            return try await connection.write(to: "import the changes") {
-                try await connection.execute(script: MirrorStatement.preparation, to: "prepare for changes")
-                try await connection.copy(
-                    into: "pg_temp.mirrored", columns: ["ordinal", "line"], to: "copy the changes"
-                ) { writer in
-                    var ordinal: Int64 = 0
-                    try await lines.forEachPiece { piece in
-                        var rows = BinaryRows()
-                        for line in piece.split(separator: UInt8(ascii: "\n")) {
-                            ordinal += 1
-                            rows.appendRow(columns: 2, capacity: line.count + 64) { row in
-                                row.appendInteger(ordinal)
-                                row.appendJSONB(line)
-                            }
-                        }
-                        try await writer.write(rows)
-                    }
-                }
-                let counts = try await apply(lines, run)
-                if run == nil { throw Trial(counts: counts) }
-                return counts
-            }
-        } catch let trial as Trial {
-            return trial.counts
+            return run == nil
+                ? try await connection.trying(to: operation) { try await write(lines, nil) }
+                : try await connection.write(to: operation) { try await write(lines, run) }
         } catch let error as PostgresError where error.isRefusedValue && error.sqlState != "23514" {
             throw Failure.brokenStream(from: stream.host, error.message)
         } catch let error as PostgresError where error.isRefusedRow {
@@ -117,7 +97,24 @@ struct Mirror {
         }
     }
 
-    private func apply(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
+    private func write(_ lines: StreamLines, _ run: Int?) async throws -> ImportCounts {
+        try await connection.execute(script: MirrorStatement.preparation, to: "prepare for changes")
+        try await connection.copy(
+            into: "pg_temp.mirrored", columns: ["ordinal", "line"], to: "copy the changes"
+        ) { writer in
+            var ordinal: Int64 = 0
+            try await lines.forEachPiece { piece in
+                var rows = BinaryRows()
+                for line in piece.split(separator: UInt8(ascii: "\n")) {
+                    ordinal += 1
+                    rows.appendRow(columns: 2, capacity: line.count + 64) { row in
+                        row.appendInteger(ordinal)
+                        row.appendJSONB(line)
+                    }
+                }
+                try await writer.write(rows)
+            }
+        }
         let row = try await connection.query(
             """
             select fault, word, seen, inserted, updated, deleted, total, is_braked
@@ -146,11 +143,6 @@ struct Mirror {
         if let run { try await MergeStatement.add(&counts, to: run, on: connection) }
         return counts
     }
-}
-
-/// The result of a dry run. Thrown, so that the transaction is rolled back.
-private struct Trial: Error {
-    let counts: ImportCounts
 }
 
 extension Failure {

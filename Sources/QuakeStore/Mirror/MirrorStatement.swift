@@ -14,7 +14,7 @@ enum MirrorStatement {
             create temporary table if not exists mirrored (ordinal bigint primary key, line jsonb not null) on commit delete rows;
             create temporary table if not exists changed (
                 key text collate "C" primary key, reason text not null, "row" jsonb) on commit delete rows;
-            create index if not exists changed_reason on pg_temp.changed (reason)
+            create index if not exists changed_reason on pg_temp.changed using hash (reason)
             """) + "; " + takeChanges
 
     private static let takeChanges = """
@@ -33,6 +33,7 @@ enum MirrorStatement {
             change record;
             count_new bigint;
             count_all bigint;
+            lost bigint;
         begin
             fault := (
                 select format('line %s %s', m.ordinal, found.fault)
@@ -59,8 +60,12 @@ enum MirrorStatement {
             perform set_config('history.author', concat_ws(' at ', author, host), true),
                     set_config('import.settling', 'on', true);
 
-            -- Counted before the answer's rows are inserted, so that many new rows do not release the brake.
-            total := (select count(*) from only public.quake);
+            -- The rows that this answer adds do not count, nor do those that earlier answers added while the brake held.
+            -- Otherwise many new rows would release the brake.
+            total := (select count(*) from only public.quake) - coalesce((
+                select sum(r.inserted) from import.run r
+                where r.source = source and r.id > coalesce((
+                    select max(d.id) from import.run d where d.source = source and d.outcome = 'done'), 0)), 0);
             inserted := 0;
             updated := 0;
             for change in select distinct c.reason from pg_temp.changed c where c."row" is not null order by 1 loop
@@ -81,8 +86,10 @@ enum MirrorStatement {
 
             deleted := (select count(*) from pg_temp.changed c
                         where c."row" is null and exists (select from only public.quake q where q.code = c.key offset 0));
-            is_braked := not force and not keeps
-                         and (import.is_too_many(deleted, total) or deleted > 0 and deleted = total);
+            -- A renamed event is not lost.
+            lost := deleted - (select count(*) from pg_temp.changed c join pg_temp.changed n on c.reason = 'superseded by ' || n.key
+                               where c."row" is null and n."row" is not null);
+            is_braked := not force and not keeps and (import.is_too_many(lost, total) or lost > 0 and lost >= total);
             if is_braked then return; end if;
             if keeps then
                 deleted := 0;

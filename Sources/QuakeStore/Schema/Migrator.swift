@@ -212,7 +212,7 @@ public enum MigrationError: Error, Equatable, CustomStringConvertible {
         case .encoding(let encoding):
             "the database's encoding is \(encoding), and quakes needs UTF8; create another database: createdb -E UTF8 -T template0 NAME"
         case .occupied(let title, let message):
-            "migration \(title): \(message), which does not belong to quakes; use another database, or rename it"
+            "migration \(title): \(message), and does not belong to quakes; use another database, or rename it"
         case .edited(let title):
             "migration \(title) was changed after it had been applied to this database; restore the published migration"
         }

@@ -48,6 +48,8 @@ import Testing
         #expect(
             ScanOutcome(document([area])).features.first?.failure
                 == Rejection(.type, "geometry.type is not \"Point\""))
+        let untyped = feature.replacing("\"Point\"", with: "null")
+        #expect(ScanOutcome(document([untyped])).features.first?.failure?.reason == .type)
         let long = Self.emsc(coordinates: "[1,2,3,4]")
         #expect(
             ScanOutcome(document([long])).features.first?.failure

@@ -108,6 +108,20 @@ import Testing
         #expect(FeedIdentity.host(of: quake[.url].text) == host)
     }
 
+    @Test(
+        "A code that another server gives has the URL of the event there, unless it is not known whose the event is",
+        arguments: [
+            ("ssn:5", "https://example.org/fdsnws/event/1/query?eventid=ssn:5"),
+            ("unknown:7@2026-01-01", nil),
+            ("local:ndk/M010176A", nil),
+        ])
+    func codesOfAnotherServer(id: String, url: String?) throws {
+        let outcome = ScanOutcome(Array("\(Self.header)\n\(Self.row(id))\n".utf8), host: "example.org")
+        let quake = try #require(try outcome.features.first?.result?.get())
+        #expect(quake.code == id)
+        #expect(quake[.url].text == url)
+    }
+
     @Test("Different identifiers give different codes")
     func distinct() throws {
         let ids = [

@@ -50,7 +50,7 @@ struct EventRequestTests {
         ("magnitudetype=mw,ML", "magnitude_type mw ML"), ("magtype=all", ""), ("magtype=preferred", ""),
         ("eventtype=earthquake,quarry+blast", "types earthquake/quarry blast"),
         ("eventid=us1", "code us1"), ("catalog=us,ci", "net us ci"), ("contributor=us", "contributors us"),
-        ("catalog=SCEDC,emsc", "net ci emsc"), ("contributor=ncedc", "contributors nc"),
+        ("catalog=SCEDC,emsc", "net ci emsc"), ("contributor=ncedc", "contributors ncedc nc"),
         ("alertlevel=green", "alert green"), ("reviewstatus=reviewed", "status reviewed"),
         ("reviewstatus=all", ""), ("producttype=shakemap", "types shakemap"),
         ("productcode=us1", "ids us1"), ("includesuperseded=True", ""),

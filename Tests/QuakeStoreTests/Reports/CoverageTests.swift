@@ -137,16 +137,17 @@ struct CoverageTests {
     }
 
     @Test(
-        "The text of a query to an event service covers the query's window, although it does not state its URL"
-    )
-    func textQuery() async throws {
+        "The text of a query to an event service covers the query's window, unless the text is cut off",
+        arguments: [false, true])
+    func textQuery(isCut: Bool) async throws {
         let text = """
             #EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName
             us1|2019-07-01T03:00:00|1|2|3|us|us|us|us1|mw|5|us|here
 
             """
         try await server.withDatabase { database in
-            try await TestFeedServer.run(script: [.whole(.ok, Array(text.utf8))]) { http in
+            let answer = isCut ? Array(text.utf8.dropLast()) : Array(text.utf8)
+            try await TestFeedServer.run(script: [.whole(.ok, answer)]) { http in
                 let url = http.url(
                     "/fdsnws/event/1/query?format=text&starttime=2019-07-01&endtime=2019-07-02&minmagnitude=3"
                 )
@@ -154,7 +155,9 @@ struct CoverageTests {
                     let summary = try await Importer(connection, logger: .quiet).run(.url(url))
                     #expect(summary.failure == nil && summary.counts.inserted == 1)
                 }
-                #expect(try await held(database) == ["2019-07-01 00:00:00+00 2019-07-02 00:00:00+00 3 world"])
+                #expect(
+                    try await held(database)
+                        == (isCut ? [] : ["2019-07-01 00:00:00+00 2019-07-02 00:00:00+00 3 world"]))
             }
         }
     }

@@ -25,36 +25,26 @@ extension BatchImport {
     ///
     /// - Returns: the errors of the refused records, keyed by the records' indices.
     private func refusals(of records: [Int], _ batch: FeatureBatch) async throws -> [Int: PostgresError] {
-        do {
-            return try await connection.write(to: "look for refused features") { () -> [Int: PostgresError] in
-                try await connection.execute(
-                    script: MergeStatement.incomingTable + ";" + MergeStatement.refusals,
-                    to: "prepare to look for refused features")
-                do {
-                    try await connection.copy(records, of: batch, into: "pg_temp.incoming")
-                } catch let error as PostgresError where error.isRefusedValue {
-                    throw UnreadableRow(error: error)
-                }
-                if run == nil { throw Refusals(errors: [:]) }
-                let rows = try await connection.query(
-                    "select number, state, message from pg_temp.refusals()", to: "try each feature")
-                throw Refusals(
-                    errors: try rows.reduce(into: [:]) { errors, row in
-                        let index = records[try row.decode("number", as: Int.self) - 1]
-                        errors[index] = PostgresError(
-                            operation: "try a feature", sqlState: try row.decode("state"),
-                            message: try row.decode("message"))
-                    })
+        try await connection.trying(to: "look for refused features") {
+            try await connection.execute(
+                script: MergeStatement.incomingTable + ";" + MergeStatement.refusals,
+                to: "prepare to look for refused features")
+            do {
+                try await connection.copy(records, of: batch, into: "pg_temp.incoming")
+            } catch let error as PostgresError where error.isRefusedValue {
+                throw UnreadableRow(error: error)
             }
-        } catch let refusals as Refusals {
-            return refusals.errors
+            if run == nil { return [:] }
+            let rows = try await connection.query(
+                "select number, state, message from pg_temp.refusals()", to: "try each feature")
+            return try rows.reduce(into: [:]) { errors, row in
+                let index = records[try row.decode("number", as: Int.self) - 1]
+                errors[index] = PostgresError(
+                    operation: "try a feature", sqlState: try row.decode("state"),
+                    message: try row.decode("message"))
+            }
         }
     }
-}
-
-/// The result of a trial, thrown so that the transaction is rolled back.
-private struct Refusals: Error {
-    let errors: [Int: PostgresError]
 }
 
 /// The server can't read one of the copied rows.
