@@ -69,18 +69,26 @@ extension ChangesDelivery {
     /// Writes live passes. If the client is so slow that one of the passes is no longer kept, the client's connection is closed.
     /// The client can poll again.
     ///
-    /// - Parameter selected: for each pass, the changes that the filter selects; nil without a filter.
+    /// - Parameter all: for each pass, the changes that the filter selects; nil without a filter.
     @concurrent
     private func write(
-        _ selected: [SelectedChanges?], after place: LivePlace, to output: inout Output
+        _ all: [SelectedChanges?], after place: LivePlace, to output: inout Output
     ) async throws {
-        for (number, selected) in zip(place.next..., selected) {
+        for (number, selected) in zip(place.next..., all) {
             var from: Int?
             repeat {
                 guard let pass = live.ring[number] else { throw CancellationError() }
                 let piece = live.pieces.piece(
                     form, selected, of: pass, from: from ?? pass.lines.first(after: place.reached.token))
-                try await output.write(piece.bytes)
+                var bytes = piece.bytes
+                // The position of the last pass is the answer's only one.
+                if piece.next == nil, number < place.next + all.count - 1 {
+                    bytes =
+                        bytes.getSlice(
+                            at: bytes.readerIndex,
+                            length: bytes.readableBytes - form.line(of: pass.end).readableBytes) ?? bytes
+                }
+                if bytes.readableBytes > 0 { try await output.write(bytes) }
                 from = piece.next
             } while from != nil
         }

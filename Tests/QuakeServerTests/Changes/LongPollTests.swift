@@ -42,6 +42,11 @@ struct LongPollTests {
                 #expect(answer.token == 2)
                 // A later client gets the same answer, as long as nothing else has changed.
                 #expect(try await site.get(path).text == answer.text)
+                // An answer with several passes has one position.
+                try await database.query("update quake set magnitude = 8 where code = 'usc1'")
+                try await site.reachNewestChange()
+                let both = try await site.get(path).events
+                #expect(both.map(\.isPosition) == [false, false, true])
             }
         }
     }
