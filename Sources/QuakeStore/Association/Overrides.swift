@@ -45,7 +45,9 @@ public enum Overrides {
             with old as (
                 delete from only public.association_override said
                 using (select pair, coalesce(import.successor(a, false), a) as a, coalesce(import.successor(b, false), b) as b
-                       from only public.association_override) as new
+                       from only public.association_override given
+                       where not exists (select from only public.quake q where q.code = given.a)
+                          or given.b is not null and not exists (select from only public.quake q where q.code = given.b)) as new
                 where said.pair = new.pair and (said.a, said.b) is distinct from (new.a, new.b)
                 returning new.a, new.b, said.verdict, said.reason, said.author, said.said_at),
             stored as (
