@@ -49,9 +49,9 @@ public struct Agency: Sendable, Equatable {
     }
 
     /// The name of the agency whose events have `network` as their `net`: `usgs` for the networks of ComCat, otherwise `network`
-    /// itself. In SQL, this is `report.agency`.
+    /// itself in lower case. In SQL, this is `report.agency`.
     public static func name(ofNetwork network: String) -> String {
-        networksOfComCat.contains(network) ? usgs.name : network
+        networksOfComCat.contains(network) ? usgs.name : network.lowercased()
     }
 
     /// Whether an event belongs to the agency, according to the event's `net` or the host of its `url`. An event may belong to

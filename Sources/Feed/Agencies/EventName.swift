@@ -215,13 +215,18 @@ struct EventNaming {
         return String(decoding: prefix, as: UTF8.self)
     }
 
-    /// Whether an id has the form of ComCat, a network followed by the network's code: `us7000abcd`, `nc73649170`. If the
-    /// document says who worked on the event, the network has to be among these workers.
+    /// Whether an id has the form of ComCat, a network followed by the network's code: `us7000abcd`, `nc73649170`,
+    /// `official20110311054624120_30`. If the document says who worked on the event, the network has to be among these workers.
     private static func isOfComCat(_ id: String, _ stated: StatedName) -> Bool {
         let workers = stated.workers.filter { !$0.isEmpty }.map { $0.lowercased() }
         return Agency.networksOfComCat.contains { network in
             guard id.hasPrefix(network), workers.isEmpty || workers.contains(network) else { return false }
-            let code = id.utf8.dropFirst(network.utf8.count)
+            var code = id.utf8.dropFirst(network.utf8.count)
+            if let tail = code.lastIndex(of: UInt8(ascii: "_")), code[tail...].count > 1,
+                code[tail...].dropFirst().allSatisfy(\.isDigit)
+            {
+                code = code[..<tail]
+            }
             let isSmall = code.allSatisfy { $0.isDigit || ("a"..."z").contains(UnicodeScalar($0)) }
             // Only a code of the NEIC (`us`) may begin with a letter.
             return isSmall && code.count >= 5 && code.count(where: \.isDigit) >= 3

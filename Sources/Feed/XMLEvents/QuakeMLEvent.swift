@@ -4,6 +4,9 @@ struct QuakeMLEvent {
     /// but these are not read.
     static let sizeLimit = 1 << 20
 
+    /// A part of every id that Quakes gives to an event, an origin or a magnitude.
+    static let query = "/fdsnws/event/1/query?eventid="
+
     struct Part {
         let kind: QuakeMLPart
         let id: Range<Int>
@@ -76,28 +79,35 @@ struct QuakeMLEvent {
         }
     }
 
-    /// - Parameter isOwn: whether Quakes wrote the document. If so, the texts are not trimmed.
-    func withTexts<Result>(isOwn: Bool, _ body: (Texts) throws(Rejection) -> Result) throws(Rejection)
-        -> Result
-    {
+    func withTexts<Result>(_ body: (Texts) throws(Rejection) -> Result) throws(Rejection) -> Result {
         try texts.withUnsafeBufferPointer { (bytes) throws(Rejection) in
             try body(Texts(event: self, bytes: bytes, isOwn: isOwn))
         }
     }
 
+    /// Whether Quakes wrote the event: its id names it at an event service, and its preferred origin has this id and `/origin`.
+    private var isOwn: Bool {
+        guard let origin = ownFields.first(where: { $0.field == .preferredOrigin }) else { return false }
+        let id = texts[publicID]
+        return texts[origin.text].starts(with: id)
+            && texts[origin.text].dropFirst(id.count).elementsEqual("/origin".utf8)
+            && id.firstRange(of: Self.query.utf8) != nil
+    }
+
     struct Texts {
         let event: QuakeMLEvent
         let bytes: UnsafeBufferPointer<UInt8>
+        /// Whether Quakes wrote the event. If so, its id contains its code, and texts are exactly those of the table.
         let isOwn: Bool
 
-        /// The event's own field; nil if it is missing or empty.
+        /// The event's own field; nil if it is missing or says nothing.
         func own(_ field: QuakeMLField) -> UnsafeBufferPointer<UInt8>? {
-            event.ownFields.first { $0.field == field }.flatMap { text($0.text) }
+            event.ownFields.first { $0.field == field }.flatMap { content($0.text) }
         }
 
         func field(_ field: QuakeMLField, of part: Part?) -> UnsafeBufferPointer<UInt8>? {
             guard let part else { return nil }
-            return event.fields[part.fields].first { $0.field == field }.flatMap { text($0.text) }
+            return event.fields[part.fields].first { $0.field == field }.flatMap { content($0.text) }
         }
 
         func parts(_ kind: QuakeMLPart) -> some Sequence<Part> { event.parts.lazy.filter { $0.kind == kind } }
@@ -106,6 +116,11 @@ struct QuakeMLEvent {
             let whole = bytes.extracting(range)
             let text = isOwn ? whole : whole.trimmed
             return text.isEmpty ? nil : text
+        }
+
+        private func content(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8>? {
+            guard let text = text(range), isOwn || !text.saysNothing else { return nil }
+            return text
         }
 
         func string(_ text: UnsafeBufferPointer<UInt8>?) -> String {

@@ -1,5 +1,8 @@
 /// Writes the values of QuakeML that the USGS's summary format does not have. They are kept in `extra`, in the table's units: km
 /// and degrees.
+///
+/// Quakes writes no numbers and mechanisms of this kind, so another program has added them to an event of Quakes. The texts of
+/// such an event are not kept.
 extension FeatureWriter {
     mutating func appendExtra(
         _ texts: QuakeMLEvent.Texts, _ choice: QuakeMLTranslator.Choice
@@ -24,7 +27,7 @@ extension FeatureWriter {
             ("magnitude_author", texts.field(.magnitudeAuthor, of: magnitude)),
             ("public_id", texts.text(texts.event.publicID)),
         ] {
-            if let text { append(name, text) }
+            if let text, !texts.isOwn { append(name, text) }
         }
         guard let mechanism = choice.mechanism else { return }
         let json = try Self.focalMechanism(texts, mechanism)

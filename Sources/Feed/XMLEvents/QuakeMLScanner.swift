@@ -15,8 +15,6 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
     private let offset: Int
     private var block: [UInt8]
     private var isFinished = false
-    /// Whether Quakes wrote the document.
-    private var isOwn = false
     /// Whether there is text between the events, such as a program's error message.
     private(set) var isIncomplete = false
     var notes: [String] { translator.notes }
@@ -119,8 +117,6 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
         else { return path.append(nil) }
         path.append(node)
         switch node {
-        case tree.parameters:
-            isOwn = attributes.value("publicID").elementsEqual("smi:local/quakes/catalogue".utf8)
         case tree.event:
             excerpt.begin(at: reader.position)
             event.begin(
@@ -170,7 +166,7 @@ final class QuakeMLScanner: EventScanner, @unchecked Sendable {
 
     private func endEvent() {
         count += 1
-        let rejection = translator.read(event, isOwn: isOwn)
+        let rejection = translator.read(event)
         let (range, bytes) = excerpt.end(at: reader.position)
         ready.append(
             Ready(

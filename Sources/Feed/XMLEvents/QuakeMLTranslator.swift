@@ -7,24 +7,25 @@ struct QuakeMLTranslator {
         self.naming = naming
     }
 
-    /// - Parameter isOwn: whether Quakes wrote the document. If so, the events' ids contain their codes.
     /// - Returns: the reason for the rejection; nil if `writer` has the feature.
-    mutating func read(_ event: borrowing QuakeMLEvent, isOwn: Bool) -> Rejection? {
+    mutating func read(_ event: borrowing QuakeMLEvent) -> Rejection? {
         var name = EventName(code: "", net: "", netCode: "")
         do throws(Rejection) {
-            try event.withTexts(isOwn: isOwn) { (texts) throws(Rejection) in
+            try event.withTexts { (texts) throws(Rejection) in
                 var choice = Choice(texts)
                 choice.isInKilometres = units.areKilometres(texts, choice.origin)
-                name = isOwn ? Self.ownName(texts) ?? naming.name(texts, choice) : naming.name(texts, choice)
+                name = texts.isOwn ? Self.ownName(texts) : naming.name(texts, choice)
                 guard !texts.event.isOversized else {
                     throw Rejection(.size, "the event's texts have more than 1 MiB")
                 }
                 guard !name.netCode.isEmpty else { throw Rejection(.missing, "publicID is missing") }
-                if !isOwn, try isGone(name, texts, choice) {
+                if texts.isOwn {
+                    choice.magnitude = try ownMagnitude(texts, chosen: choice.magnitude)
+                } else if try isGone(name, texts, choice) {
                     return try writer.retract(name, revised: updated(texts, choice))
                 }
                 writer.begin(name)
-                try write(texts, choice, isOwn)
+                try write(texts, choice)
             }
             return nil
         } catch {
@@ -35,9 +36,7 @@ struct QuakeMLTranslator {
 
     // MARK: The event
 
-    private mutating func write(
-        _ texts: QuakeMLEvent.Texts, _ choice: Choice, _ isOwn: Bool
-    ) throws(Rejection) {
+    private mutating func write(_ texts: QuakeMLEvent.Texts, _ choice: Choice) throws(Rejection) {
         guard choice.origin != nil else { throw Rejection(.missing, "the event has no origin") }
         guard let time = try texts.time(.originTime, choice.origin) else {
             throw Rejection(.missing, "origin/time is missing")
@@ -46,7 +45,7 @@ struct QuakeMLTranslator {
         if let type = texts.field(.magnitudeType, of: choice.magnitude) { writer.append("magType", type) }
         if let place = choice.place { writer.append("place", place) }
         if let type = texts.own(.type) {
-            writer.append("type", isOwn ? choice.ownType ?? Array(type) : EventKind.name(of: type))
+            writer.append("type", texts.isOwn ? choice.ownType ?? Array(type) : EventKind.name(of: type))
         }
         if let status = status(texts, choice) { writer.append("status", status.utf8) }
         writer.append("time", time: time)
@@ -61,7 +60,7 @@ struct QuakeMLTranslator {
         } else {
             writer.append("dmin", distance)
         }
-        if !isOwn { try writer.appendExtra(texts, choice) }
+        try writer.appendExtra(texts, choice)
         writer.end(
             longitude: try texts.number(.originLongitude, choice.origin),
             latitude: try texts.number(.originLatitude, choice.origin),
@@ -109,13 +108,27 @@ struct QuakeMLTranslator {
         }
     }
 
+    /// The magnitude of an event that Quakes wrote. An earthquake that was requested with `merge` may have magnitudes of other
+    /// agencies' events, which must not replace the event's own.
+    private func ownMagnitude(
+        _ texts: QuakeMLEvent.Texts, chosen: QuakeMLEvent.Part?
+    ) throws(Rejection) -> QuakeMLEvent.Part? {
+        let id = texts.string(texts.text(texts.event.publicID)) + "/magnitude"
+        let chosenID = texts.string(chosen.flatMap { texts.text($0.id) })
+        guard chosenID != id, chosenID.contains(QuakeMLEvent.query) else { return chosen }
+        let own = texts.parts(.magnitude).first { texts.string(texts.text($0.id)) == id }
+        guard let own else {
+            throw Rejection(
+                .missing, "the event's own magnitude is missing; request the document without merge")
+        }
+        return own
+    }
+
     // MARK: Names
 
-    /// The name of an event in a document that Quakes wrote, from its id `smi:HOST/fdsnws/event/1/query?eventid=CODE`; nil for an
-    /// event that another program added.
-    private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName? {
+    /// The name of an event that Quakes wrote, from its id `smi:HOST/fdsnws/event/1/query?eventid=CODE`.
+    private static func ownName(_ texts: QuakeMLEvent.Texts) -> EventName {
         let identifier = EventIdentifier(texts.string(texts.text(texts.event.publicID)))
-        guard identifier.authority.hasSuffix("/fdsnws/event/1/query") else { return nil }
         let code = identifier.id[...].unescaped(by: "~")
         let net = texts.string(texts.own(.agency))
         guard !net.isEmpty, code.hasPrefix(net), code != net else {

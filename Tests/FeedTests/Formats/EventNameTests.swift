@@ -108,6 +108,15 @@ import Testing
         #expect(FeedIdentity.host(of: quake[.url].text) == host)
     }
 
+    @Test("An id of ComCat may end in an underscore and a number")
+    func numbered() throws {
+        for network in ["official", "pde"] {
+            let id = "\(network)20110311054624120_30"
+            let row = Self.row(id, author: network, catalog: network, contributor: network)
+            #expect(try TextTests.quakes(Self.header, row).first?.code == id)
+        }
+    }
+
     @Test(
         "A code that another server gives has the URL of the event there, unless it is not known whose the event is",
         arguments: [
@@ -181,24 +190,63 @@ import Testing
         #expect(codes == [host == nil ? "unknown:10998811@2019-01-24" : "isc:10998811"])
     }
 
+    /// ObsPy keeps the name of a document that Quakes wrote when other events are added.
     @Test(
-        "If a program adds an event to QuakeML that Quakes wrote, the event belongs to the owner that its id names"
+        "If a program adds events to QuakeML that Quakes wrote, they are read like those of any other document"
     )
     func added() throws {
-        let ids = [
-            "smi:local/fdsnws/event/1/query?eventid=gfz~3agfz2026texh", "smi:local/ndk/M010176A/event",
-        ]
-        let events = ids.map {
+        let own = "smi:local/fdsnws/event/1/query?eventid=gfz~3agfz2026texh"
+        let withdrawn = QuakeMLReadingTests.event(
+            "<type>not existing</type>" + QuakeMLReadingTests.origin("o"),
+            id: "smi:webservices.ingv.it/fdsnws/event/1/query?eventId=7")
+        let events = [
+            QuakeMLReadingTests.event(
+                "<preferredOriginID>\(own)/origin</preferredOriginID><creationInfo><agencyID>gfz</agencyID></creationInfo>"
+                    + QuakeMLReadingTests.origin("x").replacing("smi:local/x", with: "\(own)/origin"),
+                id: own),
             QuakeMLReadingTests.event(
                 "<creationInfo><agencyID>gfz</agencyID></creationInfo>" + QuakeMLReadingTests.origin("o"),
-                id: $0)
-        }
+                id: "smi:local/ndk/M010176A/event"),
+            QuakeMLReadingTests.event(
+                QuakeMLReadingTests.origin("o", more: "<evaluationMode>manual</evaluationMode>"),
+                id: "smi:service.iris.edu/fdsnws/event/1/query?eventid=46744251"),
+            withdrawn,
+        ]
         let text = QuakeMLReadingTests.document(events.joined())
-            .replacing("smi:local/x", with: "smi:local/quakes/catalogue")
+            .replacing("publicID=\"smi:local/x\"", with: "publicID=\"smi:local/quakes/catalogue\"")
+        let outcome = ScanOutcome(Array(text.utf8))
+        let quakes = try outcome.features.compactMap { try $0.result?.get() }
         #expect(
-            try ScanOutcome(Array(text.utf8)).features.map { try $0.result?.get().code } == [
-                "gfz:gfz2026texh", "local:ndk/M010176A",
-            ])
+            quakes.map(\.code) == ["gfz:gfz2026texh", "local:ndk/M010176A", "service.iris.edu:46744251"])
+        #expect(quakes.map { $0[.extra] == .null } == [true, false, false])
+        #expect(outcome.features.compactMap(\.deletion).count == 1)
+    }
+
+    @Test(
+        "An event that Quakes wrote keeps its own magnitude, and is rejected if it has only that of another event",
+        arguments: [(["own", "other"], 4), (["other"], nil), (["own"], 4), (["added"], 6)]
+            as [([String], Double?)])
+    func merged(magnitudes: [String], value: Double?) throws {
+        let own = "smi:local/fdsnws/event/1/query?eventid=us1"
+        let ids = [
+            "own": "\(own)/magnitude", "other": "smi:local/fdsnws/event/1/query?eventid=gfz~3a1/magnitude",
+            "added": "smi:local/added",
+        ]
+        let values = ["own": 4, "other": 5, "added": 6]
+        var parts = "<preferredOriginID>\(own)/origin</preferredOriginID>"
+        parts += "<preferredMagnitudeID>\(ids[magnitudes.last ?? ""] ?? "")</preferredMagnitudeID>"
+        parts += QuakeMLReadingTests.origin("x").replacing("smi:local/x", with: "\(own)/origin")
+        for name in magnitudes {
+            parts += QuakeMLReadingTests.magnitude("m", "\(values[name] ?? 0)")
+                .replacing("smi:local/m", with: ids[name] ?? "")
+        }
+        let text = QuakeMLReadingTests.document(QuakeMLReadingTests.event(parts, id: own))
+        let result = try #require(ScanOutcome(Array(text.utf8)).features.first?.result)
+        if let value {
+            #expect(try result.get().magnitude == value)
+        } else {
+            #expect(throws: Rejection.self) { try result.get() }
+        }
     }
 
     @Test("A GeoJSON feature with a publicID belongs to GeoNet only if the publicID has GeoNet's form")

@@ -258,6 +258,18 @@ import Testing
         #expect(ScanOutcome(Array(text.utf8), inChunksOf: { 1 }).error == error)
     }
 
+    @Test("A word for a missing value is null", arguments: ["--", "None", "null", "N/A"])
+    func nothing(word: String) throws {
+        let text =
+            "<type>\(word)</type><description><text>\(word)</text><type>region name</type></description>"
+            + "<description><text>Banda Sea</text><type>Flinn-Engdahl region</type></description>"
+            + Self.origin("o", more: "<creationInfo><agencyID>\(word)</agencyID></creationInfo>")
+        let quake = try one(Self.event(text))
+        #expect(quake[.type] == .null)
+        #expect(quake[.place] == .text("Banda Sea"))
+        #expect(quake[.extra].json?.contains(word) == false)
+    }
+
     @Test("Mechanisms and moment tensors are kept in extra")
     func mechanisms() throws {
         let plane = { (n: Int) in
