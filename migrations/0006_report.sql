@@ -110,7 +110,7 @@ comment on column report.coverage.south is 'Southern edge of the area, in degree
 
 create function report.held_until(
     at timestamptz, latitude double precision, longitude double precision,
-    minimum_magnitude double precision default '-infinity') returns timestamptz
+    minimum_magnitude double precision default '-infinity', services text[] default null) returns timestamptz
 language sql stable parallel safe
 begin atomic
     with known as materialized (
@@ -118,19 +118,20 @@ begin atomic
         from report.coverage c
         -- The longitude from -180 up to 180. A box may also contain it as a longitude that is greater or smaller by 360.
         cross join lateral (select $3 - 360 * floor(($3 + 180) / 360) as east_of_greenwich) as longitude
-        where c.south is null
-           or $2 between c.south and c.north
-              and case when c.west <= c.east
-                       then east_of_greenwich between c.west and c.east or east_of_greenwich + 360 between c.west and c.east
-                            or east_of_greenwich - 360 between c.west and c.east
-                       else east_of_greenwich >= c.west or east_of_greenwich <= c.east end)
+        where ($5 is null or c.service = any ($5))
+          and (c.south is null
+               or $2 between c.south and c.north
+                  and case when c.west <= c.east
+                           then east_of_greenwich between c.west and c.east or east_of_greenwich + 360 between c.west and c.east
+                                or east_of_greenwich - 360 between c.west and c.east
+                           else east_of_greenwich >= c.west or east_of_greenwich <= c.east end))
     select upper(held)
     from unnest((select range_agg(k.period) from known k
                  where k.magnitude <= greatest($4, (select min(now.magnitude) from known now where now.period @> $1)))) as held
     where held @> $1;
 end;
-comment on function report.held_until(timestamptz, double precision, double precision, double precision) is
-    'The time until which report.coverage has no gap at a place: the end of the covered period that contains the given time; null if the given time is not covered there. A period counts as covered if it is covered from the given magnitude on or, if that magnitude is not covered at the given time, from the smallest one that is.';
+comment on function report.held_until(timestamptz, double precision, double precision, double precision, text[]) is
+    'The time until which report.coverage of all services, or of the given ones, has no gap at a place: the end of the covered period that contains the given time; null if the given time is not covered there. A period counts as covered if it is covered from the given magnitude on or, if that magnitude is not covered at the given time, from the smallest one that is.';
 
 -- The catalogue.
 
@@ -178,9 +179,9 @@ create function report.agency(network text) returns text
 language sql immutable parallel safe
 return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
     nc,nm,nn,official,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
-            then 'usgs' else network end;
+            then 'usgs' else lower(network collate "C") end;
 comment on function report.agency(text) is
-    'The agency of a network: usgs for the networks of the USGS''s catalogue, ComCat; otherwise the network itself, such as gfz.';
+    'The agency of a network: usgs for the networks of the USGS''s catalogue, ComCat; otherwise the network itself in lower case, such as gfz.';
 
 create view report.solution as
 select q.time as origin_time, m.earthquake, m.code, report.agency(q.net) as agency, q.net as network,
@@ -384,7 +385,7 @@ create function report.gutenberg_richter_fit(
 returns report.gutenberg_richter
 language sql immutable parallel safe
 begin atomic
-    with bin as (select tenths, n from unnest(bins, counts) as u (tenths, n)),
+    with bin as (select tenths, n from unnest(bins, counts) as u (tenths, n) where n > 0),
     complete as (
         select coalesce(report.magnitude_bin(given_completeness),
                         (select tenths from bin order by n desc, tenths desc limit 1)) as tenths),
@@ -575,6 +576,9 @@ begin atomic
      and a.is_earthquake and a.magnitude >= coalesce($4, '-infinity')
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))
+     -- Another agency's event that describes the mainshock is not an aftershock.
+     and not exists (select from public.earthquake_member own join public.earthquake_member other using (earthquake)
+                     where own.code = m.event and other.code = a.event)
     where m.event = (select report.counted_event($1, $6)) collate "C"
       and report.check($2 between 0 and 'infinity', 'radius_km is not a distance')
       and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')
@@ -600,22 +604,30 @@ returns setof report.aftershock_rate
 language sql stable parallel safe
 begin atomic
     with observed as materialized (
-        -- How long the catalogue continues after the mainshock without a gap, but no longer than the window. After a gap, the
-        -- rate would be too low. If there is no coverage, the time of the newest event is the end.
-        select least(coalesce($3, report.aftershock_days(m.magnitude)),
-                     report.seconds(coalesce(report.held_until(m.origin_time, m.latitude, m.longitude, $4),
-                                             (select max(e.origin_time) from report.event e)) - m.origin_time) / 86400) as days
-        from report.counted(null, $6) m
+        -- How long the catalogue of the agency, or of all agencies, continues after the mainshock without a gap, but no longer
+        -- than the window. After a gap, the rate would be too low. If there is no coverage, the time of the newest event is the
+        -- end.
+        select least(m.days, report.seconds(coalesce(
+                   report.held_until(
+                       m.origin_time, m.latitude, m.longitude, $4,
+                       case when $5 is not null then array(
+                           select distinct lower(substring(e.url from '://([^/?#:]+)') collate "C") from report.event e
+                           where report.agency(e.network) = lower($5 collate "C")
+                             and e.origin_time between m.origin_time and m.origin_time + m.days * interval '86400 seconds') end),
+                   (select max(e.origin_time) from report.event e
+                    where $5 is null or report.agency(e.network) = lower($5 collate "C")),
+                   m.origin_time) - m.origin_time) / 86400) as days
+        from (select c.*, coalesce($3, report.aftershock_days(c.magnitude)) as days from report.counted(null, $6) c) as m
         where m.event = (select report.counted_event($1, $6)) collate "C"
           and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')
           and coalesce($2, report.aftershock_radius_km(m.magnitude)) is not null
-          and coalesce($3, report.aftershock_days(m.magnitude)) is not null),
+          and m.days is not null),
     edge as materialized (
         -- Five bins per decade from a thousandth of a day on, and one bin before them.
         select case when k = -16 then 0 else power(10::double precision, k / 5.0::double precision) end as from_days,
                least(power(10::double precision, (k + 1) / 5.0::double precision), observed.days) as to_days
         from observed, generate_series(-16, 30) as k
-        where k = -16 or power(10::double precision, k / 5.0::double precision) < observed.days),
+        where observed.days > 0 and (k = -16 or power(10::double precision, k / 5.0::double precision) < observed.days)),
     counted as (
         select edge.from_days, edge.to_days, count(a.days_after) as n
         from edge left join report.aftershocks($1, $2, $3, $4, $5, $6) as a

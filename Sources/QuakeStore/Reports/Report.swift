@@ -51,8 +51,8 @@ public struct Report: Sendable, Equatable {
     /// Whether the report's rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
 
-    /// Calls `body` with each row as it arrives. The rows are sorted by the first column; rows of equal rank stay in the report's
-    /// order. A row is the list of its cells in column order, nil for null. The first rows arrive soon if an index provides this
+    /// Calls `body` with each row as it arrives. The rows are sorted by the first column. Rows of equal rank stay in the report's
+    /// order, and rows with the same time are sorted by the last time column. A row is the list of its cells in column order, nil for null. The first rows arrive soon if an index provides this
     /// order, as for `report.event`.
     ///
     /// - Parameters:
@@ -93,12 +93,14 @@ public struct Report: Sendable, Equatable {
             ? "report.\(own)(\(passed.joined(by: ", "))) as \(own)"
             : "report.\(own)"
         var source: Query = wanted.isEmpty ? rows : "\(rows) where \(wanted.joined(by: " and "))"
-        // Rows of equal rank stay in the report's own order.
-        let isRanking = columns[0].name == "rank"
-        if isRanking {
+        var keys = [Self.identifier(columns[0].name)]
+        if columns[0].name == "rank" {
             source = "(select *, row_number() over () as place_in_order from \(source)) as \(own)"
+            keys.append("place_in_order")
+        } else if isChronicle, let last = columns.last(where: { $0.kind == .time }), last != columns[0] {
+            keys.append(Self.identifier(last.name))
         }
-        let direction = backwards ? "desc" : ""
+        let order = keys.map { "\(own).\($0) \(unescaped: backwards ? "desc" : "")" as Query }
         let cells: [Query] = columns.map { column in
             let name = Self.identifier(column.name)
             return if column.kind == .time {
@@ -112,8 +114,7 @@ public struct Report: Sendable, Equatable {
         }
         return """
             select \(cells.joined(by: ", ")) from \(source)
-            order by \(own).\(Self.identifier(columns[0].name)) \(unescaped: direction)
-                     \(unescaped: isRanking ? ", place_in_order \(direction)" : "") limit \(limit)
+            order by \(order.joined(by: ", ")) limit \(limit)
             """
     }
 
@@ -121,19 +122,20 @@ public struct Report: Sendable, Equatable {
         "\"\(unescaped: name.replacing("\"", with: "\"\""))\""
     }
 
-    /// Lists the reports. A domain counts as the type that it is based on.
+    /// Lists the reports. A domain counts as the type that it is based on. A type modifier of -1 gives the name of the type
+    /// without a length (`bpchar`), while `character` would mean a length of 1.
     private static let catalogue: Query = """
         select report.name, report.is_function, coalesce(report.summary, '') as summary,
                array(select a.attname::text from pg_attribute a
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as columns,
-               array(select format_type(coalesce(nullif(t.typbasetype, 0), t.oid), null)
+               array(select format_type(coalesce(nullif(t.typbasetype, 0), t.oid), -1)
                      from pg_attribute a join pg_type t on t.oid = a.atttypid
                      where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped order by a.attnum) as types,
                report.parameters, report.parameter_types, report.required
         from (select c.relname::text as name, false as is_function, obj_description(c.oid, 'pg_class') as summary,
                      c.oid as shape,
                      coalesce((select array_agg(n) from unnest(p.proargnames[:p.pronargs]) as n), '{}') as parameters,
-                     coalesce((select array_agg(format_type(o, null)) from unnest(p.proargtypes::oid[]) as o), '{}')
+                     coalesce((select array_agg(format_type(o, -1)) from unnest(p.proargtypes::oid[]) as o), '{}')
                          as parameter_types, 0 as required
               from pg_class c
               left join pg_proc p on p.pronamespace = c.relnamespace and p.proname = c.relname and p.proretset
@@ -141,7 +143,7 @@ public struct Report: Sendable, Equatable {
               union all
               select p.proname::text, true, obj_description(p.oid, 'pg_proc'), t.typrelid,
                      array(select n from unnest(p.proargnames) as n),
-                     array(select format_type(o, null) from unnest(p.proargtypes::oid[]) as o), p.pronargs - p.pronargdefaults
+                     array(select format_type(o, -1) from unnest(p.proargtypes::oid[]) as o), p.pronargs - p.pronargdefaults
               from pg_proc p join pg_type t on t.oid = p.prorettype
               where p.pronamespace = 'report'::regnamespace and p.proretset and t.typrelid <> 0) as report
         where exists (select from pg_attribute a where a.attrelid = report.shape and a.attnum > 0 and not a.attisdropped)

@@ -164,7 +164,7 @@ struct CoverageTests {
 
     /// The metadata of a response may say anything, and a broken service may send an empty response.
     @Test(
-        "A file covers nothing after it was made, and nothing without that time or valid events, whatever period its metadata names"
+        "A file covers nothing after it was made, and nothing without that time, without valid events, or with fewer events than it counts, whatever period its metadata names"
     )
     func empty() async throws {
         try await server.withDatabase { database in
@@ -174,7 +174,8 @@ struct CoverageTests {
             for (features, metadata) in [
                 ("", "\"generated\":\(made),"),
                 (SmallFeed.feature("a", magnitude: "[]"), "\"generated\":\(made),"),
-                (SmallFeed.feature("a"), ""), (SmallFeed.feature("a"), "\"generated\":\(made),"),
+                (SmallFeed.feature("a"), ""), (SmallFeed.feature("a"), "\"generated\":\(made),\"count\":2,"),
+                (SmallFeed.feature("a"), "\"generated\":\(made),\"count\":1,"),
             ] {
                 #expect(try await held(database) == [])
                 try await database.importDocument(
@@ -243,6 +244,28 @@ struct CoverageTests {
             try await database.query(
                 "select import.note_coverage('a', null, '[2019-12-01+00,2020-01-09+00)')")
             #expect(abs(try await end() - 8) < 1e-9)
+
+            // The coverage of another service says nothing about the events of the agency R.
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, url)
+                select 'R:' || n, 'R', '', 3, timestamptz '2020-01-02+00' + n * interval '1 day', now(), 0, 0, 'https://r.org:80/' || n
+                from generate_series(1, 2) as n
+                """)
+            func endOfR() async throws -> Double {
+                try await database.query(
+                    "select max(to_days) as days from report.aftershock_rate('q0', agency => 'R')")[0]
+                    .decode("days")
+            }
+            #expect(abs(try await endOfR() - 3) < 1e-9)
+            try await database.query(
+                "select import.note_coverage('r.org', null, '[2019-12-01+00,2020-01-06+00)')")
+            #expect(abs(try await endOfR() - 5) < 1e-9)
+            #expect(abs(try await end() - 8) < 1e-9)
+            #expect(
+                try await database.query("select from report.aftershock_rate('q0', agency => 'none')").isEmpty
+            )
+
             try await database.execute("update quake set magnitude = null where code = 'q0'")
             for missing in ["days => 10", "radius_km => 10"] {
                 #expect(

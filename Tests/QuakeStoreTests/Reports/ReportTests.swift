@@ -56,6 +56,21 @@ struct ReportTests {
         }
     }
 
+    @Test("Empty bins of a histogram do not change a fit")
+    func emptyBins() async throws {
+        try await server.withDatabase { database in
+            let fit = "select b_value, earthquakes from report.gutenberg_richter_fit"
+            let (filled, empty) = (
+                "(array[25,27,28], array[5,3,1]::bigint[])",
+                "(array[24,25,26,27,28,29], array[0,5,0,3,1,0]::bigint[])"
+            )
+            let found = try await database.query("\(unescaped: fit + filled) union \(unescaped: fit + empty)")
+            #expect(try found.map { try $0.decode("earthquakes", as: Int.self) } == [9])
+            let none = try await database.query("\(unescaped: fit)(array[1, 2], array[0, 0]::bigint[])")[0]
+            #expect(try none.decodeIfPresent("b_value", as: Double.self) == nil)
+        }
+    }
+
     @Test(
         "Without earthquakes there is no completeness, and with a single earthquake there is no b value",
         arguments: [[], [4.0]])

@@ -145,6 +145,33 @@ struct PictureCommandTests {
         }
     }
 
+    @Test(
+        "The plot of one agency's aftershocks ends at a gap in that agency's coverage, and lacks its event of the mainshock"
+    )
+    func aftershocksOfAgency() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, url)
+                select net || ':' || n, net, n, case n when 0 then 6 else 3 end,
+                       timestamptz '2024-01-01+00' + n * interval '3 hours' + lag * interval '1 second', now(), 0, 0,
+                       'https://' || host || '/' || n
+                from generate_series(0, 40) as n,
+                     (values ('us', 'earthquake.usgs.gov', 0), ('gfz', 'geofon.gfz.de', 1)) as agency (net, host, lag)
+                """)
+            try await database.query(
+                """
+                select import.note_coverage('earthquake.usgs.gov', null, '[2023-12-01+00,2024-01-05+00)'),
+                       import.note_coverage('geofon.gfz.de', null, '[2023-12-01+00,2024-01-03+00)')
+                """)
+            try await database.group(["us:0", "gfz:0"])
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let plot = try await quakes.run("plot", "aftershocks", "--mainshock", "us:0", "--agency", "gfz")
+            #expect(plot.output.contains("no gap in the first 2.0 days"))
+            #expect(plot.output.contains(">40 events from "))
+        }
+    }
+
     @Test("Without events, the picture is empty, and standard error says so")
     func empty() async throws {
         try await withSample { quakes in

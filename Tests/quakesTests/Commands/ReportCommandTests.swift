@@ -302,6 +302,34 @@ struct ReportCommandTests {
         }
     }
 
+    @Test("At a terminal, the newest magnitudes of an event come first, and older ones are left out")
+    func history() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            for magnitude in 2...9 {
+                try await database.execute("update quake set magnitude = \(magnitude) where code = 'q0a'")
+            }
+            let quakes = QuakesCommand(["DATABASE_URL": database.url, "NO_COLOR": "1", "TERM": "dumb"])
+            let outcome = try await quakes.runAtTerminal(
+                ["report", "magnitude_history", "code=q0a", "--limit", "3"], columns: 240)
+            let magnitudes = outcome.output.matches(of: #/q0a +(\d)/#).map { String($0.1) }
+            #expect(magnitudes == ["9", "8", "7"], "\(outcome.output)")
+        }
+    }
+
+    @Test("A condition on a column of a fixed length compares the whole value")
+    func fixedLength() async throws {
+        try await server.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a")])
+            try await database.query(
+                "create view report.mine as select code::char(5) as c, b'101' as b from quake")
+            for condition in ["c=q0a", "b=101"] {
+                let outcome = try await quakes(["report", "mine", condition, "--format", "csv"], database)
+                #expect(outcome.output.split(separator: "\n").count == 2, "\(condition)")
+            }
+        }
+    }
+
     @Test("A column whose type is a domain is shown like its base type")
     func domains() async throws {
         try await server.withDatabase { database in

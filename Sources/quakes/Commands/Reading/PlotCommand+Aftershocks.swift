@@ -25,9 +25,12 @@ extension PlotCommand {
     }
 
     func drawAftershocks(of code: String, in source: QuakeSource) async throws {
-        guard let mainshock = try await first(in: source, { $0.values[.code] = [code] }) else {
+        guard let mainshock = try await first(in: source, { $0.values[.code] = [code] })?.quake else {
             throw Failure(.noInput, "there is no earthquake \(strippingControlCharacters(code))")
         }
+        // Other agencies' events that describe the mainshock are not aftershocks.
+        let same = try await first(in: source) { ($0.values[.code], $0.isMerged) = ([code], true) }
+        let excluded = same?.group?.members ?? []
         guard
             let window = AftershockWindow(magnitude: mainshock.magnitude, kilometres: radius, days: days)
         else { throw ValidationError("\(code) has no magnitude: give --radius and --days") }
@@ -40,15 +43,17 @@ extension PlotCommand {
         if aftershocks.types == nil { aftershocks.types = ["earthquake"] }
         // As in the report, an event without a magnitude does not count as an aftershock.
         if aftershocks.ranges[.magnitude] == nil { aftershocks.ranges[.magnitude] = -.infinity...(.infinity) }
-        let drawn = try await selection.portrait(of: aftershocks, in: source)
+        let drawn = try await selection.portrait(of: aftershocks, in: source) {
+            !excluded.contains($0.code)
+        }
         func daysLater(_ time: Instant) -> Double {
             Double(time.milliseconds - mainshock.time.milliseconds) / 86_400_000
         }
         // The aftershocks are known up to this time: the beginning of the catalogue's first gap after the mainshock, or else its
-        // newest event.
+        // newest event, in both cases of the selected agencies.
         let end = try await heldUntil(mainshock, in: source)
-        let known =
-            if let end { end } else { try await first(in: source) { _ in }?.time ?? mainshock.time }
+        let newest = try await first(in: source) { $0.values[.net] = selection.selection.values[.net] }
+        let known = end ?? newest?.quake.time ?? mainshock.time
         let rate = AftershockRate(
             drawn.events.map { daysLater($0.time) }, observed: min(window.days, daysLater(known)))
         let name = mainshock[.title].text ?? mainshock[.place].text ?? code
@@ -75,21 +80,21 @@ extension PlotCommand {
     private func heldUntil(_ mainshock: Quake, in source: QuakeSource) async throws -> Instant? {
         let place = Region(
             south: mainshock.latitude, west: mainshock.longitude, north: mainshock.latitude, width: 0)
-        return Coverage(try await selection.held(in: source), of: place)
+        return selection.coverage(try await selection.held(in: source), of: place)
             .heldUntil(mainshock.time, from: selection.minMagnitude)
     }
 
     /// The newest event of the whole catalogue, or of the part to which `narrow` limits it.
     private func first(
         in source: QuakeSource, _ narrow: (inout QuakeSelection) -> Void
-    ) async throws -> Quake? {
+    ) async throws -> ListedQuake? {
         var all = QuakeSelection()
         all.asOf = selection.asOf
         all.isMerged = selection.merge
         all.limit = 1
         narrow(&all)
-        let found = Mutex<Quake?>(nil)
-        _ = try await selection.forEach(all, in: source) { listed in found.withLock { $0 = listed.quake } }
+        let found = Mutex<ListedQuake?>(nil)
+        _ = try await selection.forEach(all, in: source) { listed in found.withLock { $0 = listed } }
         return found.withLock { $0 }
     }
 }

@@ -82,7 +82,9 @@ struct PlotCommand: AsyncParsableCommand {
             chosen.near = .init(
                 latitude: circle.latitude, longitude: circle.longitude, kilometres: circle.kilometres)
         }
-        let drawn = try await selection.portrait(of: chosen, in: source) { section?.contains($0) ?? true }
+        let drawn = try await selection.portrait(of: chosen, in: source) {
+            section?.contains(ChartEvent($0)) ?? true
+        }
         let held = try await selection.held(in: source)
         let caption = drawn.caption(
             picture.title ?? selection.title(title, drawn), selection.words,

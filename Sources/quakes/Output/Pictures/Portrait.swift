@@ -17,10 +17,8 @@ struct Portrait: Sendable {
         (self.isMerged, self.hasMechanisms) = (isMerged, hasMechanisms)
     }
 
-    /// - Parameter admits: whether the picture shows an event.
-    fileprivate mutating func append(_ quake: Quake, if admits: (ChartEvent) -> Bool) {
+    fileprivate mutating func append(_ quake: Quake) {
         var event = ChartEvent(quake)
-        guard admits(event) else { return }
         if hasMechanisms { event.mechanism = FocalMechanism(quake)?.moment }
         events.append(event)
         if let agency = quake.agency { agencies.insert(agency) }
@@ -94,11 +92,11 @@ extension SelectionOptions {
     ///   - admits: whether the picture shows an event.
     func portrait(
         of selection: QuakeSelection, in source: QuakeSource, hasMechanisms: Bool = false,
-        if admits: @escaping @Sendable (ChartEvent) -> Bool = { _ in true }
+        if admits: @escaping @Sendable (Quake) -> Bool = { _ in true }
     ) async throws -> Portrait {
         let portrait = Mutex(Portrait(isMerged: merge, hasMechanisms: hasMechanisms))
         let whyEmpty = try await forEach(selection, in: source) { listed in
-            portrait.withLock { $0.append(listed.quake, if: admits) }
+            if admits(listed.quake) { portrait.withLock { $0.append(listed.quake) } }
         }
         if let whyEmpty { StandardError.say(whyEmpty) }
         return portrait.withLock { $0 }

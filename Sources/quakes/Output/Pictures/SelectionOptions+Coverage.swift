@@ -10,10 +10,11 @@ extension SelectionOptions {
         return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
     }
 
-    /// The periods that the catalogue holds for the selected area and agencies.
-    func coverage(_ held: [HeldPeriod]) -> Coverage {
+    /// The periods that the catalogue holds for the selected agencies and an area, by default the selected area.
+    func coverage(_ held: [HeldPeriod], of area: Region? = nil) -> Coverage {
         let hosts = selectedHosts
-        return Coverage(held.filter { hosts.isEmpty || hosts.contains($0.service) }, of: region ?? .world)
+        return Coverage(
+            held.filter { hosts.isEmpty || hosts.contains($0.service) }, of: area ?? region ?? .world)
     }
 
     /// The gaps of the catalogue in the shown period, in words. If there are several agencies, each of them has a sentence.
