@@ -47,9 +47,15 @@ struct DocumentImport {
     /// The URL that the document's metadata states; for a sweep, and for a query with a complete answer that states no URL, the
     /// source. Secrets are removed, because the URL may be the requested one.
     var feed: String? {
-        if sweep == nil, let stated = scanner.metadata.url { return "\(FeedSource.url(stated))" }
-        let isAnswer = window == nil && source.eventQuery != nil && !scanner.isIncomplete
-        return sweep != nil || isAnswer ? "\(source)" : nil
+        if sweep != nil { return "\(source)" }
+        guard !isQuery || statedCount == nil && !scanner.isIncomplete else { return nil }
+        if let stated = scanner.metadata.url { return "\(FeedSource.url(stated))" }
+        return isQuery ? "\(source)" : nil
+    }
+    /// Whether the document is the answer to a query, and not to a request of this program's own.
+    private var isQuery: Bool {
+        guard sweep == nil, window == nil else { return false }
+        return source.eventQuery != nil || scanner.metadata.url.map(FeedSource.url)?.eventQuery != nil
     }
     var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
@@ -132,7 +138,7 @@ struct DocumentImport {
         breach = breach ?? scanner.breach
         if let statedCount {
             notes.append(
-                "the feed has \(scanner.count) events, but its metadata says \(statedCount); its events were imported, but nothing was deleted"
+                "the document has \(scanner.count) events, but its metadata says \(statedCount); its events were imported, but nothing was deleted"
             )
         }
         for note in scanner.notes where !notes.contains(note) && notes.count < 10 { notes.append(note) }
@@ -259,10 +265,10 @@ struct DocumentImport {
         }
     }
 
-    /// The number of events according to a summary feed's own metadata, if the feed has fewer, for example because its list was
-    /// cut off; nil otherwise. For a sweep and for a window, the service's count decides.
+    /// The number of events according to the metadata of a summary feed or of an answer to a query, if the document has fewer, for
+    /// example because its list was cut off; nil otherwise. For a sweep and for a window, the service's count decides.
     private var statedCount: Int? {
-        guard sweep == nil, window == nil, FeedIdentity(scanner.metadata) != nil,
+        guard sweep == nil, window == nil, isQuery || FeedIdentity(scanner.metadata) != nil,
             let count = scanner.metadata.count, scanner.count < count
         else { return nil }
         return count

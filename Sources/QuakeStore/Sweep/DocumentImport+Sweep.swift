@@ -53,10 +53,15 @@ extension DocumentImport {
         }
         var (plan, windows) = sweep.questions(ofDeletions: true, options.fetch)
         do {
-            try await windows.walk(&plan) { _, _, _, url in
-                try await readDeletions(url)
+            try await windows.walk(&plan) { window, _, _, url in
+                try await readDeletions(url, in: window)
             } took: { _, _, _, _ in
             }
+        } catch let short as ShortAnswer {
+            throw Failure(
+                .badData,
+                "the service counts \(short.counted) deletions from \(short.window.lowerBound) to \(short.window.upperBound), but gives \(short.given); nothing was imported; the next sweep asks for all of them again"
+            )
         } catch is AnotherQuestion {
             self.sweep?.deletions = StatedDeletions()
         } catch is NoDeletions {
@@ -76,7 +81,7 @@ extension DocumentImport {
         keep(windows)
     }
 
-    private mutating func readDeletions(_ url: String) async throws -> Int {
+    private mutating func readDeletions(_ url: String, in window: Range<Instant>) async throws -> Int {
         var scanner = FeatureScanner()
         var bytes = 0
         do {
@@ -100,6 +105,9 @@ extension DocumentImport {
             throw NoDeletions()
         }
         intake.batches[0].documentBytes += bytes
+        if let counted = scanner.metadata.count, scanner.count < counted {
+            throw ShortAnswer(window: window, given: scanner.count, counted: counted, asFor: .sweep)
+        }
         sweep?.note(made: scanner.metadata.generated)
         return scanner.count
     }

@@ -162,7 +162,7 @@ struct SettleTests {
             let short = try await database.settle(Feed("all_day", at: 120, rest, count: 8), batchSize)
 
             #expect(short.failure == nil && short.counts.retracted == 0)
-            #expect(short.warning?.contains("the feed has 7 events, but its metadata says 8") == true)
+            #expect(short.warning?.contains("the document has 7 events, but its metadata says 8") == true)
             #expect(try await database.codes().count == 8)
             let whole = try await database.settle(Feed("all_day", at: 121, rest, count: 7), batchSize)
             #expect(whole.warning == nil && whole.counts.retracted == 1)
@@ -279,6 +279,15 @@ struct SettleTests {
             ])
             #expect(summary.counts.retracted == 2 && summary.counts.rejected == 1)
             #expect(try await database.codes() == ["q0c"])
+
+            // Deletions that name no event are not errors.
+            let unnamed =
+                #"{"type":"Feature","properties":{"updated":2000,"status":"deleted"},"geometry":null,"id":null}"#
+            let many = try await database.importFeatures(
+                [SmallFeed.feature("d")] + Array(repeating: unnamed, count: 50))
+            #expect(many.failure == nil && many.counts.rejected == 50 && many.counts.inserted == 1)
+            let reasons = try await database.query("select distinct reason from import.reject")
+            #expect(try reasons.map { try $0.decode("reason") } == ["unnamed"])
         }
     }
 

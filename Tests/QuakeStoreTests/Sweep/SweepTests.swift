@@ -379,6 +379,39 @@ struct SweepTests {
         }
     }
 
+    @Test(
+        "If a service sends fewer deletions than it counts, the run fails, and the next one applies them all")
+    func missingDeletion() async throws {
+        let isFaulty = Atomic(false)
+        try await withCatalogue(
+            fault: { request, answer in
+                guard isFaulty.load(ordering: .relaxed), request.uri.contains("includedeleted=only"),
+                    case .whole(let status, let body, _) = answer
+                else { return answer }
+                let text = String(decoding: body, as: UTF8.self)
+                return .whole(
+                    status,
+                    Array(text.replacing(#/"count":(\d+)/#) { "\"count\":\((Int($0.1) ?? 0) + 1)" }.utf8))
+            },
+            { database, catalogue, server in
+                catalogue.change { state in for number in 1...20 { state.add(event("us\(number)")) } }
+                try await database.sweep(through: server)
+                catalogue.change { state in
+                    state.now += 20 * Self.minute
+                    state.delete("us2")
+                }
+                isFaulty.store(true, ordering: .relaxed)
+                let failed = try await database.sweep(through: server)
+                #expect(
+                    failed.failure.map { "\($0)" }?.contains("deletions from") == true,
+                    "\(failed.failure.map { "\($0)" } ?? "")")
+                #expect(try await database.cursor() == Self.now)
+                isFaulty.store(false, ordering: .relaxed)
+                let summary = try await database.sweep(through: server)
+                #expect(summary.failure == nil && summary.counts.retracted == 1)
+            })
+    }
+
     @Test("A document with fewer features than its metadata says is complete if the service counts no more")
     func shortHead() async throws {
         try await withCatalogue(

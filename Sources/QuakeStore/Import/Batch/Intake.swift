@@ -62,13 +62,17 @@ struct Intake {
             }
         } catch let rejection as Rejection {
             // GeoJSON gives a withdrawn event the status `deleted`.
-            if rejection.reason == .status, feature.deletion == nil, deletions.count < Self.deletionLimit,
-                let deletion = try? StatedDeletion(feature.bytes)
-            {
-                deletions.append(deletion)
-                return nil
+            var rejection = rejection
+            if rejection.reason == .status, feature.deletion == nil, deletions.count < Self.deletionLimit {
+                do throws(Rejection) {
+                    deletions.append(try StatedDeletion(feature.bytes))
+                    return nil
+                } catch {
+                    rejection = error
+                }
             }
-            try batches[lane].reject(feature, rejection.at(line: feature.line))
+            try batches[lane].reject(
+                feature, rejection.at(line: feature.line), isDeletion: rejection.reason == .unnamed)
         }
         return batches[lane].count >= batchSize ? lane : nil
     }
