@@ -56,6 +56,8 @@ public final class SQLiteView: ReaderView {
     private static func configuration(_ patience: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.journalMode = .wal
+        // A user's table may refer to the view's rows. As in SQLite itself, such a reference does not keep a row.
+        configuration.foreignKeysEnabled = false
         configuration.busyMode = .timeout(patience / .seconds(1))
         // The transaction of a pass spans several accesses to the queue.
         configuration.allowsUnsafeTransactions = true

@@ -76,7 +76,10 @@ struct Quakes: AsyncParsableCommand {
         }
     }
 
+    /// Runs beside the task that waits for signals, even if the command never waits.
+    ///
     /// - Returns: the exit code; nil if the command was interrupted.
+    @concurrent
     private static func runCommand() async -> Int32? {
         var command: any ParsableCommand
         do {

@@ -105,6 +105,32 @@ struct FreshSnapshotTests {
         }
     }
 
+    @Test("A table of the user's that refers to the view's rows keeps no row, and stops no pass")
+    func references() async throws {
+        try await withView { database, path in
+            try await database.insert(10)
+            let view = try SQLiteView(path)
+            try await database.catchUp(view)
+            let reader = try DatabaseQueue(path: path)
+            try await reader.write {
+                try $0.execute(
+                    sql:
+                        "create table note (code text references quake (code)); insert into note select code from quake"
+                )
+            }
+            try await database.query("delete from quake where code = (select min(code) from quake)")
+            try await database.catchUp(view)
+            #expect(try await reader.read { try Int.fetchOne($0, sql: "select count(*) from quake") } == 9)
+
+            try await database.query("select history.prune('0')")
+            try await database.insert(10, from: 11)
+            try await database.query("select history.prune('0')")
+            try await database.catchUp(view)
+            #expect(try await reader.read { try Int.fetchOne($0, sql: "select count(*) from quake") } == 19)
+            #expect(try await reader.read { try Int.fetchOne($0, sql: "select count(*) from note") } == 10)
+        }
+    }
+
     private func size(of path: String) throws -> Int {
         try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
     }

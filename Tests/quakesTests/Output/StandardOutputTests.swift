@@ -20,6 +20,23 @@ struct StandardOutputTests {
         #expect(isComplete)
     }
 
+    @Test("A signal ends a sample that nobody waits for")
+    func interruptedSample() async throws {
+        let pipe = Pipe()
+        let outcome = try await QuakesCommand().run(
+            ["sample", "--count", "1000000000000"], writingTo: pipe.fileHandleForWriting
+        ) { process in
+            _ = try pipe.fileHandleForReading.read(upToCount: 1)
+            kill(process, SIGTERM)
+            // The sample goes on only if somebody reads it.
+            Thread.detachNewThread {
+                while let data = try? pipe.fileHandleForReading.read(upToCount: 1 << 16), !data.isEmpty {}
+            }
+        }
+        try pipe.fileHandleForWriting.close()
+        #expect(outcome.status == 143)
+    }
+
     /// The test process ignores SIGPIPE. A program that a shell starts does not.
     @Test("An import whose reader has gone away imports all sources, and then ends with 74")
     func withoutReader() async throws {
