@@ -93,7 +93,7 @@ comment on column import.association.position is 'The groups take all changes up
 comment on column import.association.shape is 'The result of history.shape(''quake'') at that position.';
 comment on column import.association.parameters is
     'The parameters file that `quakes associate --parameters` was given; null for the parameters that Quakes comes with.';
-comment on column import.association.made_with is 'Fingerprint of the parameters with which the groups were made. If the present parameters have another fingerprint, the groups are made again.';
+comment on column import.association.made_with is 'Version of the rules, and fingerprint of the parameters, with which the groups were made. If the present ones differ, the groups are made again, but only a newer version replaces the groups of another version.';
 comment on column import.association.is_only is 'Keeps the table at one row.';
 insert into import.association default values;
 

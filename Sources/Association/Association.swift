@@ -13,8 +13,8 @@
 /// 10,000 rows at one place within one minute take about a second, and 40,000 rows about 20 s. These times are for a full run,
 /// and also for each pass that touches these rows. Memory is bounded by `CandidatePairs.partners` pairs for each row and agency.
 public struct Association: Sendable {
-    /// The version of the rules. Increase it when the rules change: all groups must then be rebuilt, as after a change of the
-    /// parameters.
+    /// The version of the rules and of the shipped parameters. Increase it when either changes: all groups must then be rebuilt,
+    /// and older versions must not rebuild them.
     public static let rules = 2
 
     public let parameters: Parameters

@@ -29,6 +29,14 @@ struct ParameterTests {
         #expect(try Parameters(text: Parameters.shippedText.replacing("\n", with: "\r\n")) == .shipped)
     }
 
+    /// Otherwise, an older and a newer version that run at the same time would group all rows again and again.
+    @Test("If the shipped parameters change, the rules get a new version")
+    func version() {
+        let known = [2: 451_072_392]
+        let hash = Parameters.shippedText.utf8.reduce(0) { ($0 * 31 + Int($1)) % 1_000_000_007 }
+        #expect(known == [Association.rules: hash], "change the number only together with Association.rules")
+    }
+
     @Test("A printed table of scatter is read back unchanged")
     func printed() throws {
         var parameters = Parameters.shipped

@@ -8,10 +8,12 @@ struct AssociationState {
     let position: Position?
     let shape: String?
     let parameters: Parameters
-    /// A hash of the current parameters and rules. If it differs from `madeWith`, the groups were made with other parameters or
-    /// rules.
+    /// The version of the rules, and a hash of the current parameters. If they differ from `madeWith`, the groups were made with
+    /// other rules or parameters.
     private let fingerprint: String
     private let madeWith: String?
+    /// The number of the newest migration.
+    private let schema: Int
 
     /// Reads the row and locks it until the transaction ends, so that only one associator works at a time: others wait here.
     static func lock(on connection: Connection) async throws -> AssociationState {
@@ -27,7 +29,8 @@ struct AssociationState {
         let rows = try await connection.query(
             """
             select position, shape, parameters, made_with,
-                   hashtextextended(concat(parameters, \(Parameters.shippedText)), \(Association.rules))::text
+                   concat(\(Association.rules), ' ', hashtextextended(concat(parameters, \(Parameters.shippedText)), 0)),
+                   (select max(number) from import.migration)::text
             from import.association \(unescaped: clause)
             """, to: operation)
         guard var row = rows.first else {
@@ -39,11 +42,29 @@ struct AssociationState {
         let shape = try row.nextText()
         let text = try row.nextText()
         let madeWith = try row.nextText()
-        guard let fingerprint = try row.nextText() else { throw RowError.other }
+        guard let fingerprint = try row.nextText(), let schema = try row.nextText().flatMap({ Int($0) })
+        else {
+            throw RowError.other
+        }
         return AssociationState(
             position: position, shape: shape,
             parameters: try text.map { try Parameters(text: $0) } ?? .shipped,
-            fingerprint: fingerprint, madeWith: madeWith)
+            fingerprint: fingerprint, madeWith: madeWith, schema: schema)
+    }
+
+    /// Otherwise, an older and a newer version that run at the same time would group all rows again and again.
+    ///
+    /// - Parameter rebuilds: whether a person wants this version to group all rows again.
+    /// - Throws: an error if a newer version has migrated the database or grouped the rows.
+    func refuseNewer(rebuilds: Bool) throws {
+        if let known = Migration.all.last?.number, schema > known { throw MigrationError.ahead(schema) }
+        let rules = madeWith?.split(separator: " ").first.flatMap { Int($0) } ?? 0
+        guard rebuilds || rules <= Association.rules else {
+            throw Failure(
+                .unavailable,
+                "a newer version has grouped the events (by version \(rules) of the rules; this version has \(Association.rules)); install that version of quakes, or group all events again: quakes associate --rebuild"
+            )
+        }
     }
 
     /// The reason why all rows have to be grouped again; nil if it is enough to regroup the neighbours of changed rows.

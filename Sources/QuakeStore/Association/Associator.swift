@@ -45,7 +45,8 @@ public struct Associator: ReaderView {
     /// Brings the groups up to date.
     ///
     /// - Parameter rebuilds: whether to group all rows again, even without a reason.
-    /// - Throws: `PostgresError`; then nothing has changed.
+    /// - Throws: `PostgresError`; `MigrationError` or `Failure` if a newer version has migrated the database or grouped the rows.
+    ///   Then nothing has changed.
     @discardableResult
     public func associate(rebuilds: Bool = false, on connection: Connection) async throws -> Outcome {
         let outcome = try await connection.repeating { try await pass(rebuilds: rebuilds, on: connection) }
@@ -88,6 +89,7 @@ public struct Associator: ReaderView {
             .repeatableRead, with: settings, holding: "public.quake", to: "associate"
         ) {
             let state = try await AssociationState.lock(on: connection)
+            try state.refuseNewer(rebuilds: rebuilds)
             let snapshot = try await CatalogueState.read(for: state.position, on: connection)
             var outcome = Outcome(position: snapshot.position)
             outcome.rebuilt = rebuilds ? "a rebuild was requested" : state.reasonToRebuild(snapshot)

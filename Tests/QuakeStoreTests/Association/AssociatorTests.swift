@@ -314,6 +314,28 @@ struct AssociatorTests {
         }
     }
 
+    @Test("Groups of a newer version are kept, unless a person wants all events to be grouped again")
+    func newer() async throws {
+        try await server.withAssociatedTable { table in
+            try await table.execute(ReportedEvent("us1", "us").statement)
+            try await table.associate()
+            try await table.execute("update import.association set made_with = '999 0'")
+            try await table.execute(ReportedEvent("gfz:1", seconds: 6).statement)
+            await #expect(throws: Failure.self) { try await table.associate() }
+            #expect(try await table.groups() == [])
+            try await table.associate(rebuilds: true)
+            #expect(try await table.groups() == [["us1", "gfz:1"]])
+
+            try await table.execute(
+                "insert into import.migration (number, name, checksum) values (999, 'x', 'x')")
+            for rebuilds in [false, true] {
+                await #expect(throws: MigrationError.ahead(999)) {
+                    try await table.associate(rebuilds: rebuilds)
+                }
+            }
+        }
+    }
+
     // MARK: Bad input
 
     @Test(

@@ -54,7 +54,7 @@ struct DaemonAssociation {
         while true {
             await news.wait()
             try Task.checkCancellation()
-            let (areSeveral, duration) = try await database.withConnection(for: .reader) { connection in
+            let (areSeveral, duration) = try await database.withConnection(for: .writer) { connection in
                 let start = ContinuousClock.now
                 let areSeveral = try await AssociationQueries.hasSeveralAgencies(on: connection)
                 return (areSeveral, start.duration(to: .now))
