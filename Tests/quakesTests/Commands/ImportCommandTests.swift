@@ -350,7 +350,7 @@ struct ImportCommandTests {
         }
     }
 
-    @Test("A second run of the same source ends with 75")
+    @Test("A second run of the same source ends with 75, unless another source fails")
     func busy() async throws {
         try await server.withDatabase { database in
             let quakes = QuakesCommand(["DATABASE_URL": database.url])
@@ -363,6 +363,7 @@ struct ImportCommandTests {
 
                     #expect(outcome.status == 75)
                     #expect(outcome.errors.contains("another run is importing \(path)"))
+                    #expect(try await quakes.run("import", path, "\(path).missing").status == 66)
                 }
             }
         }

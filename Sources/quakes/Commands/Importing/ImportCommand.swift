@@ -132,7 +132,8 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: Once
 
-    /// Imports every source, even after one has failed. The first failure decides the exit code.
+    /// Imports every source, even after one has failed. The first failure decides the exit code; that another run is importing a
+    /// source counts only if nothing else has failed.
     private func importOnce(into database: Database) async throws {
         var failures: [any Error] = []
         for (index, source) in sources.enumerated() {
@@ -148,7 +149,9 @@ struct ImportCommand: AsyncParsableCommand {
             }
         }
         guard let last = failures.last else { return }
-        throw last is CancellationError ? last : ExitCode(ExitStatus(failures[0]).rawValue)
+        if last is CancellationError { throw last }
+        let codes = failures.map { ExitStatus($0).rawValue }
+        throw ExitCode(codes.first { $0 != ExitStatus.busy } ?? codes[0])
     }
 
     // MARK: As a daemon
