@@ -72,7 +72,7 @@ def revised_out_of_the_selection(page):
     put("q9edge", 6.8)
     page.wait_for_row("q9edge", "Magnitude 7.5 → 6.8", "no longer matches")
     put("q9edge", 7.2)
-    page.wait_for_row("q9edge", "New", "7.2")
+    page.wait_for_row("q9edge", "Revised", "Magnitude 6.8 → 7.2")
 
 
 def filters_and_url(page):
@@ -107,6 +107,12 @@ def filters_and_url(page):
     page.browser.type("[name=minmag]", "3.3")
     page.browser.press("Enter")
     page.wait_for_count(int(sql("select count(*) from quake where time >= now() - interval '1 day' and magnitude >= 3.3")))
+    page.browser.type("[name=minmag]", "1e1")
+    page.browser.press("Tab")
+    said = page.browser.run("return document.querySelector('[name=minmag]').validationMessage")
+    expect("Give a magnitude" in said, f"the answer to a wrong magnitude is “{said}”")
+    page.browser.type("[name=minmag]", "3.3")
+    page.browser.press("Tab")
     page.browser.run("const f = document.querySelector('[name=maxmag]'); f.value = '2'; "
                      "f.dispatchEvent(new Event('change', { bubbles: true }))")
     page.wait_for_warning("The smallest magnitude is above the greatest")

@@ -137,6 +137,7 @@ def open_event(page):
     expect(abs(after - before) < 100, f"the story was scrolled from {before} to {after}")
     drop("q9open")
     page.browser.wait("the withdrawal", lambda: check() or "This event was withdrawn" in page.browser.text("#detail"))
+    page.browser.wait("the title without the event", lambda: page.browser.run("return document.title") == "Quakes")
 
 
 def left_page(page):
@@ -316,6 +317,9 @@ def tooltip(page):
         expect(words in said, f"the tooltip does not contain {words}: {said}")
     box, = rectangles(page, "#pointed")
     expect(abs(box["left"] - x) < 40 and abs(box["top"] - y) < 40, f"the pointer is at {x}, {y}, but the tooltip is at {box}")
+    page.browser.run("document.getElementById('map').focus()")
+    page.browser.press("Escape")
+    page.browser.wait("the tooltip to be hidden", lambda: page.browser.run("return document.getElementById('pointed').hidden"))
     drop("q9tip")
 
 

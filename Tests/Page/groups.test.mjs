@@ -53,6 +53,21 @@ test("A new group merges its rows, and its end separates them, even if no row ha
   assert.deepEqual(codes(catalogue.quakes), ["us1", "gfz:a"]);
 });
 
+test("An event that a revision brings into the selection is revised, and an event that is reported is new", () => {
+  const catalogue = new Catalogue();
+  const change = (operation, magnitude, before, more) => (
+    { key: "us1", operation, row: { code: "us1", net: "us", magnitude, time: null, updated: null }, before, ...more });
+  const { added, news } = catalogue.apply([change("update", 4.6, { magnitude: 4.5 }), change("update", 4.7, { magnitude: 4.6 })]);
+  assert.deepEqual([added.length, news.map(([kind]) => kind)], [0, ["revised"]]);
+  assert.deepEqual(catalogue.marks.get("us1").changes, [{ name: "magnitude", old: 4.5, new: 4.7 }]);
+  catalogue.apply([change("update", 4.4, { magnitude: 4.7 }, { selected: false })]);
+  assert.equal(catalogue.marks.get("us1").kind, "left");
+  catalogue.apply([change("update", 4.8, { magnitude: 4.4 })]);
+  assert.deepEqual(catalogue.marks.get("us1").changes, [{ name: "magnitude", old: 4.4, new: 4.8 }]);
+  catalogue.replace([]);
+  assert.deepEqual(catalogue.apply([change("insert", 4.5, null), change("update", 4.6, { magnitude: 4.5 })]).news.map(([kind]) => kind), ["new"]);
+});
+
 test("An earthquake that another agency reported before is not new", () => {
   const mark = { kind: "new", changes: [] };
   const quakes = catalogueOf(us, gfz);

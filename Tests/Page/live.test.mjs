@@ -22,7 +22,7 @@ globalThis.EventSource = class {
 
 const { Live } = await import("../../Sources/QuakeServer/Page/Files/live.js");
 
-const handlers = { opened() {}, reached() {}, restarted() {}, cut: mock.fn() };
+const handlers = { opened: mock.fn(), reached() {}, restarted() {}, cut: mock.fn() };
 
 test("A stream that stays behind the server's token for a whole check is opened again after its last position", () => {
   const live = new Live("7_t_s", {}, handlers);
@@ -36,8 +36,11 @@ test("A stream that stays behind the server's token for a whole check is opened 
   assert.match(second.address, /after=8_t_s/);
   assert.equal(first.readyState, EventSource.CLOSED);
   assert.equal(handlers.cut.mock.callCount(), 1, "the page is not told");
+  handlers.opened.mock.resetCalls();
   second.send("open");
+  assert.equal(handlers.opened.mock.callCount(), 0, "a proxy may hold back everything but the head of the answer");
   second.send("position", { lastEventId: "9_t_s" });
+  assert.equal(handlers.opened.mock.callCount(), 1);
   live.check(9);
   live.check(9);
   assert.equal(opened.length, 0);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { file, load, onWithheld, stateAt, within } from "../../Sources/QuakeServer/Page/Files/service.js";
+import { file, health, load, now, onWithheld, stateAt, within } from "../../Sources/QuakeServer/Page/Files/service.js";
 
 /** Answers the next requests with these statuses, in this order; `null` is a lost connection. */
 function answerWith(...statuses) {
@@ -28,6 +28,59 @@ test("A file that does not exist is requested only once", async () => {
   answerWith(404);
   await assert.rejects(file("nothing.txt"), { status: 404 });
   assert.equal(globalThis.fetch.mock.callCount(), 1);
+  mock.reset();
+});
+
+test("The error page of a proxy is not shown", async () => {
+  const answer = (type) => mock.method(globalThis, "fetch", async () => new Response("Error 502: x", { status: 502, headers: { "Content-Type": type } }));
+  answer("text/html");
+  await assert.rejects(load({}, null, undefined), { message: "The server answered with status 502." });
+  mock.reset();
+});
+
+test("Of several answers about the server's health, one of the server's own is enough", async () => {
+  const answers = [[429, "<html>"], [502, "<html>"], [200, '{"status":"ok"}']];
+  const answerWithAll = () => {
+    const left = [...answers];
+    mock.method(globalThis, "fetch", async () => {
+      const [status, text] = left.shift();
+      return new Response(text, { status });
+    });
+  };
+  answerWithAll();
+  assert.deepEqual((await health(3)).answer, { status: "ok" });
+  answerWithAll();
+  await assert.rejects(health(2), ({ errors }) => errors.some(({ status }) => status === 429));
+  mock.reset();
+});
+
+test("The page uses the server's time if the device's clock is wrong by more than a minute", async () => {
+  let hours = 2;
+  mock.method(globalThis, "fetch", async () => (
+    new Response("{}", { headers: { Date: new Date(Date.now() - hours * 3_600_000).toUTCString() } })));
+  assert.equal((await health()).isClockSet, true);
+  assert.ok(Math.abs(now() - (Date.now() - 7_200_000)) < 10_000);
+  assert.equal((await health()).isClockSet, false);
+  hours = 0;
+  assert.equal((await health()).isClockSet, true);
+  assert.ok(Math.abs(now() - Date.now()) < 10_000);
+  mock.reset();
+});
+
+test("A load may take as long as it likes if it keeps arriving", async () => {
+  const pieces = ['{"features":', "[]", "}"];
+  const clock = [];
+  mock.method(globalThis, "setTimeout", (call, time) => clock.push(time));
+  mock.method(globalThis, "fetch", async (path) => (path.includes("/count?") ? new Response('{"count":7}')
+    : new Response(new ReadableStream({
+      pull(controller) {
+        const piece = pieces.shift();
+        if (piece) controller.enqueue(new TextEncoder().encode(piece));
+        else controller.close();
+      },
+    }))));
+  assert.deepEqual((await load({}, null, new AbortController().signal)).quakes, []);
+  assert.equal(clock.length, 4, "each piece begins the limit again");
   mock.reset();
 });
 

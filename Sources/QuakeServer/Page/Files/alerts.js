@@ -1,7 +1,7 @@
 // Decides which events cause alerts, without side effects; notify.js shows the alerts. The tests of `quakes notify` use the same
 // table of cases (Tests/AlertsTests/Cases/alerts.json).
 
-import { distance, fromRow, isAmong } from "./quake.js";
+import { byEvent, distance, fromRow, isAmong } from "./quake.js";
 
 /** The maximum age of an event that causes an alert, in ms. A backfill imports many older events, which are not news. */
 const newest = 24 * 3_600_000;
@@ -74,19 +74,14 @@ const isExercise = ({ type, types, status, place }) =>
  * @param {Map<string, number>} told the codes of the events with alerts; the codes of deleted events are removed
  */
 export function crossing(changes, wish, told, now) {
-  const byKey = new Map();
-  for (const change of changes) byKey.set(change.key, [...(byKey.get(change.key) ?? []), change]);
   const found = [];
-  for (const each of byKey.values()) {
-    const { key, operation, row, reason, before: deleted } = each.at(-1);
+  for (const { last: { key, operation, row, reason, before: deleted }, before } of byEvent(changes)) {
     if (operation === "delete" && !reason?.startsWith("superseded by ")) {
       for (const code of [key, ...(deleted?.ids ?? [])]) told.delete(code);
     }
     if (operation === "delete" || !row) continue;
     const quake = fromRow(row);
     if (!matches(quake, wish, now) || isAmong(quake, told)) continue;
-    // The event as it was before the pass; null if it did not exist.
-    const before = each.reduceRight((state, change) => (change.operation === "insert" || !state ? null : { ...state, ...change.before }), row);
     if (!before || !matches(fromRow(before), wish, now)) found.push(quake);
   }
   return found.sort(byMagnitude);

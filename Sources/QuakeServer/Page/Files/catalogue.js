@@ -1,6 +1,6 @@
 // The selected events, with marks for the events that have changed since they were loaded.
 
-import { differences, fromRow } from "./quake.js";
+import { byEvent, differences, fromRow } from "./quake.js";
 
 /** The kinds of marks, in words for people. An event that left the selection did so because it was revised. */
 export const kinds = { new: "New", revised: "Revised", withdrawn: "Withdrawn", left: "Revised" };
@@ -22,7 +22,6 @@ export class Catalogue {
 
   /** Replaces all events with these, and marks the differences from the previous events. Returns the new events. */
   become(quakes) {
-    this.clearMarks();
     const next = new Map(quakes.map((quake) => [quake.code, quake]));
     const added = quakes.filter((quake) => this.put(quake) === "new");
     for (const code of [...this.quakes.keys()]) if (!next.has(code)) this.remove(code, "withdrawn", null);
@@ -31,18 +30,18 @@ export class Catalogue {
 
   /**
    * Applies the changes of a pass. Only the last change of each event counts. An event with an origin time before `start` is not
-   * added, because it is too old for the selected period.
+   * added, because it is too old for the selected period. An event that a revision has brought into the selection is not new.
    *
    * Returns the new events, and the news for screen readers: [kind, quake].
    */
   apply(changes, start = null) {
     const added = [];
     const news = [];
-    for (const { key, operation, row, reason, selected, earthquake } of new Map(changes.map((each) => [each.key, each])).values()) {
+    for (const { last: { key, operation, row, reason, selected, earthquake }, before } of byEvent(changes)) {
       const quake = row && fromRow(row, earthquake);
       if (quake && selected !== false) {
         if (start != null && quake.time < start && !this.has(key)) continue;
-        const kind = this.put(quake);
+        const kind = this.put(quake, before && fromRow(before, earthquake));
         if (kind === "new") added.push(quake);
         if (kind) news.push([kind, quake]);
       } else if (this.has(key) && (operation === "delete" || quake)) {
@@ -54,12 +53,16 @@ export class Catalogue {
     return { added, news };
   }
 
-  /** Adds an event, or replaces its older state. Returns the kind of the new mark; undefined if the event gets no new mark. */
-  put(quake) {
-    const known = this.quakes.get(quake.code);
-    const mark = this.marks.get(quake.code);
+  /**
+   * Adds an event, or replaces its older state. `earlier` is the state before, if the event was not selected then. Returns the kind
+   * of the new mark; undefined if the event gets no new mark.
+   */
+  put(quake, earlier = null) {
+    const isHere = this.has(quake.code);
+    const known = isHere ? this.quakes.get(quake.code) : earlier;
+    const mark = isHere ? this.marks.get(quake.code) : undefined;
     this.quakes.set(quake.code, quake);
-    if (!known || isGone(mark)) return this.#mark(quake.code, "new", []);
+    if (!known) return this.#mark(quake.code, "new", []);
     const changes = differences(mark?.first ?? known, quake);
     // A new event stays new when it is revised.
     if (mark?.kind === "new" || differences(known, quake).length === 0) return undefined;

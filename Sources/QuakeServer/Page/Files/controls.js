@@ -2,6 +2,7 @@
 
 import { all, byId, element } from "./dom.js";
 import { loadPlaces, placeName, placeNamed } from "./earth.js";
+import { now } from "./service.js";
 import * as wishes from "./settings.js";
 
 /** Suggests the names of towns while the user types one. */
@@ -49,7 +50,8 @@ export class Controls {
     if (town) this.#handlers.chosen({ map: wishes.around(town) });
   }
 
-  #changed({ name, value, checked }) {
+  #changed(field) {
+    const { name, value, checked } = field;
     const { chosen } = this.#handlers;
     switch (name) {
       case "agency": return chosen({ agency: value || null });
@@ -59,7 +61,9 @@ export class Controls {
       case "preset": return chosen({ minmag: wishes.decimal(value), maxmag: null });
       case "minmag": case "maxmag": {
         const number = wishes.decimal(value.trim());
-        return value.trim() === "" || number != null ? chosen({ [name]: number }) : undefined;
+        const isWrong = field.validity.badInput || (value.trim() !== "" && number == null);
+        field.setCustomValidity(isWrong ? "Give a magnitude from −2 to 10, such as 4.5." : "");
+        return isWrong ? field.reportValidity() : chosen({ [name]: number });
       }
       case "from": case "to": {
         // While the user types a date, the field may change at each digit.
@@ -67,7 +71,7 @@ export class Controls {
         return Number.isNaN(moment) ? undefined : chosen({ [name]: moment }, "replace", 800);
       }
       case "period": {
-        const [from] = wishes.window(this.#settings, Date.now());
+        const [from] = wishes.window(this.#settings, now());
         const isRange = value === "range";
         return chosen({
           period: value, from: isRange ? this.#settings.from ?? from : null, to: isRange ? this.#settings.to : null,

@@ -25,7 +25,8 @@ export class Detail {
    * - handlers.closed(): the user closed the event
    * - handlers.asOf(milliseconds): the user chose to see the catalogue as it was at this moment
    * - handlers.chosen(code): the user chose another event
-   * - handlers.found(quake): the event does not match the filters, so its values were read from its story
+   * - handlers.found(quake): the event does not match the filters, so its values were read from its story; null if it
+   *   is withdrawn
    */
   constructor(box, handlers) {
     this.#box = box;
@@ -189,7 +190,7 @@ export class Detail {
       if (loading.signal.aborted) return;
       const found = read?.event ?? then.quake;
       replace(summary, ...this.#summary(found, gone, settings, now));
-      if (!gone) this.#handlers.found(found);
+      this.#handlers.found(gone ? null : found);
       if (found.earthquake) this.#compare(found, settings, read.members);
       else replace(others);
     } else if (!quake) {

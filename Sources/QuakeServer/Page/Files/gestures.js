@@ -16,12 +16,17 @@ const slip = 5;
  * - handlers.pointed(point): the pointer is at this point, and no button is pressed; null if the pointer has left the canvas
  * - handlers.clicked(point)
  * - handlers.visited(1 or -1): a key for the next or the previous event was pressed
- * - handlers.entered(): Enter was pressed; handlers.left(): the canvas has lost the focus
+ * - handlers.entered(): Enter was pressed; handlers.left(): the canvas has lost the focus,
+ *   or Escape was pressed
  */
 export function listen(canvas, isIdle, handlers) {
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter") return handlers.entered();
+    if (event.key === "Escape") {
+      handlers.pointed(null);
+      return handlers.left();
+    }
     if (!visits[event.key] && !keys[event.key]) return;
     event.preventDefault();
     if (visits[event.key]) handlers.visited(visits[event.key]);

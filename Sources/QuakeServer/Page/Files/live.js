@@ -20,6 +20,8 @@ export class Live {
   #position;
   /** The token that must be reached by the next check. */
   #awaited = null;
+  /** Whether the previous connection was open, but fell behind. Then this one counts as open once it has sent a position. */
+  #isDoubted = false;
   /** Since when the connection is not open; null if it is open. */
   #closedAt = null;
   #selection;
@@ -48,6 +50,7 @@ export class Live {
     const isBehind = this.#awaited != null && Number.parseInt(this.#position, 10) < this.#awaited;
     if (isOpen) this.#awaited = token;
     if (isOpen ? !isBehind : Date.now() - this.#closedAt < patience) return;
+    this.#isDoubted = isOpen;
     this.#handlers.cut();
     this.#open();
   }
@@ -65,7 +68,7 @@ export class Live {
       snapshot = null;
       pass = [];
       this.#closedAt = null;
-      this.#handlers.opened();
+      if (!this.#isDoubted) this.#handlers.opened();
     });
     source.addEventListener("snapshot", () => (snapshot = []));
     source.addEventListener("row", (event) => {
@@ -78,6 +81,8 @@ export class Live {
       snapshot = null;
       pass = [];
       this.#position = event.lastEventId || this.#position;
+      if (this.#isDoubted) this.#handlers.opened();
+      this.#isDoubted = false;
       if (quakes) this.#handlers.restarted(this.#position, quakes);
       else this.#handlers.reached(this.#position, changes);
     });

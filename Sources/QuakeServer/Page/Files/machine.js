@@ -27,6 +27,7 @@ const surveyTime = 60_000;
  * @property {"closed" | "opening" | "open" | "lost"} stream
  * @property {string | null} position the position after which the stream continues
  * @property {boolean} isReachable
+ * @property {number} probes the number of requests for the server's health that the next check sends at once
  * @property {boolean} hasDatabase
  * @property {{ generated: number, limit: number } | null} feed when the newest document was made, and its maximum age in ms
  * @property {number | null} historyBegin
@@ -50,7 +51,7 @@ const surveyTime = 60_000;
 export function begin(settings, now) {
   return handled({
     settings, now, id: 0, load: null, shown: null, trouble: null, isLoaded: false, isBare: false, stream: "closed", position: null,
-    isReachable: true, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
+    isReachable: true, probes: 1, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
     oldest: null, since: now, withheld: 0,
   }, (state, act) => {
     load(state, act);
@@ -175,20 +176,23 @@ const handlers = {
     act("apply", { changes, start: state.omitted > 0 ? Math.max(start ?? -Infinity, state.oldest ?? -Infinity) : start });
   },
 
-  /** The stream has started over, with all selected events. */
+  /** The stream has started over, with all selected events. Those of another database have no history in common with the old ones. */
   restarted: (state, act, { position, quakes }) => {
+    const isSame = storeOf(position) === storeOf(state.position);
+    if (!isSame) state.since = state.now;
     state.position = position;
     state.isBare = false;
     state.omitted = 0;
-    act("take", { quakes, mark: true, start: wishes.window(state.settings, state.now)[0] });
+    act("take", { quakes, mark: isSame, keepsMarks: true, start: wishes.window(state.settings, state.now)[0] });
   },
 
   // The server's health
 
-  healthy(state, act, { answer, isInFront = true }) {
+  healthy(state, act, { answer, isClockSet = false, isInFront = true }) {
     const { status, token = null, services = [], history_begins_at: begins, seconds_since_database_answered: silent = 0 } = answer;
     const wasReachable = state.isReachable;
     state.isReachable = true;
+    state.probes = 1;
     // A server that is shutting down is not healthy either, but still has its database.
     state.hasDatabase = status !== "the database does not answer" && silent < silence;
     state.historyBegin = begins ? Date.parse(begins) : null;
@@ -196,6 +200,8 @@ const handlers = {
     // A stream or a load may die without an error, and answers to other requests do not reveal that.
     if (state.stream !== "closed" && !wasReachable) stream(state, act);
     else if (!wasReachable && (state.load || state.trouble?.kind === "unreachable")) load(state, act, state.load?.mark);
+    // The events of the last day are others than by the wrong clock.
+    if (isClockSet && state.settings.asof == null) load(state, act);
     act("check", { token });
     wait(act, "check", state.hasDatabase ? checkTime[isInFront ? "front" : "back"] : retryTime);
     if (state.now - state.surveyed < surveyTime) return;
@@ -207,13 +213,16 @@ const handlers = {
     state.held = held;
   },
 
-  silent(state, act) {
+  /** There was no answer about the server's health. If `isBusy`, a proxy refuses so many requests, or another answer arrives. */
+  silent(state, act, { isBusy = false, chance = 0 }) {
+    if (isBusy) return wait(act, "check", checkTime.front * (1 + chance));
+    state.probes = state.isReachable ? 6 : 1;
     state.isReachable = false;
     if (state.stream !== "closed") {
       state.stream = "lost";
       act("unfollow");
     }
-    wait(act, "check", retryTime);
+    wait(act, "check", retryTime * (1 + chance));
   },
 
   /** The server now refuses `count` of the page's files. */
@@ -225,7 +234,7 @@ const handlers = {
 
   /** The wait with this name is over. */
   due(state, act, { name }) {
-    if (name === "check") return act("ask", { times: state.isReachable ? 1 : 6 });
+    if (name === "check") return act("ask", { times: state.probes });
     if (name === "frame") return frame(state, act);
     return load(state, act);
   },
@@ -323,6 +332,7 @@ function stay(state, act) {
 const wait = (act, name, time) => act("wait", { name, time });
 
 const tokenOf = (position) => Number.parseInt(position ?? "", 10);
+const storeOf = (position) => position?.split("_").at(-1);
 
 /**
  * When the newest document was made, and the age in ms at which it counts as late: 15 minutes, or 2.5 times the worker's interval

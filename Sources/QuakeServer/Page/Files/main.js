@@ -40,7 +40,7 @@ const refresh = atNextFrame(() => {
 });
 
 function tell(event) {
-  follow(step(state, { now: Date.now(), ...event }));
+  follow(step(state, { now: service.now(), ...event }));
 }
 
 function follow([next, actions]) {
@@ -93,13 +93,14 @@ const perform = {
   },
 
   async ask({ times }) {
-    let answer;
+    let health;
     try {
-      answer = await service.health(times);
-    } catch {
-      return tell({ is: "silent" });
+      health = await service.health(times);
+    } catch ({ errors }) {
+      const isBusy = service.isReceiving() || errors?.some(({ status }) => status === 429);
+      return tell({ is: "silent", isBusy, chance: Math.random() });
     }
-    tell({ is: "healthy", answer, isInFront: !document.hidden });
+    tell({ is: "healthy", ...health, isInFront: !document.hidden });
   },
 
   check({ token }) {
@@ -116,8 +117,9 @@ const perform = {
     }
   },
 
-  take({ quakes, mark, start }) {
+  take({ quakes, mark, start, keepsMarks = false }) {
     if (mark) {
+      if (!keepsMarks) catalogue.clearMarks();
       // Events that are merely too old by now must not be marked as withdrawn.
       if (start != null) catalogue.age(start);
       const shown = quakes.filter(({ time }) => start == null || time >= start);
@@ -162,7 +164,7 @@ setInterval(() => tell({ is: "tick" }), 30_000);
 
 const settings = wishes.read(location.search);
 view.map.view = settings.map;
-follow(begin(settings, Date.now()));
+follow(begin(settings, service.now()));
 if (!isEmbedded()) {
   alerts = new Alerts({ centre: () => view.map.centre, units: () => state.settings.units, chosen: (event) => chosen({ event }) });
 }

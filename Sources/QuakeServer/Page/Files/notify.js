@@ -8,7 +8,7 @@ import { loadPlaces, placeNamed } from "./earth.js";
 import * as format from "./format.js";
 import { Live } from "./live.js";
 import { typeLabel } from "./quake.js";
-import { root } from "./service.js";
+import { now, root } from "./service.js";
 
 const wishKey = "quakes.alerts";
 const toldKey = "quakes.told";
@@ -22,7 +22,7 @@ export class Alerts {
   #town = /** @type {HTMLInputElement} */ (byId("town"));
   #handlers;
   #wish = alerts.readWish(stored(wishKey));
-  #heard = Date.now();
+  #heard = now();
   #watching = new AbortController();
   #live = null;
   #sound = null;
@@ -91,14 +91,14 @@ export class Alerts {
   /** @param {AbortSignal} signal */
   #follow(signal) {
     const wish = { ...this.#wish };
-    const live = (this.#live = new Live("now", alerts.selection(wish, Date.now()), {
+    const live = (this.#live = new Live("now", alerts.selection(wish, now()), {
       reached: (_position, changes) => {
         this.#tell((told, now) => alerts.crossing(changes, wish, told, now));
-        this.#heard = Date.now();
+        this.#heard = now();
       },
       restarted: (_position, quakes) => {
         this.#tell((told, now) => alerts.since(quakes, this.#heard, wish, told, now));
-        this.#heard = Date.now();
+        this.#heard = now();
       },
       opened: () => (byId("open-notify").dataset.watching = ""),
       cut: () => delete byId("open-notify").dataset.watching,
@@ -108,12 +108,12 @@ export class Alerts {
 
   /** Shows alerts for the events that `choose` returns. `choose` gets the codes of the events that had alerts, in any tab. */
   #tell(choose) {
-    const now = Date.now();
-    const told = alerts.readTold(stored(toldKey), now);
+    const moment = now();
+    const told = alerts.readTold(stored(toldKey), moment);
     const before = told.size;
-    const found = choose(told, now);
+    const found = choose(told, moment);
     if (found.length === 0 && told.size === before) return;
-    for (const { code } of found) told.set(code, now);
+    for (const { code } of found) told.set(code, moment);
     store(toldKey, alerts.writeTold(told));
     for (const quake of found.slice(0, most)) {
       const kind = typeLabel(quake);

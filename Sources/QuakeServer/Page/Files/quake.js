@@ -97,6 +97,20 @@ export function differences(before, after) {
     .map(([name]) => ({ name, old: before[name], new: after[name] }));
 }
 
+/**
+ * The changes of a pass, one item for each event: { last, before }. `last` is its last change. `before` is its row before the pass;
+ * null if it did not exist then.
+ */
+export function byEvent(changes) {
+  const found = new Map();
+  for (const change of changes) {
+    const before = found.has(change.key) ? found.get(change.key).before : change.operation === "insert" ? null : {};
+    // Of several values that were overwritten, the oldest is the one before the pass.
+    found.set(change.key, { last: change, before: before && { ...change.before, ...before } });
+  }
+  return [...found.values()].map(({ last, before }) => ({ last, before: before && { ...last.row, ...before } }));
+}
+
 /** The distance between two events along the earth's surface, in km. */
 export function distance(a, b) {
   const radians = Math.PI / 180;

@@ -20,8 +20,10 @@ class Refusal extends Error {
 /** @param {AbortSignal} [signal] @param {RequestCache} [cache] */
 async function ask(path, signal, cache = "default") {
   const answer = await fetch(path, { signal, cache });
-  if (!answer.ok) throw new Refusal(answer.status, await answer.text());
-  return answer;
+  if (answer.ok) return answer;
+  // The error page of a proxy is HTML.
+  const isText = answer.headers.get("Content-Type")?.startsWith("text/plain");
+  throw new Refusal(answer.status, isText ? await answer.text() : "");
 }
 
 const retryTime = 3000;
@@ -64,19 +66,24 @@ export async function untilAnswered(request, failed, signal) {
 }
 
 /**
- * The result of a request, which gets a signal that is aborted after `time` ms, or when `signal` is.
+ * The result of a request, which gets a signal that is aborted after `time` ms, or when `signal` is. Each call of `goOn` begins the
+ * time again.
  *
  * @template T
- * @param {number} time @param {(signal: AbortSignal) => Promise<T>} request @param {AbortSignal} [signal]
+ * @param {number} time @param {(signal: AbortSignal, goOn: () => void) => Promise<T>} request @param {AbortSignal} [signal]
  */
 export async function within(time, request, signal) {
   const limit = new AbortController();
   const stop = () => limit.abort();
   if (signal?.aborted) stop();
   signal?.addEventListener("abort", stop);
-  const timer = setTimeout(stop, time);
+  let timer = setTimeout(stop, time);
+  const goOn = () => {
+    clearTimeout(timer);
+    timer = setTimeout(stop, time);
+  };
   try {
-    return await request(limit.signal);
+    return await request(limit.signal, goOn);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", stop);
@@ -103,16 +110,16 @@ export async function module(name) {
  *
  * Returns { quakes, total, position, isBare }. `total` includes the events that are not in the answer; among these, an earthquake
  * that several agencies report counts once. `position` is the position for /changes. `isBare` is true if the server has no events
- * at all; with `isBrief`, this is not checked. Throws if an answer takes longer than 75 s.
+ * at all; with `isBrief`, this is not checked. Throws if no part of an answer arrives for 75 s.
  */
 export async function load(selection, asof, signal, isBrief = false) {
   const query = new URLSearchParams(selection);
   if (asof != null) query.set("asof", new Date(asof).toISOString());
   query.set("format", "geojson");
   query.set("includeearthquake", "true");
-  const asked = (path) => within(75_000, async (limit) => {
+  const asked = (path) => within(75_000, async (limit, goOn) => {
     const answer = await ask(`${root}fdsnws/event/1/${path}`, limit);
-    return { body: await answer.json(), position: answer.headers.get("Quakes-Position") };
+    return { body: JSON.parse(await textOf(answer, goOn)), position: answer.headers.get("Quakes-Position") };
   }, signal);
   let counted = null;
   let answer;
@@ -135,6 +142,27 @@ export async function load(selection, asof, signal, isBrief = false) {
     position: answer.position,
     isBare: !isBrief && quakes.length === 0 && await hasNothing(query.get("asof"), signal),
   };
+}
+
+/** When the last part of a load arrived, in ms. */
+let arrived = -Infinity;
+/** Whether a load is arriving, perhaps so slowly that there is no room for other answers. */
+export const isReceiving = () => performance.now() - arrived < 10_000;
+
+/** The text of an answer. Calls `goOn` after each part of it. */
+async function textOf(answer, goOn) {
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += decoder.decode(value, { stream: true });
+    arrived = performance.now();
+    goOn();
+  }
+  arrived = -Infinity;
+  return text + decoder.decode();
 }
 
 /** The events with these codes, all solutions of one earthquake, as they were at a moment; null is now. */
@@ -201,14 +229,29 @@ export async function coverage() {
     ({ service, from: Date.parse(from), until: Date.parse(until), magnitude, box }));
 }
 
+/** How far the device's clock is behind the server's, in ms; 0 if the clocks differ by less than a minute. */
+let behind = 0;
+
+/** The server's time, in ms. Until the server's first answer, this is the device's time. */
+export const now = () => Date.now() + behind;
+
+/** Whether the page's time has changed by more than a minute, because the server's answer shows that the device's clock is wrong. */
+function setClock(answer) {
+  const before = behind;
+  const difference = Date.parse(answer.headers.get("Date")) - Date.now();
+  behind = Math.abs(difference) > 60_000 ? difference : 0;
+  return Math.abs(behind - before) > 60_000;
+}
+
 /**
- * The server's health. Throws if it does not answer within 10 s.
+ * The server's health: { answer, isClockSet }. `isClockSet` is true if `now` has changed. Throws an AggregateError if it does not answer within 10 s, or if a proxy answers in its place.
  *
  * After a network failure, a browser may try several dead connections first. So `times` requests are sent at once.
  */
 export function health(times = 1) {
-  return within(10_000, async (signal) => {
-    const asked = Array.from({ length: times }, () => fetch(`${root}health`, { signal, cache: "no-store" }));
-    return (await Promise.any(asked)).json();
-  });
+  return within(10_000, (signal) => Promise.any(Array.from({ length: times }, async () => {
+    const answer = await fetch(`${root}health`, { signal, cache: "no-store" });
+    if (answer.status === 429) throw new Refusal(429, "");
+    return { answer: await answer.json(), isClockSet: setClock(answer) };
+  })));
 }

@@ -63,9 +63,9 @@ export class View {
     this.#detail = new Detail(byId("detail"), {
       closed: () => handlers.chosen({ event: null }), asOf: (asof) => handlers.chosen({ asof }), chosen: choose,
       found: (quake) => {
-        this.#found = { quake, asof: this.#state.settings.asof };
+        this.#found = quake && { quake, asof: this.#state.settings.asof };
         // Only once: the event may be read again after the user has moved the map.
-        if (this.#awaited?.isOnMap) this.map.reveal(quake);
+        if (quake && this.#awaited?.isOnMap) this.map.reveal(quake);
         if (this.#awaited) this.#awaited.isOnMap = false;
         this.showWords(this.#state);
         handlers.redrawn();

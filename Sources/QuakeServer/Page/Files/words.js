@@ -52,7 +52,7 @@ export function status(state) {
  * @returns {string[]}
  */
 export function warnings(state) {
-  const { trouble, settings, feed, now } = state;
+  const { trouble, settings, feed } = state;
   const told = [];
   if (trouble?.kind === "contradiction") told.push(trouble.text);
   if (isPastMissing(state)) told.push(missingPast(state));
@@ -64,9 +64,10 @@ export function warnings(state) {
   }
   if (state.withheld > 0) told.push("Couldn’t load all of the map. Retrying.");
   if (isLate(state) && !isAway && settings.asof == null) {
+    // The text has no age, because a screen reader reads each new text.
     told.push(
-      `The feed is late: its newest document is from ${format.time(feed.generated, settings.zone, false)} `
-      + `(${format.ago(feed.generated, now)}). Newer earthquakes may be missing.`);
+      `The feed is late: its newest document is from ${format.time(feed.generated, settings.zone, false)}. `
+      + "Newer earthquakes may be missing.");
   }
   return told;
 }
