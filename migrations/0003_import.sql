@@ -31,7 +31,8 @@ create table import.run (
     first_token bigint,
     last_token bigint,
     error text,
-    every interval check (every between '0' and '1000 years'),
+    every interval check (every between '0' and '1000 years'
+                          and date_part('year', every) = 0 and date_part('month', every) = 0),
     snapshot pg_snapshot not null default pg_current_snapshot()
 );
 comment on table import.run is
@@ -208,6 +209,7 @@ create table import.backfill (
     events import.amount not null default 0,
     expected import.amount,
     requests import.amount not null default 0,
+    began_at import.moment not null default clock_timestamp(),
     finished_at import.moment,
     check (reached between window_start and window_end)
 );
@@ -218,6 +220,7 @@ comment on column import.backfill.service is 'URL of the FDSN event service, wit
 comment on column import.backfill.window_start is 'Earliest origin time.';
 comment on column import.backfill.window_end is 'Latest origin time, exclusive.';
 comment on column import.backfill.minimum_magnitude is 'Smallest magnitude; null for all.';
+comment on column import.backfill.began_at is 'When the backfill began.';
 comment on column import.backfill.newest_first is 'Whether the backfill imports the newest window first and goes back in time.';
 comment on column import.backfill.reached is 'How far the backfill has come: everything from window_start to this time is imported or, with newest_first, everything from this time to window_end.';
 comment on column import.backfill.events is 'Features imported so far.';

@@ -677,9 +677,9 @@ as $$
 begin
     perform import.note_coverage(
         import.service_of(new.service), new.minimum_magnitude,
-        case when new.newest_first then tstzrange(new.reached, new.window_end) else tstzrange(new.window_start, new.reached) end
-        -- The catalogue cannot hold a period in the future.
-        * tstzrange(null, clock_timestamp()));
+        -- The catalogue cannot hold a period in the future. With newest_first, the last window was read when the backfill began.
+        case when new.newest_first then tstzrange(new.reached, new.window_end) * tstzrange(null, new.began_at)
+             else tstzrange(new.window_start, new.reached) * tstzrange(null, clock_timestamp()) end);
     return null;
 end
 $$;

@@ -180,13 +180,15 @@ public struct Backfill: Sendable {
         return try State(row)
     }
 
-    /// Whether the options ask for the unfinished backfill of this stretch.
+    /// Whether the options ask for the unfinished backfill of this stretch. A stretch that is relative to now is the same if it is
+    /// about as long, and has begun not long ago.
     private func isResumed(_ range: Range<Instant>) -> Bool {
         let (from, to) = (options.from, options.to ?? (options.isRelative.from ? .now : range.upperBound))
         guard options.isRelative.from || options.isRelative.to else { return range == from..<max(from, to) }
         let known = range.upperBound.milliseconds - range.lowerBound.milliseconds
         let asked = to.milliseconds - from.milliseconds
-        return 4 * known <= 5 * asked && 4 * asked <= 5 * known
+        let shared = min(to, range.upperBound).milliseconds - max(from, range.lowerBound).milliseconds
+        return 4 * known <= 5 * asked && 4 * asked <= 5 * known && 2 * shared >= asked
             && (options.isRelative.from ? range.lowerBound <= from : range.lowerBound == from)
             && (options.isRelative.to || options.to == nil ? range.upperBound <= to : range.upperBound == to)
     }

@@ -17,7 +17,7 @@ public struct ImportWindow: Sendable {
     let asked = Instant.now
 
     func identity(_ metadata: FeedMetadata, of source: FeedSource, features: Int) -> FeedIdentity? {
-        guard features >= count ?? 0, features < limit,
+        guard features >= promised(metadata), features < limit,
             let service = FeedIdentity.host(of: metadata.url) ?? FeedIdentity.host(of: "\(source)")
         else { return nil }
         // This name is part of the reason that the history records when a withdrawn event is deleted.
@@ -27,11 +27,15 @@ public struct ImportWindow: Sendable {
             service: service, name: feed, generated: metadata.generated ?? asked, window: times)
     }
 
-    func check(given: Int) throws {
-        guard let count, given < count else { return }
+    /// - Throws: `ShortAnswer` if the answer has fewer features than the service or the answer itself counts.
+    func check(_ metadata: FeedMetadata, given: Int) throws {
+        let counted = promised(metadata)
+        guard given < counted else { return }
         throw ShortAnswer(
-            window: range, given: given, counted: count, asFor: isRepair ? .verification : .backfill)
+            window: range, given: given, counted: counted, asFor: isRepair ? .verification : .backfill)
     }
+
+    private func promised(_ metadata: FeedMetadata) -> Int { max(count ?? 0, metadata.count ?? 0) }
 }
 
 extension Range<Instant> {

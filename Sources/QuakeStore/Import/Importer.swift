@@ -139,7 +139,7 @@ public struct Importer: Sendable {
                             to accept them, use --max-rejects
                             """)
                 }
-                try window?.check(given: document.scanner.count)
+                try window?.check(document.scanner.metadata, given: document.scanner.count)
                 if let brake = document.counts.brake { throw brake }
             }
         } catch {

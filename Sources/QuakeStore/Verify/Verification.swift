@@ -57,7 +57,10 @@ public struct Verification: Sendable {
         /// How many features could not be read; they are not compared.
         public var rejected = 0
         public var requests = 0
-        var windows: [(window: Range<Instant>, events: Int)] = []
+        /// The windows, and how many events the service counts in each of them; nil if it does not count.
+        var windows: [(window: Range<Instant>, count: Int?)] = []
+        /// The greatest number of events that the service was found to give at once.
+        var limit = 0
         /// The service, without the abilities that it was found to lack.
         var service = EventService.usgs
     }
@@ -115,16 +118,21 @@ public struct Verification: Sendable {
             reached: options.from, expected: windows.service.abilities.contains(.counts) ? 0 : nil)
         var made = Instant.now
         var answer: Answer?
+        // A window in which the service counts no events is not read.
+        var counted: Int? = 0
         try await windows.walk(&plan) { window, count, _, url in
-            answer = try await read(url)
+            (answer, counted) = (try await read(url), count)
             let given = answer?.given ?? 0
-            if let count, given < count {
-                throw ShortAnswer(window: window, given: given, counted: count, asFor: .verification)
+            let promised = max(count ?? 0, answer?.promised ?? 0)
+            if given < promised {
+                throw ShortAnswer(window: window, given: given, counted: promised, asFor: .verification)
             }
             return given
-        } took: { window, given, _, _ in
+        } took: { window, given, plan, _ in
             outcome.events += given
-            outcome.windows.append((window, given))
+            outcome.windows.append((window, counted))
+            counted = 0
+            outcome.limit = plan.limit
             guard given > 0, let answer else { return }
             made = min(made, answer.made)
             try await compare(answer)
@@ -148,7 +156,7 @@ public struct Verification: Sendable {
 
     // MARK: The service
 
-    private typealias Answer = (batch: FeatureBatch, given: Int, made: Instant)
+    private typealias Answer = (batch: FeatureBatch, given: Int, promised: Int?, made: Instant)
 
     /// Reads one window; nil if the service has no events there.
     private func read(_ url: String) async throws -> Answer? {
@@ -176,7 +184,7 @@ public struct Verification: Sendable {
                 "it dates an answer of now \(made): its clock is wrong, or the answer is an old copy",
                 asFor: .verification)
         }
-        return (intake.batches[0], scanner.count, made)
+        return (intake.batches[0], scanner.count, scanner.metadata.count, made)
     }
 
     // MARK: The table
@@ -202,15 +210,19 @@ public struct Verification: Sendable {
             try await connection.execute(
                 """
                 insert into pg_temp.finding (kind, code, time, here, there)
-                select case when quake.code is null then 'missing' when quake.updated < i.updated then 'older'
-                            when quake.updated > i.updated then 'newer' else 'different' end as kind,
+                select case when quake.code is null then 'missing' when quake.updated = quake.time then 'different'
+                            when quake.updated < i.updated then 'older' when quake.updated > i.updated then 'newer'
+                            else 'different' end as kind,
                        i.code, i.time, quake.updated, i.updated
                 from pg_temp.incoming i \(unescaped: LookUp.row(of: "i.code"))
                 where (quake.code is null
                        or (\(unescaped: Property.allCases.list("quake.")))
                           is distinct from (\(unescaped: Property.allCases.list("i."))))
                   and i.updated < \(recent)
-                  and (quake.updated is null or quake.updated < \(recent) or quake.updated > now())
+                  and (quake.updated is null or quake.updated < \(recent) or import.is_misdated(quake.updated))
+                  and i.time >= \(options.from) and i.time < \(options.to)
+                  -- A version without a time of revision, such as one in text, is older than a version with one.
+                  and (i.updated <> i.time or quake.updated is null or quake.updated = quake.time)
                 """, to: "compare with the service")
         }
     }
@@ -244,6 +256,8 @@ public struct Verification: Sendable {
         public var left = 0
         /// The codes of the first few findings that remain.
         public var codes: [String] = []
+        /// The error of the first window that the brake stopped, or that had too many rejects; the other windows were repaired.
+        public var failure: (any Error)?
     }
 
     private static let namedCodes = 20
@@ -253,7 +267,7 @@ public struct Verification: Sendable {
     ///
     /// An answer without any event repairs nothing, unless it is a document and the service also counted no events in the window.
     ///
-    /// - Throws: the error that ends the import of a window, such as `BrakeHeld`.
+    /// - Throws: the error that ends the import of a window, unless it is the brake or too many rejects.
     public func repair(_ outcome: Outcome) async throws -> Repair {
         var repair = Repair()
         let service = outcome.service
@@ -264,10 +278,16 @@ public struct Verification: Sendable {
             let summary = try await importer.run(
                 .url(service.queryURL(of: question)),
                 window: ImportWindow(
-                    name: "verify \(service.source)", range: range, isPartial: false, count: count,
-                    limit: service.limit, isRepair: true))
+                    name: "verify \(service.source)", range: range, isPartial: false,
+                    count: range == window ? count : nil, limit: outcome.limit, isRepair: true))
             repair.counts += summary.counts
-            if let failure = summary.failure, (failure as? FeedError)?.status != 204 { throw failure }
+            switch summary.failure {
+            case nil: break
+            case let failure as FeedError where failure.status == 204: break
+            case let failure? where failure is BrakeHeld || failure is Failure:
+                repair.failure = repair.failure ?? failure
+            case let failure?: throw failure
+            }
             if summary.counts.seen > 0 { try await drop(window, summary.counts) }
         }
         let left = try await left()

@@ -66,7 +66,9 @@ struct VerificationTests {
             #expect(found.withLock { $0.count } == outcome.findings)
             guard repairs else { return (outcome, found.withLock(\.self), nil) }
             between()
-            return (outcome, found.withLock(\.self), try await verification.repair(outcome))
+            let repair = try await verification.repair(outcome)
+            if let failure = repair.failure { throw failure }
+            return (outcome, found.withLock(\.self), repair)
         }
     }
 
@@ -148,6 +150,74 @@ struct VerificationTests {
             catalogue.change { $0.now += Self.day }
             let found = try await verify(database, through: server).found
             #expect(found.map(\.kind) == [.older, .missing])
+        }
+    }
+
+    @Test(
+        "A version without a time of revision is older than one with such a time, and two without are only different"
+    )
+    func undated() async throws {
+        try await withSweptCatalogue { catalogue, database, server in
+            try await database.query("update quake set updated = time where code = 'us1002'")
+            catalogue.change { state in
+                for code in ["us1001", "us1002"] {
+                    let time = (state.events[code]?.time ?? 0) - 100
+                    state.events[code]?.time = time
+                    state.events[code]?.updated = time
+                }
+            }
+            let repaired = try await verify(database, through: server, repairs: true)
+            #expect(repaired.found.map(\.kind) == [.different])
+            #expect(repaired.found.map(\.code) == ["us1002"] && repaired.repair?.left == 0)
+            #expect(try await database.revised()["us1001"] == Self.now - Self.day)
+        }
+    }
+
+    @Test("An answer with fewer events than it says ends the verification")
+    func shortAnswer() async throws {
+        let catalogue = TestCatalogue(now: Self.now, knows: [.geojson])
+        catalogue.change { $0.add(.init("us1", time: Self.now - Self.day, updated: Self.now - Self.day)) }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: {
+                catalogue.answer($0).replacing("\"count\":1", with: "\"count\":2")
+            }) { server in
+                await #expect(throws: ShortAnswer.self) { try await verify(database, through: server) }
+            }
+        }
+    }
+
+    @Test("If the brake stops the repair of one window, the other windows are repaired")
+    func brakeOfOneWindow() async throws {
+        try await withSweptCatalogue { catalogue, database, server in
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                select 'xx' || n, 'xx', n, url, time + interval '30 seconds' * n, updated, 0, 0
+                from quake cross join generate_series(1, 100) as n where code = 'us1001'
+                """)
+            try await database.query("delete from quake where code = 'us1095'")
+            await #expect(throws: BrakeHeld.self) {
+                try await verify(database, through: server, repairs: true, limit: 30)
+            }
+            #expect(try await database.revised()["us1095"] != nil)
+            #expect(try await database.revised().count == 200)
+        }
+    }
+
+    @Test("If a service that does not count gives an empty document, nothing is deleted")
+    func uncounted() async throws {
+        let catalogue = TestCatalogue(now: Self.now, knows: [.geojson])
+        catalogue.change { $0.add(.init("us1", time: Self.now - Self.day, updated: Self.now - Self.day)) }
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: catalogue.answer) { server in
+                try await database.sweep(through: server)
+                try await database.query("update quake set magnitude = 9")
+                let repaired = try await verify(
+                    database, through: server, repairs: true, retraction: .force,
+                    between: { catalogue.change { $0.events = [:] } })
+                #expect(repaired.repair?.left == 1)
+                #expect(try await database.revised().count == 1)
+            }
         }
     }
 

@@ -49,8 +49,8 @@ struct BackfillCommand: AsyncParsableCommand {
         guard (2...1_000_000_000).contains(perRequest) else {
             throw ValidationError("--per-request takes 2 to 1000000000, not \(perRequest)")
         }
-        if let minMagnitude, !minMagnitude.isFinite {
-            throw ValidationError("--min-magnitude takes a number, not \(minMagnitude)")
+        if let minMagnitude, !(-12...12).contains(minMagnitude) {
+            throw ValidationError("--min-magnitude takes a magnitude from -12 to 12, not \(minMagnitude)")
         }
     }
 

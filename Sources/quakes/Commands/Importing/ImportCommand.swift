@@ -132,8 +132,8 @@ struct ImportCommand: AsyncParsableCommand {
 
     // MARK: Once
 
-    /// Imports every source, even after one has failed. The first failure decides the exit code; that another run is importing a
-    /// source counts only if nothing else has failed.
+    /// Imports every source, even after one has failed. The exit code is that of the first failure; 75 counts only if nothing else
+    /// has failed.
     private func importOnce(into database: Database) async throws {
         var failures: [any Error] = []
         for (index, source) in sources.enumerated() {

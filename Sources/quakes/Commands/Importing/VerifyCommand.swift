@@ -67,6 +67,7 @@ struct VerifyCommand: AsyncParsableCommand {
                     "not repaired (\(repair.left)): \(repair.codes.joined(separator: ", "))\(more); to delete an event, use quakes delete"
                 )
             }
+            if let failure = repair.failure { throw failure }
             return repair.left > 0
         }
         if differs { throw ExitCode(ExitStatus.badData) }

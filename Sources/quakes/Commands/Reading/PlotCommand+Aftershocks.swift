@@ -28,9 +28,7 @@ extension PlotCommand {
         guard let mainshock = try await first(in: source, { $0.values[.code] = [code] })?.quake else {
             throw Failure(.noInput, "there is no earthquake \(strippingControlCharacters(code))")
         }
-        // Other agencies' events that describe the mainshock are not aftershocks.
-        let same = try await first(in: source) { ($0.values[.code], $0.isMerged) = ([code], true) }
-        let excluded = same?.group?.members ?? []
+        let excluded = try await solutions(of: code, in: source)
         guard
             let window = AftershockWindow(magnitude: mainshock.magnitude, kilometres: radius, days: days)
         else { throw ValidationError("\(code) has no magnitude: give --radius and --days") }
@@ -52,8 +50,11 @@ extension PlotCommand {
         // The aftershocks are known up to this time: the beginning of the catalogue's first gap after the mainshock, or else its
         // newest event, in both cases of the selected agencies.
         let end = try await heldUntil(mainshock, in: source)
-        let newest = try await first(in: source) { $0.values[.net] = selection.selection.values[.net] }
-        let known = end ?? newest?.quake.time ?? mainshock.time
+        let networks = selection.selection.values[.net]
+        let known =
+            if let end { end } else {
+                try await first(in: source) { $0.values[.net] = networks }?.quake.time ?? mainshock.time
+            }
         let rate = AftershockRate(
             drawn.events.map { daysLater($0.time) }, observed: min(window.days, daysLater(known)))
         let name = mainshock[.title].text ?? mainshock[.place].text ?? code
@@ -82,6 +83,13 @@ extension PlotCommand {
             south: mainshock.latitude, west: mainshock.longitude, north: mainshock.latitude, width: 0)
         return selection.coverage(try await selection.held(in: source), of: place)
             .heldUntil(mainshock.time, from: selection.minMagnitude)
+    }
+
+    /// The codes of the events that describe the same earthquake, which are not its aftershocks. A view's file does not have them.
+    private func solutions(of code: String, in source: QuakeSource) async throws -> [String] {
+        guard case .database = source else { return [] }
+        let listed = try await first(in: source) { ($0.values[.code], $0.isMerged) = ([code], true) }
+        return listed?.group?.members ?? []
     }
 
     /// The newest event of the whole catalogue, or of the part to which `narrow` limits it.
