@@ -100,12 +100,12 @@ create table notify.outbox (
     message jsonb not null,
     earthquakes text[] not null,
     follows bigint[] not null,
-    created_at timestamptz not null default clock_timestamp(),
+    created_at import.moment not null default clock_timestamp(),
     attempts integer not null default 0,
-    next_attempt_at timestamptz default clock_timestamp(),
-    failed_at timestamptz,
-    delivered_at timestamptz,
-    given_up_at timestamptz,
+    next_attempt_at import.moment default clock_timestamp(),
+    failed_at import.moment,
+    delivered_at import.moment,
+    given_up_at import.moment,
     reason text,
     check (num_nonnulls(next_attempt_at, delivered_at, given_up_at) = 1)
 );

@@ -27,8 +27,12 @@ package struct ServerSocket: Sendable, Equatable {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0100_0000_01b3 }
     }
 
-    /// Whether a server is listening. A full queue of connections also means that a server is listening.
+    /// Whether the cluster's server is listening. A full queue of connections also means that a server is listening. In a directory
+    /// of another user, that user's server might listen.
     func accepts() -> Bool {
+        guard let entry = try? FileSystem.entry(directory), entry.isDirectory,
+            entry.owner == (try? ServerAccount.current().userID)
+        else { return false }
         let descriptor = socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return false }

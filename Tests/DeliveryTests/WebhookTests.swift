@@ -79,12 +79,26 @@ import Testing
 
     @Test func chatsGetOnlyTheText() async throws {
         try await PythonReceiver.run("webhook.py", ["200", "200"]) { python in
-            for (form, key) in [(Receiver.WebhookBody.text, "text"), (.content, "content")] {
+            for (form, expected) in [
+                (Receiver.WebhookBody.text, #"{"text":"M 5.0 earthquake\nIt shook."}"#),
+                (
+                    .content,
+                    #"{"allowed_mentions":{"parse":[]},"content":"M 5.0 earthquake\nIt shook."}"#
+                ),
+            ] {
                 try await courier().deliver(message(), to: receiver(python.port, body: form))
                 let body = try #require(try await python.next()["body"] as? String)
-                #expect(body == #"{"\#(key)":"M 5.0 earthquake\nIt shook."}"#)
+                #expect(body == expected)
             }
         }
+    }
+
+    @Test func aFeedsTextContainsNoCommandsForAChat() throws {
+        let hostile = try message(text: "@all <!channel> <https://example.org|click> a & b")
+        let body = String(decoding: try Courier.webhookBody(hostile, .text), as: UTF8.self)
+        #expect(
+            body.contains(
+                "@\u{200B}all &lt;!channel&gt; &lt;https://example.org|click&gt; a &amp; b"), "\(body)")
     }
 
     @Test(arguments: [

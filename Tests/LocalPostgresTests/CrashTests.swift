@@ -23,6 +23,24 @@ struct CrashTests {
         }
     }
 
+    @Test(
+        "A server in a directory of another user is not the cluster's server",
+        .enabled(if: geteuid() == 0, "Only root can create a directory of another user."))
+    func foreignDirectory() throws {
+        let folder = try TemporaryCluster.makeFolder()
+        defer { unlink(folder) }
+        let socket = ServerSocket(home: folder)
+        try FileSystem.createDirectories(socket.directory, mode: 0o755, parents: 0o755)
+        let listener = try ListeningSocket(socket.path)
+        #expect(!socket.accepts())
+        let account = try ServerAccount.current()
+        #expect(lchown(socket.directory, account.userID, account.groupID) == 0)
+        #expect(socket.accepts())
+        withExtendedLifetime(listener) {}
+        unlink(socket.path)
+        rmdir(socket.directory)
+    }
+
     /// After a reboot, or in a container, the process id in postmaster.pid may belong to another process.
     @Test(
         "A stale pid file does not prevent a start, even if its number belongs to another process of the same user"

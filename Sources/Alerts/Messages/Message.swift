@@ -140,7 +140,8 @@ public struct Report: Sendable, Equatable, Codable {
         (place, time, latitude, longitude) = (
             event.place.map(singleLine), event.time, event.latitude, event.longitude
         )
-        (depth, status, url) = (event.depth, event.status, event.url)
+        (depth, status) = (event.depth, event.status)
+        url = event.url.flatMap(webAddress)
         (isReviewed, isExercise) = (event.isReviewed, event.isExercise)
         earlier = verdict.earlier.map {
             Earlier(magnitude: $0.magnitude, latitude: $0.latitude, longitude: $0.longitude)
@@ -189,6 +190,16 @@ private func fingerprint(of reports: [Report]) -> String {
 }
 
 /// A feed's text with line breaks and other control characters replaced by spaces.
+/// The URL of a page; nil for any other text, because a reader of a message may open it.
+private func webAddress(_ text: String) -> String? {
+    let isWeb = text.hasPrefix("https://") || text.hasPrefix("http://")
+    return isWeb
+        && text.unicodeScalars.allSatisfy({
+            !$0.properties.isWhitespace && $0.value > 0x20 && $0.value != 0x7F
+        })
+        ? text : nil
+}
+
 func singleLine(_ text: String) -> String {
     let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
         let category = scalar.properties.generalCategory

@@ -25,9 +25,26 @@ extension Courier {
         return switch form {
         case .standard:
             try encoded(StandardBody(type: message.type, timestamp: message.at, data: message))
-        case .text: try encoded(["text": whole])
+        case .text: try encoded(["text": plain(whole)])
         // Discord accepts at most 2,000 characters.
-        case .content: try encoded(["content": String(whole.prefix(2000))])
+        case .content: try encoded(ContentBody(content: String(whole.prefix(2000))))
+        }
+    }
+
+    /// The text for a service that reads `<!channel>`, `<URL|words>` and `@all` as commands. A feed's text must not contain any.
+    private static func plain(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+            .replacing("@", with: "@\u{200B}")
+    }
+
+    private struct ContentBody: Encodable {
+        let content: String
+        /// A message notifies only those who follow its channel, even if a feed's text contains `@everyone`.
+        let allowedMentions = ["parse": [String]()]
+
+        enum CodingKeys: String, CodingKey {
+            case content
+            case allowedMentions = "allowed_mentions"
         }
     }
 

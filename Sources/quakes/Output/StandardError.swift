@@ -20,9 +20,14 @@ enum StandardError {
     /// Whether the command logs as JSON. A program that reads the log then expects JSON in every line.
     static let isJSON = Atomic(false)
 
-    /// Prints a message for people: as text, or as a line of the log if the log is JSON.
+    /// Prints a message for people: as text, or as a line of the log if the log is JSON. A server's words in the message can't
+    /// control a terminal.
     static func say(_ text: String, level: Logger.Level = .notice) {
-        guard isJSON.load(ordering: .relaxed) else { return print("quakes: \(text)") }
+        guard isJSON.load(ordering: .relaxed) else {
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            return print(
+                "quakes: \(lines.map { strippingControlCharacters(String($0)) }.joined(separator: "\n"))")
+        }
         print(LineLog(format: .json).line(level, "\(text)"))
     }
 

@@ -39,6 +39,14 @@ import Testing
         #expect(message.priority == 3)
     }
 
+    @Test(arguments: ["javascript:alert(1)", "https://ok.example/\r\n\r\nEVACUATE", "file:///etc/passwd"])
+    func aURLThatIsNotThatOfAPageIsLeftOut(url: String) throws {
+        var stage = stage()
+        let message = try #require(stage.commit(described { $0.url = url }).first)
+        #expect(message.url == nil)
+        #expect(message.text.hasSuffix("within 200 km of home."), "\(message.text)")
+    }
+
     @Test func eachKindHasItsOwnText() throws {
         var stage = stage()
         _ = stage.commit(described())

@@ -20,7 +20,7 @@ struct StandardOutputTests {
         #expect(isComplete)
     }
 
-    @Test("A signal ends a sample that nobody waits for")
+    @Test("A signal ends a sample, however long it is")
     func interruptedSample() async throws {
         let pipe = Pipe()
         let outcome = try await QuakesCommand().run(
@@ -28,13 +28,24 @@ struct StandardOutputTests {
         ) { process in
             _ = try pipe.fileHandleForReading.read(upToCount: 1)
             kill(process, SIGTERM)
-            // The sample goes on only if somebody reads it.
+            // A full pipe would stop the sample.
             Thread.detachNewThread {
                 while let data = try? pipe.fileHandleForReading.read(upToCount: 1 << 16), !data.isEmpty {}
             }
         }
         try pipe.fileHandleForWriting.close()
         #expect(outcome.status == 143)
+    }
+
+    @Test("An error that contains a server's words does not control the terminal")
+    func hostileError() async throws {
+        try await TestServer.shared.withDatabase { database in
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            let header = "#EventID|Time|Latitude|Longitude|\u{1B}[31mDep\u{7}|Magnitude\n"
+            let outcome = try await quakes.run("import", "-", input: header)
+            #expect(outcome.status == 65 && outcome.errors.contains("\u{FFFD}[31mDep"), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("\u{1B}"))
+        }
     }
 
     /// The test process ignores SIGPIPE. A program that a shell starts does not.

@@ -10,11 +10,14 @@ extension SelectionOptions {
         return try await database.withConnection(for: .reader) { try await HeldPeriod.all(on: $0) }
     }
 
-    /// The periods that the catalogue holds for the selected agencies and an area, by default the selected area.
+    /// The periods that the catalogue holds for the selected agencies and an area, by default the selected area. An agency's events
+    /// may also come from a service that belongs to no agency, such as another Quakes.
     func coverage(_ held: [HeldPeriod], of area: Region? = nil) -> Coverage {
         let hosts = selectedHosts
-        return Coverage(
-            held.filter { hosts.isEmpty || hosts.contains($0.service) }, of: area ?? region ?? .world)
+        let own = held.filter { period in
+            hosts.isEmpty || hosts.contains(period.service) || Agency.atHost(period.service) == nil
+        }
+        return Coverage(own, of: area ?? region ?? .world)
     }
 
     /// The gaps of the catalogue in the shown period, in words. If there are several agencies, each of them has a sentence.
