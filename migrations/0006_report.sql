@@ -110,7 +110,7 @@ comment on column report.coverage.south is 'Southern edge of the area, in degree
 
 create function report.held_until(
     at timestamptz, latitude double precision, longitude double precision,
-    minimum_magnitude double precision default '-infinity', services text[] default null) returns timestamptz
+    minimum_magnitude double precision default '-infinity', others text[] default '{}') returns timestamptz
 language sql stable parallel safe
 begin atomic
     with known as materialized (
@@ -118,7 +118,7 @@ begin atomic
         from report.coverage c
         -- The longitude from -180 up to 180. A box may also contain it as a longitude that is greater or smaller by 360.
         cross join lateral (select $3 - 360 * floor(($3 + 180) / 360) as east_of_greenwich) as longitude
-        where ($5 is null or c.service = any ($5))
+        where c.service <> all ($5)
           and (c.south is null
                or $2 between c.south and c.north
                   and case when c.west <= c.east
@@ -131,7 +131,7 @@ begin atomic
     where held @> $1;
 end;
 comment on function report.held_until(timestamptz, double precision, double precision, double precision, text[]) is
-    'The time until which report.coverage of all services, or of the given ones, has no gap at a place: the end of the covered period that contains the given time; null if the given time is not covered there. A period counts as covered if it is covered from the given magnitude on or, if that magnitude is not covered at the given time, from the smallest one that is.';
+    'The time until which report.coverage, without the services in others, has no gap at a place: the end of the covered period that contains the given time; null if the given time is not covered there. A period counts as covered if it is covered from the given magnitude on or, if that magnitude is not covered at the given time, from the smallest one that is.';
 
 -- The catalogue.
 
@@ -177,7 +177,7 @@ comment on column report.event.imported_at is 'When the event was first imported
 
 create function report.agency(network text) returns text
 language sql immutable parallel safe
-return case when network = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
+return case when lower(network collate "C") = any ('{ak,at,atlas,av,cdmg,cgs,choy,ci,duputel,ew,gcmt,hv,iscgem,iscgemsup,ismp,ismpkansas,ld,mb,
     nc,nm,nn,official,ok,ott,pde,pr,pt,se,tx,us,usauto,ushis,uu,uw,usgs}'::text[])
             then 'usgs' else lower(network collate "C") end;
 comment on function report.agency(text) is
@@ -577,7 +577,7 @@ begin atomic
      and report.distance_km(m.latitude, m.longitude, a.latitude, a.longitude)
          <= coalesce($2, report.aftershock_radius_km(m.magnitude))
      -- Another agency's event that describes the mainshock is not an aftershock.
-     and not exists (select from public.earthquake_member own join public.earthquake_member other using (earthquake)
+     and not exists (select from report.solution own join report.solution other using (earthquake)
                      where own.code = m.event and other.code = a.event)
     where m.event = (select report.counted_event($1, $6)) collate "C"
       and report.check($2 between 0 and 'infinity', 'radius_km is not a distance')
@@ -585,14 +585,14 @@ begin atomic
       and report.check($4 <> 'nan', 'minimum_magnitude is not a number');
 end;
 comment on function report.aftershocks(text, double precision, double precision, double precision, text, boolean) is
-    'Earthquakes near an event and soon after it: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. For an event without a magnitude, give both; otherwise there are no rows. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken. Null means not given.';
+    'Earthquakes near an event and soon after it, without other agencies'' events of the same earthquake: within a radius and a number of days, by default those of Gardner and Knopoff (1974) for its magnitude. For an event without a magnitude, give both; otherwise there are no rows. agency selects the events of one agency; usgs stands for all networks of the USGS''s catalogue. merge takes each earthquake once, regardless of how many agencies report it. If both are given, only the earthquakes that the agency reports are taken. Null means not given.';
 
 create type report.aftershock_rate as (
     from_days double precision, to_days double precision, aftershocks bigint, rate_per_day double precision,
     cumulative_aftershocks bigint);
 comment on type report.aftershock_rate is 'A row of report.aftershock_rate().';
 comment on column report.aftershock_rate.from_days is 'Start of the bin: time since the mainshock, in days, exclusive.';
-comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event of the catalogue.';
+comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event. With agency, these are the agency''s.';
 comment on column report.aftershock_rate.aftershocks is 'Number of aftershocks in the bin.';
 comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day, to which the Omori–Utsu law K / (t + c)^p is fitted.';
 comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of aftershocks up to the end of the bin.';
@@ -610,10 +610,11 @@ begin atomic
         select least(m.days, report.seconds(coalesce(
                    report.held_until(
                        m.origin_time, m.latitude, m.longitude, $4,
-                       case when $5 is not null then array(
-                           select distinct lower(substring(e.url from '://([^/?#:]+)') collate "C") from report.event e
-                           where report.agency(e.network) = lower($5 collate "C")
-                             and e.origin_time between m.origin_time and m.origin_time + m.days * interval '86400 seconds') end),
+                       -- The hosts of other agencies. Events of an agency may also come from another host, such as another Quakes.
+                       array(select lower(substring(e.url from '://([^/?#:]+)') collate "C") from report.event e
+                             where $5 is not null
+                               and e.origin_time between m.origin_time and m.origin_time + m.days * interval '86400 seconds'
+                             group by 1 having not bool_or(report.agency(e.network) = lower($5 collate "C")))),
                    (select max(e.origin_time) from report.event e
                     where $5 is null or report.agency(e.network) = lower($5 collate "C")),
                    m.origin_time) - m.origin_time) / 86400) as days

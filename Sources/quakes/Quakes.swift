@@ -76,7 +76,7 @@ struct Quakes: AsyncParsableCommand {
         }
     }
 
-    /// Runs beside the task that waits for signals, even if the command never waits.
+    /// Runs at the same time as the task that waits for signals. So a signal also ends a command that never waits.
     ///
     /// - Returns: the exit code; nil if the command was interrupted.
     @concurrent

@@ -105,7 +105,7 @@ struct FreshSnapshotTests {
         }
     }
 
-    @Test("A table of the user's that refers to the view's rows keeps no row, and stops no pass")
+    @Test("Rows can be deleted and replaced even if a table that the user has created refers to them")
     func references() async throws {
         try await withView { database, path in
             try await database.insert(10)

@@ -51,7 +51,8 @@ public struct Agency: Sendable, Equatable {
     /// The name of the agency whose events have `network` as their `net`: `usgs` for the networks of ComCat, otherwise `network`
     /// itself in lower case. In SQL, this is `report.agency`.
     public static func name(ofNetwork network: String) -> String {
-        networksOfComCat.contains(network) ? usgs.name : network.lowercased()
+        let name = String(decoding: network.utf8.map(\.asciiLowercased), as: UTF8.self)
+        return networksOfComCat.contains(name) ? usgs.name : name
     }
 
     /// Whether an event belongs to the agency, according to the event's `net` or the host of its `url`. An event may belong to

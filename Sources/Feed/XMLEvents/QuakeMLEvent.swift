@@ -85,13 +85,15 @@ struct QuakeMLEvent {
         }
     }
 
-    /// Whether Quakes wrote the event: its id names it at an event service, and its preferred origin has this id and `/origin`.
+    /// Whether Quakes wrote the event: its id names it at an event service, and one of its origins has this id and `/origin`.
+    /// Another program may have added other origins.
     private var isOwn: Bool {
-        guard let origin = ownFields.first(where: { $0.field == .preferredOrigin }) else { return false }
         let id = texts[publicID]
-        return texts[origin.text].starts(with: id)
-            && texts[origin.text].dropFirst(id.count).elementsEqual("/origin".utf8)
-            && id.firstRange(of: Self.query.utf8) != nil
+        let hasOrigin = parts.contains { part in
+            part.kind == .origin && texts[part.id].starts(with: id)
+                && texts[part.id].dropFirst(id.count).elementsEqual("/origin".utf8)
+        }
+        return hasOrigin && id.firstRange(of: Self.query.utf8) != nil
     }
 
     struct Texts {

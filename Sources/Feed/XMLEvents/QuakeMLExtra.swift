@@ -1,8 +1,8 @@
 /// Writes the values of QuakeML that the USGS's summary format does not have. They are kept in `extra`, in the table's units: km
 /// and degrees.
 ///
-/// Quakes writes no numbers and mechanisms of this kind, so another program has added them to an event of Quakes. The texts of
-/// such an event are not kept.
+/// Quakes writes none of these. If one of its events has such numbers or a mechanism, another program added them, and they are
+/// kept.
 extension FeatureWriter {
     mutating func appendExtra(
         _ texts: QuakeMLEvent.Texts, _ choice: QuakeMLTranslator.Choice

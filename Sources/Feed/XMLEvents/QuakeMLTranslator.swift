@@ -108,7 +108,7 @@ struct QuakeMLTranslator {
         }
     }
 
-    /// The magnitude of an event that Quakes wrote. An earthquake that was requested with `merge` may have magnitudes of other
+    /// The magnitude of an event that Quakes wrote. An answer to a query with `merge` may have magnitudes of other
     /// agencies' events, which must not replace the event's own.
     private func ownMagnitude(
         _ texts: QuakeMLEvent.Texts, chosen: QuakeMLEvent.Part?
@@ -119,7 +119,9 @@ struct QuakeMLTranslator {
         let own = texts.parts(.magnitude).first { texts.string(texts.text($0.id)) == id }
         guard let own else {
             throw Rejection(
-                .missing, "the event's own magnitude is missing; request the document without merge")
+                .missing,
+                "the event's own magnitude is missing; request the document without merge, includeallorigins and includeallmagnitudes"
+            )
         }
         return own
     }

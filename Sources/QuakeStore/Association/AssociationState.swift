@@ -52,7 +52,8 @@ struct AssociationState {
             fingerprint: fingerprint, madeWith: madeWith, schema: schema)
     }
 
-    /// Otherwise, an older and a newer version that run at the same time would group all rows again and again.
+    /// Refuses to work on a database or on groups of a newer version. Otherwise, an older and a newer version that run at the same
+    /// time would group all rows again and again.
     ///
     /// - Parameter rebuilds: whether a person wants this version to group all rows again.
     /// - Throws: an error if a newer version has migrated the database or grouped the rows.

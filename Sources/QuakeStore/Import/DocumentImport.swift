@@ -44,20 +44,21 @@ struct DocumentImport {
     var source: FeedSource { log.source }
     var connection: Connection { log.connection }
     var counts: ImportCounts { runningCounts.counts }
-    /// The URL that the document's metadata states; for a sweep, and for a query with a complete answer that states no URL, the
-    /// source. Secrets are removed, because the URL may be the requested one.
+    /// The URL that the document's metadata states; for a sweep, and for the answer to a query that states no URL, the source. Nil
+    /// if the answer to a query is not complete. Secrets are removed, because the URL may be the requested one.
     var feed: String? {
         if sweep != nil { return "\(source)" }
         guard !isQuery || statedCount == nil && !scanner.isIncomplete else { return nil }
         if let stated = scanner.metadata.url { return "\(FeedSource.url(stated))" }
         return isQuery ? "\(source)" : nil
     }
-    /// Whether the document is the answer to a query, and not to a request of this program's own.
+    var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
+
+    /// Whether the document answers a query that a person asked, and not a request of a sweep or a backfill.
     private var isQuery: Bool {
         guard sweep == nil, window == nil else { return false }
         return source.eventQuery != nil || scanner.metadata.url.map(FeedSource.url)?.eventQuery != nil
     }
-    var generated: Instant? { sweep?.moment ?? scanner.metadata.generated }
 
     /// Reads and imports the document.
     ///
@@ -138,7 +139,7 @@ struct DocumentImport {
         breach = breach ?? scanner.breach
         if let statedCount {
             notes.append(
-                "the document has \(scanner.count) events, but its metadata says \(statedCount); its events were imported, but nothing was deleted"
+                "the document has \(scanner.count) events, but its metadata says \(statedCount); its events were imported, but it does not count as complete"
             )
         }
         for note in scanner.notes where !notes.contains(note) && notes.count < 10 { notes.append(note) }

@@ -51,9 +51,9 @@ public struct Report: Sendable, Equatable {
     /// Whether the report's rows are sorted by time.
     public var isChronicle: Bool { columns.first?.kind == .time }
 
-    /// Calls `body` with each row as it arrives. The rows are sorted by the first column. Rows of equal rank stay in the report's
-    /// order, and rows with the same time are sorted by the last time column. A row is the list of its cells in column order, nil for null. The first rows arrive soon if an index provides this
-    /// order, as for `report.event`.
+    /// Calls `body` with each row as it arrives. The rows are sorted by the first column. If that is a time, rows with the same time
+    /// are sorted by the last time column; rows of equal rank stay in the report's order. A row is the list of its cells in column
+    /// order, nil for null. The first rows arrive soon if an index provides this order, as for `report.event`.
     ///
     /// - Parameters:
     ///   - arguments: values as SQL writes them, keyed by the names of `parameters`; times without a zone are UTC.

@@ -9,17 +9,20 @@ import Feed
 // sweep, and the next sweep asks for such events.
 extension DocumentImport {
     mutating func readSweep(_ group: inout LaneTasks, _ progress: (Importer.Progress) -> Void) async throws {
-        try await askForDeletions()
+        var missing = try await askForDeletions()
         if let cursor = sweep?.cursor, sweep?.isCursorAhead == true {
             logger.warning(
                 "import \(source): the cursor \(cursor) is ahead of the service's clock; sweeping again from \(sweep?.beginning.description ?? "")"
             )
             sweep?.startOver()
-            try await askForDeletions()
+            missing = try await askForDeletions()
         }
         while true {
             do {
-                return try await askForEvents(&group, progress)
+                try await askForEvents(&group, progress)
+                guard let missing else { return }
+                try await importBatches(&group)
+                throw missing
             } catch is AnotherQuestion {
                 // The loop tries again. It ends, because after each such error, the service is known to lack one more ability.
             }
@@ -47,21 +50,26 @@ extension DocumentImport {
 
     // MARK: Deletions
 
-    private mutating func askForDeletions() async throws {
+    /// - Returns: the error that ends the sweep after its events have been imported, if deletions are missing.
+    private mutating func askForDeletions() async throws -> Failure? {
         guard options.retraction != .never, let sweep, sweep.service.abilities.contains(.deletions) else {
-            return
+            return nil
         }
+        var missing: Failure?
         var (plan, windows) = sweep.questions(ofDeletions: true, options.fetch)
         do {
             try await windows.walk(&plan) { window, _, _, url in
-                try await readDeletions(url, in: window)
+                let (given, counted) = try await readDeletions(url)
+                if given < counted {
+                    missing = Failure(
+                        .badData,
+                        "the service counts \(counted) deletions from \(window.lowerBound) to \(window.upperBound), but gives \(given); the events were imported, and nothing was deleted; the next sweep asks for all of them again"
+                    )
+                }
+                return given
             } took: { _, _, _, _ in
             }
-        } catch let short as ShortAnswer {
-            throw Failure(
-                .badData,
-                "the service counts \(short.counted) deletions from \(short.window.lowerBound) to \(short.window.upperBound), but gives \(short.given); nothing was imported; the next sweep asks for all of them again"
-            )
+            if missing != nil { self.sweep?.deletions = StatedDeletions() }
         } catch is AnotherQuestion {
             self.sweep?.deletions = StatedDeletions()
         } catch is NoDeletions {
@@ -79,9 +87,11 @@ extension DocumentImport {
             )
         }
         keep(windows)
+        return missing
     }
 
-    private mutating func readDeletions(_ url: String, in window: Range<Instant>) async throws -> Int {
+    /// - Returns: how many deletions the service has given, and how many it says that it gives.
+    private mutating func readDeletions(_ url: String) async throws -> (given: Int, counted: Int) {
         var scanner = FeatureScanner()
         var bytes = 0
         do {
@@ -97,7 +107,7 @@ extension DocumentImport {
             }
             try scanner.finish()
         } catch let failure as FeedError where failure.status == 204 {
-            return 0
+            return (0, 0)
         } catch FeedError.brokenDocument(_, offset: 0)
             where sweep?.service.isComplete == false && sweep?.cursor == nil
         {
@@ -105,11 +115,8 @@ extension DocumentImport {
             throw NoDeletions()
         }
         intake.batches[0].documentBytes += bytes
-        if let counted = scanner.metadata.count, scanner.count < counted {
-            throw ShortAnswer(window: window, given: scanner.count, counted: counted, asFor: .sweep)
-        }
         sweep?.note(made: scanner.metadata.generated)
-        return scanner.count
+        return (scanner.count, scanner.metadata.count ?? scanner.count)
     }
 
     private mutating func take(deletion feature: RawFeature) throws {

@@ -201,8 +201,9 @@ import Testing
             id: "smi:webservices.ingv.it/fdsnws/event/1/query?eventId=7")
         let events = [
             QuakeMLReadingTests.event(
-                "<preferredOriginID>\(own)/origin</preferredOriginID><creationInfo><agencyID>gfz</agencyID></creationInfo>"
-                    + QuakeMLReadingTests.origin("x").replacing("smi:local/x", with: "\(own)/origin"),
+                "<preferredOriginID>smi:local/mine</preferredOriginID><creationInfo><agencyID>gfz</agencyID></creationInfo>"
+                    + QuakeMLReadingTests.origin("x").replacing("smi:local/x", with: "\(own)/origin")
+                    + QuakeMLReadingTests.origin("mine", depth: "3000"),
                 id: own),
             QuakeMLReadingTests.event(
                 "<creationInfo><agencyID>gfz</agencyID></creationInfo>" + QuakeMLReadingTests.origin("o"),
@@ -219,6 +220,7 @@ import Testing
         #expect(
             quakes.map(\.code) == ["gfz:gfz2026texh", "local:ndk/M010176A", "service.iris.edu:46744251"])
         #expect(quakes.map { $0[.extra] == .null } == [true, false, false])
+        #expect(quakes.first?.depth == 3, "a program may add an origin to an event of Quakes")
         #expect(outcome.features.compactMap(\.deletion).count == 1)
     }
 

@@ -104,14 +104,17 @@ struct AgencyComparisonTests {
     @Test("SQL and Swift assign networks to the same agencies")
     func agencies() async throws {
         try await server.withDatabase { database in
-            let networks = Agency.networksOfComCat.union(Agency.known.map(\.name)).union(["q0", "iscx", "XX"])
-                .sorted()
+            let networks = Agency.networksOfComCat.union(Agency.known.map(\.name)).union([
+                "q0", "iscx", "XX", "US", "GFZ",
+            ])
+            .sorted()
             for network in networks {
                 let known: String = try await database.query("select report.agency(\(network)) as name")[0]
                     .decode("name")
                 // Networks in ComCat belong to the USGS.
-                let agency = Agency.known.first { $0.networks.contains(network) }
+                let agency = Agency.known.first { $0.networks.contains(network.lowercased()) }
                 #expect(known == agency?.name ?? network.lowercased(), "\(network)")
+                #expect(known == Agency.name(ofNetwork: network))
             }
             let list: String = try await database.query(
                 "select substring(pg_get_functiondef('report.agency'::regproc) from '{([^}]*)}') as list")[0]

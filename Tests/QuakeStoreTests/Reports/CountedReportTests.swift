@@ -66,7 +66,7 @@ struct CountedReportTests {
     }
 
     @Test(
-        "Aftershocks are found by any code of the mainshock, other agencies' events of the mainshock are none, and with merge each is counted once"
+        "Aftershocks are found by any code of the mainshock, without its events of other agencies, and with merge each is counted once"
     )
     func aftershocks() async throws {
         try await server.withDatabase { database in

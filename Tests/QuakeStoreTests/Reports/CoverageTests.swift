@@ -245,7 +245,8 @@ struct CoverageTests {
                 "select import.note_coverage('a', null, '[2019-12-01+00,2020-01-09+00)')")
             #expect(abs(try await end() - 8) < 1e-9)
 
-            // The coverage of another service says nothing about the events of the agency R.
+            // The coverage of the service of other events says nothing about the events of the agency R.
+            try await database.execute("update quake set url = 'https://a/' || code where net = 'q'")
             try await database.query(
                 """
                 insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, url)
@@ -265,6 +266,11 @@ struct CoverageTests {
             #expect(
                 try await database.query("select from report.aftershock_rate('q0', agency => 'none')").isEmpty
             )
+
+            // A service without events of its own, such as another Quakes, has the events of any agency.
+            try await database.query(
+                "select import.note_coverage('mirror', null, '[2019-12-01+00,2020-01-07+00)')")
+            #expect(abs(try await endOfR() - 6) < 1e-9)
 
             try await database.execute("update quake set magnitude = null where code = 'q0'")
             for missing in ["days => 10", "radius_km => 10"] {

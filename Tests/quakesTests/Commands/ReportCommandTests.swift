@@ -37,7 +37,9 @@ struct ReportCommandTests {
             #expect(!shown.contains("…"))
             let words = shown.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(
-                words.contains("aftershocks Earthquakes near an event and soon after it. Takes mainshock,"))
+                words.contains(
+                    "aftershocks Earthquakes near an event and soon after it, without other agencies' events of the same earthquake. Takes mainshock,"
+                ))
             #expect(
                 words.contains("coverage Which origin times, magnitudes and areas were imported completely"))
         }
