@@ -118,7 +118,7 @@ begin atomic
         from report.coverage c
         -- The longitude from -180 up to 180. A box may also contain it as a longitude that is greater or smaller by 360.
         cross join lateral (select $3 - 360 * floor(($3 + 180) / 360) as east_of_greenwich) as longitude
-        where c.service <> all ($5)
+        where (c.service = any ($5)) is not true
           and (c.south is null
                or $2 between c.south and c.north
                   and case when c.west <= c.east
@@ -592,7 +592,7 @@ create type report.aftershock_rate as (
     cumulative_aftershocks bigint);
 comment on type report.aftershock_rate is 'A row of report.aftershock_rate().';
 comment on column report.aftershock_rate.from_days is 'Start of the bin: time since the mainshock, in days, exclusive.';
-comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event. With agency, these are the agency''s.';
+comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event. With agency, only the agency''s coverage and events count.';
 comment on column report.aftershock_rate.aftershocks is 'Number of aftershocks in the bin.';
 comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day, to which the Omori–Utsu law K / (t + c)^p is fitted.';
 comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of aftershocks up to the end of the bin.';

@@ -64,6 +64,9 @@ test("An event that a revision brings into the selection is revised, and an even
   assert.equal(catalogue.marks.get("us1").kind, "left");
   catalogue.apply([change("update", 4.8, { magnitude: 4.4 })]);
   assert.deepEqual(catalogue.marks.get("us1").changes, [{ name: "magnitude", old: 4.4, new: 4.8 }]);
+  catalogue.apply([change("update", 4.4, { magnitude: 4.8 }, { selected: false })]);
+  catalogue.become([]);
+  assert.equal(catalogue.marks.get("us1").kind, "left", "a new list does not make it withdrawn");
   catalogue.replace([]);
   assert.deepEqual(catalogue.apply([change("insert", 4.5, null), change("update", 4.6, { magnitude: 4.5 })]).news.map(([kind]) => kind), ["new"]);
 });

@@ -46,6 +46,23 @@ test("A stream that stays behind the server's token for a whole check is opened 
   assert.equal(opened.length, 0);
 });
 
+test("A stream that fell behind stays doubted if the next connection does not open", () => {
+  let now = 0;
+  mock.method(Date, "now", () => now);
+  handlers.opened.mock.resetCalls();
+  const live = new Live("7_t_s", {}, handlers);
+  opened.splice(0)[0].send("open");
+  live.check(9);
+  live.check(9);
+  opened.splice(0);
+  now += 30_000;
+  live.check(9);
+  const [third] = opened.splice(0);
+  third.send("open");
+  assert.equal(handlers.opened.mock.callCount(), 1, "only the first connection counts as open");
+  mock.restoreAll();
+});
+
 test("A stream that does not open, and one that the browser cannot open again, is opened anew after 30 s", () => {
   let now = 0;
   mock.method(Date, "now", () => now);

@@ -189,17 +189,13 @@ private func fingerprint(of reports: [Report]) -> String {
     Array(reports.map(\.id).sorted().joined(separator: "\n").utf8).hashText
 }
 
-/// A feed's text with line breaks and other control characters replaced by spaces.
 /// The URL of a page; nil for any other text, because a reader of a message may open it.
 private func webAddress(_ text: String) -> String? {
     let isWeb = text.hasPrefix("https://") || text.hasPrefix("http://")
-    return isWeb
-        && text.unicodeScalars.allSatisfy({
-            !$0.properties.isWhitespace && $0.value > 0x20 && $0.value != 0x7F
-        })
-        ? text : nil
+    return isWeb && singleLine(text) == text && !text.contains(where: \.isWhitespace) ? text : nil
 }
 
+/// A feed's text with line breaks and other control characters replaced by spaces.
 func singleLine(_ text: String) -> String {
     let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
         let category = scalar.properties.generalCategory

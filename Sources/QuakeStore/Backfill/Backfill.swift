@@ -16,7 +16,7 @@ public struct Backfill: Sendable {
         /// The end of the origin times, exclusive; nil means now or, when resuming, the end of the unfinished backfill.
         public var to: Instant?
         /// Whether `from` or `to` is a length of time before now. An unfinished backfill of such a stretch is then resumed with its
-        /// own times, if its stretch is about as long.
+        /// own times, if its stretch is about as long and shares at least half of its times.
         public var isRelative: (from: Bool, to: Bool) = (false, false)
         public var minimumMagnitude: Double?
         public var isNewestFirst = false
@@ -94,7 +94,7 @@ public struct Backfill: Sendable {
             reached: state.progress.reached, expected: expected > 0 ? expected - state.progress.events : nil)
         try await windows.walk(&plan) { window, count, limit, url in
             try await importing(window, of: count, limit: limit, from: url, &state)
-        } took: { _, given, plan, requests in
+        } took: { _, _, given, plan, requests in
             state.progress.events += given
             state.progress.reached = plan.reached
             state.progress.requests = earlier + requests
@@ -180,8 +180,7 @@ public struct Backfill: Sendable {
         return try State(row)
     }
 
-    /// Whether the options ask for the unfinished backfill of this stretch. A stretch that is relative to now is the same if it is
-    /// about as long, and has begun not long ago.
+    /// Whether the options ask for the unfinished backfill of this stretch.
     private func isResumed(_ range: Range<Instant>) -> Bool {
         let (from, to) = (options.from, options.to ?? (options.isRelative.from ? .now : range.upperBound))
         guard options.isRelative.from || options.isRelative.to else { return range == from..<max(from, to) }

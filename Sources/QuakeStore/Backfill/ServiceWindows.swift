@@ -39,14 +39,15 @@ struct ServiceWindows {
     ///   - read: reads a window and returns how many events the service gave. `count` is the number of events in the window, nil
     ///     if the service does not count; `limit` is the number of events that the service returns at once. Throws `ShortAnswer`
     ///     if the service gave fewer events than `count`.
-    ///   - took: called after each window that is done.
+    ///   - took: called after each window that is done. `count` is that of the window; a window of 0 events is not read.
     /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for smaller windows; `UnfitService`;
     ///   `AnotherQuestion`; `FeedError`; any error of the closures.
     mutating func walk(
         _ plan: inout BackfillPlan,
         read: (_ window: Range<Instant>, _ count: Int?, _ limit: Int, _ url: String) async throws -> Int,
-        took: (_ window: Range<Instant>, _ given: Int, _ plan: BackfillPlan, _ requests: Int) async throws ->
-            Void
+        took: (
+            _ window: Range<Instant>, _ count: Int?, _ given: Int, _ plan: BackfillPlan, _ requests: Int
+        ) async throws -> Void
     ) async throws {
         while let window = plan.next {
             if purpose == .sweep { try await pause() }
@@ -90,7 +91,7 @@ struct ServiceWindows {
                 }
             }
             plan.took(window, events: given)
-            try await took(window, given, plan, requests)
+            try await took(window, count, given, plan, requests)
         }
     }
 

@@ -267,7 +267,7 @@ struct DocumentImport {
     }
 
     /// The number of events according to the metadata of a summary feed or of an answer to a query, if the document has fewer, for
-    /// example because its list was cut off; nil otherwise. For a sweep and for a window, the service's count decides.
+    /// example because its list was cut off; nil otherwise. For a sweep and for a window, see `ShortAnswer`.
     private var statedCount: Int? {
         guard sweep == nil, window == nil, isQuery || FeedIdentity(scanner.metadata) != nil,
             let count = scanner.metadata.count, scanner.count < count

@@ -59,17 +59,21 @@ extension DocumentImport {
         var (plan, windows) = sweep.questions(ofDeletions: true, options.fetch)
         do {
             try await windows.walk(&plan) { window, _, _, url in
+                let before = self.sweep?.deletions ?? StatedDeletions()
                 let (given, counted) = try await readDeletions(url)
-                if given < counted {
-                    missing = Failure(
-                        .badData,
-                        "the service counts \(counted) deletions from \(window.lowerBound) to \(window.upperBound), but gives \(given); the events were imported, and nothing was deleted; the next sweep asks for all of them again"
-                    )
+                guard given >= counted else {
+                    self.sweep?.deletions = before
+                    throw ShortAnswer(window: window, given: given, counted: counted, asFor: .sweep)
                 }
                 return given
-            } took: { _, _, _, _ in
+            } took: { _, _, _, _, _ in
             }
-            if missing != nil { self.sweep?.deletions = StatedDeletions() }
+        } catch let short as ShortAnswer {
+            missing = Failure(
+                .badData,
+                "the service counts \(short.counted) deletions from \(short.window.lowerBound) to \(short.window.upperBound), but gives \(short.given); the events were imported, and nothing was deleted; the next sweep asks for all of them again"
+            )
+            self.sweep?.deletions = StatedDeletions()
         } catch is AnotherQuestion {
             self.sweep?.deletions = StatedDeletions()
         } catch is NoDeletions {
@@ -156,7 +160,7 @@ extension DocumentImport {
                     throw ShortAnswer(window: window, given: given, counted: promised, asFor: .sweep)
                 }
                 return given
-            } took: { _, _, plan, _ in
+            } took: { _, _, _, plan, _ in
                 if plan.next != nil { sweep?.isPartial = true }
             }
         } catch let short as ShortAnswer {

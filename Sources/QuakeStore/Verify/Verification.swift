@@ -45,7 +45,7 @@ public struct Verification: Sendable {
         case older
         /// The table's version was revised later than the service's.
         case newer
-        /// Both versions were revised at the same time, but their values differ.
+        /// Both versions were revised at the same time, or the table's version has no time of revision, and their values differ.
         case different
         /// The table has the event, and the service does not.
         case surplus
@@ -118,20 +118,17 @@ public struct Verification: Sendable {
             reached: options.from, expected: windows.service.abilities.contains(.counts) ? 0 : nil)
         var made = Instant.now
         var answer: Answer?
-        // A window in which the service counts no events is not read.
-        var counted: Int? = 0
         try await windows.walk(&plan) { window, count, _, url in
-            (answer, counted) = (try await read(url), count)
+            answer = try await read(url)
             let given = answer?.given ?? 0
             let promised = max(count ?? 0, answer?.promised ?? 0)
             if given < promised {
                 throw ShortAnswer(window: window, given: given, counted: promised, asFor: .verification)
             }
             return given
-        } took: { window, given, plan, _ in
+        } took: { window, count, given, plan, _ in
             outcome.events += given
-            outcome.windows.append((window, counted))
-            counted = 0
+            outcome.windows.append((window, count))
             outcome.limit = plan.limit
             guard given > 0, let answer else { return }
             made = min(made, answer.made)

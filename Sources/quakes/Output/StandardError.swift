@@ -24,7 +24,9 @@ enum StandardError {
     /// control a terminal.
     static func say(_ text: String, level: Logger.Level = .notice) {
         guard isJSON.load(ordering: .relaxed) else {
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            // The output of another program may have tabs.
+            let lines = text.replacing("\t", with: "    ").split(
+                separator: "\n", omittingEmptySubsequences: false)
             return print(
                 "quakes: \(lines.map { strippingControlCharacters(String($0)) }.joined(separator: "\n"))")
         }

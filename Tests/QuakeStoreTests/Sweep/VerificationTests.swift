@@ -186,6 +186,37 @@ struct VerificationTests {
         }
     }
 
+    @Test(
+        "A service that counts all events, but gives only a few at once, is verified and repaired in small windows"
+    )
+    func cutAnswers() async throws {
+        let catalogue = catalogue(8)
+        try await server.withDatabase { database in
+            try await TestFeedServer.run(answering: { request in
+                guard request.uri.contains("query?"),
+                    case .whole(let status, let body, _) = catalogue.answer(request),
+                    var document = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
+                    let features = document["features"] as? [Any]
+                else { return catalogue.answer(request) }
+                document["features"] = Array(features.prefix(5))
+                document["metadata"] = ["generated": Self.now]
+                let cut = try? JSONSerialization.data(withJSONObject: document)
+                return .whole(status, Array(cut ?? Data()))
+            }) { server in
+                try await database.query(
+                    """
+                    insert into quake (code, net, net_code, url, time, updated, longitude, latitude)
+                    values ('us9', 'us', '9', 'https://\(unescaped: TestCatalogue.host)/e',
+                            to_timestamp(\(Self.now / 1000 - 20 * 3600)), to_timestamp(\(Self.now / 1000 - 19 * 3600)), 0, 0)
+                    """)
+                let repaired = try await verify(database, through: server, repairs: true, retraction: .force)
+                #expect(repaired.found.count == 9)
+                #expect(repaired.repair?.counts.inserted == 8 && repaired.repair?.counts.retracted == 1)
+                #expect(repaired.repair?.left == 0)
+            }
+        }
+    }
+
     @Test("If the brake stops the repair of one window, the other windows are repaired")
     func brakeOfOneWindow() async throws {
         try await withSweptCatalogue { catalogue, database, server in

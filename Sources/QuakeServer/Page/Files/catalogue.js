@@ -24,7 +24,7 @@ export class Catalogue {
   become(quakes) {
     const next = new Map(quakes.map((quake) => [quake.code, quake]));
     const added = quakes.filter((quake) => this.put(quake) === "new");
-    for (const code of [...this.quakes.keys()]) if (!next.has(code)) this.remove(code, "withdrawn", null);
+    for (const code of [...this.quakes.keys()]) if (!next.has(code) && this.has(code)) this.remove(code, "withdrawn", null);
     return added;
   }
 
@@ -60,7 +60,8 @@ export class Catalogue {
   put(quake, earlier = null) {
     const isHere = this.has(quake.code);
     const known = isHere ? this.quakes.get(quake.code) : earlier;
-    const mark = isHere ? this.marks.get(quake.code) : undefined;
+    if (!isHere) this.marks.delete(quake.code);
+    const mark = this.marks.get(quake.code);
     this.quakes.set(quake.code, quake);
     if (!known) return this.#mark(quake.code, "new", []);
     const changes = differences(mark?.first ?? known, quake);

@@ -61,7 +61,8 @@ export class Controls {
       case "preset": return chosen({ minmag: wishes.decimal(value), maxmag: null });
       case "minmag": case "maxmag": {
         const number = wishes.decimal(value.trim());
-        const isWrong = field.validity.badInput || (value.trim() !== "" && number == null);
+        const { badInput, rangeUnderflow, rangeOverflow } = field.validity;
+        const isWrong = badInput || rangeUnderflow || rangeOverflow || (value.trim() !== "" && number == null);
         field.setCustomValidity(isWrong ? "Give a magnitude from −2 to 10, such as 4.5." : "");
         return isWrong ? field.reportValidity() : chosen({ [name]: number });
       }
@@ -88,7 +89,10 @@ function fill(name, value, isForced) {
   for (const field of all(`[name=${name}]`)) {
     if (field.type === "radio") field.checked = field.value === value;
     else if (field.type === "checkbox") field.checked = value;
-    else if (isForced || field.tagName === "SELECT" || document.activeElement !== field) field.value = value ?? "";
+    else if (isForced || field.tagName === "SELECT" || document.activeElement !== field) {
+      field.value = value ?? "";
+      field.setCustomValidity("");
+    }
   }
 }
 

@@ -50,7 +50,7 @@ export class Live {
     const isBehind = this.#awaited != null && Number.parseInt(this.#position, 10) < this.#awaited;
     if (isOpen) this.#awaited = token;
     if (isOpen ? !isBehind : Date.now() - this.#closedAt < patience) return;
-    this.#isDoubted = isOpen;
+    this.#isDoubted ||= isOpen;
     this.#handlers.cut();
     this.#open();
   }

@@ -51,8 +51,8 @@ const surveyTime = 60_000;
 export function begin(settings, now) {
   return handled({
     settings, now, id: 0, load: null, shown: null, trouble: null, isLoaded: false, isBare: false, stream: "closed", position: null,
-    isReachable: true, probes: 1, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null, omitted: 0,
-    oldest: null, since: now, withheld: 0,
+    isReachable: true, probes: 1, hasDatabase: true, feed: null, historyBegin: null, held: null, surveyed: -Infinity, play: null,
+    omitted: 0, oldest: null, since: now, withheld: 0,
   }, (state, act) => {
     load(state, act);
     act("ask", { times: 1 });
@@ -200,7 +200,7 @@ const handlers = {
     // A stream or a load may die without an error, and answers to other requests do not reveal that.
     if (state.stream !== "closed" && !wasReachable) stream(state, act);
     else if (!wasReachable && (state.load || state.trouble?.kind === "unreachable")) load(state, act, state.load?.mark);
-    // The events of the last day are others than by the wrong clock.
+    // With the right clock, the period has other events.
     if (isClockSet && state.settings.asof == null) load(state, act);
     act("check", { token });
     wait(act, "check", state.hasDatabase ? checkTime[isInFront ? "front" : "back"] : retryTime);
@@ -215,8 +215,8 @@ const handlers = {
 
   /** There was no answer about the server's health. If `isBusy`, a proxy refuses so many requests, or another answer arrives. */
   silent(state, act, { isBusy = false, chance = 0 }) {
+    state.probes = !isBusy && state.isReachable ? 6 : 1;
     if (isBusy) return wait(act, "check", checkTime.front * (1 + chance));
-    state.probes = state.isReachable ? 6 : 1;
     state.isReachable = false;
     if (state.stream !== "closed") {
       state.stream = "lost";

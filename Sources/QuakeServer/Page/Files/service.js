@@ -235,16 +235,18 @@ let behind = 0;
 /** The server's time, in ms. Until the server's first answer, this is the device's time. */
 export const now = () => Date.now() + behind;
 
-/** Whether the page's time has changed by more than a minute, because the server's answer shows that the device's clock is wrong. */
+/** Corrects `now` by the time of an answer if they differ by more than a minute. Returns whether they do. */
 function setClock(answer) {
-  const before = behind;
   const difference = Date.parse(answer.headers.get("Date")) - Date.now();
+  // An answer without a date changes nothing.
+  if (!(Math.abs(difference - behind) > 60_000)) return false;
   behind = Math.abs(difference) > 60_000 ? difference : 0;
-  return Math.abs(behind - before) > 60_000;
+  return true;
 }
 
 /**
- * The server's health: { answer, isClockSet }. `isClockSet` is true if `now` has changed. Throws an AggregateError if it does not answer within 10 s, or if a proxy answers in its place.
+ * The server's health: { answer, isClockSet }. `isClockSet` is true if `now` has changed. Throws an AggregateError if the server
+ * does not answer within 10 s, or if a proxy answers in its place.
  *
  * After a network failure, a browser may try several dead connections first. So `times` requests are sent at once.
  */

@@ -9,8 +9,8 @@ struct VerifyCommand: AsyncParsableCommand {
         discussion: """
             Lists each event in which the table and the service differ. The event is missing if only the service has it, and \
             surplus if only the table has it. It is older or newer if the table has an older or newer version than the service, \
-            and different if the versions have the same time but other values. Events revised less than 15 minutes ago are left \
-            out, because the daemon may not have imported them yet.
+            and different if the versions have the same time, or the table's has none, but other values. Events revised less than \
+            15 minutes ago are left out, because the daemon may not have imported them yet.
 
             The exit code is 0 if table and service agree, and 65 if they differ. With --repair, each window of time with a \
             difference is imported again in one transaction. The exit code is then 0, or 65 if some differences remain:
