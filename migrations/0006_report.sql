@@ -244,20 +244,26 @@ comment on column report.earthquake.first_known_at is 'When the first of these e
 comment on column report.earthquake.revised_at is 'When any of these events was last revised upstream.';
 comment on column report.earthquake.is_doubtful is 'Whether any of these events would fit another earthquake nearly as well.';
 
+-- The event that gives the magnitude is looked up only where it is another event. In a hash join, the keys of all other events
+-- would be null, and PostgreSQL would put these events into one batch, which may not fit into memory.
 create view report.event_earthquake as
 select event.*, report.agency(event.network) as agency, coalesce(e.code, event.code) as earthquake,
        case when m.code is null or e.preferred = event.code then true
             when exists (select from only public.quake p where p.code = e.preferred) then false
             else event.code = (select min(s.code) from report.solution s where s.earthquake = m.earthquake) end as is_shown,
-       case when g.code is null then event.magnitude else g.magnitude end as earthquake_magnitude,
-       case when g.code is null then event.magnitude_type else g.magnitude_type end as earthquake_magnitude_type,
+       case when e.magnitude_from <> event.code
+            then coalesce((select g.magnitude from only public.quake g where g.code = e.magnitude_from), event.magnitude)
+            else event.magnitude end as earthquake_magnitude,
+       case when e.magnitude_from <> event.code
+                 and exists (select from only public.quake g where g.code = e.magnitude_from and g.magnitude is not null)
+            then (select g.magnitude_type from only public.quake g where g.code = e.magnitude_from)
+            else event.magnitude_type end as earthquake_magnitude_type,
        case when e.code is null then array[report.agency(event.network)]
             else (select array_agg(distinct s.agency order by s.agency) from report.solution s where s.earthquake = e.code)
        end as agencies
 from report.event
 left join public.earthquake_member m on m.code = event.code
-left join public.earthquake e on e.code = m.earthquake
-left join only public.quake g on g.code = e.magnitude_from;
+left join public.earthquake e on e.code = m.earthquake;
 comment on view report.event_earthquake is
     'The catalogue, one row per event, with the earthquake that the event describes, alone or with events of other agencies.';
 comment on column report.event_earthquake.agency is 'The agency: usgs for all networks of the USGS''s catalogue, otherwise the network.';

@@ -79,8 +79,9 @@ struct Rebuild {
         """
 
     /// Finds the groups to delete. The reason of each deletion tells what became of the group's rows. `Revision` gives the same
-    /// reasons.
+    /// reasons. Without the index, each group that is gone would scan all members.
     private static let removal = """
+        create index on associated_member (code);
         analyze associated_earthquake, associated_member;
         create temporary table associated_removal on commit drop as
         select e.code, case when own.earthquake is not null then 'superseded by ' || own.earthquake

@@ -23,6 +23,10 @@ struct StatementOracle {
         for version in versions.sorted(by: { $0.updated > $1.updated }) {
             events[version.code, default: Outcomes()].list(version)
         }
+        // Statements of the same moment have no order, so either of two versions with the same revision time may be kept.
+        for same in Dictionary(grouping: versions, by: { [$0.code, "\($0.updated)"] }).values {
+            events[same[0].code]?.list(eitherOf: same)
+        }
         for statement in statements { remove(by: statement) }
     }
 
@@ -72,6 +76,10 @@ private struct Outcomes {
                 listed.filter { $0.updated > version.updated && $0.updated >= kept.updated })
         }
         listed.insert(version)
+    }
+
+    mutating func list(eitherOf versions: [Event]) {
+        if versions.contains(where: rows.contains) { rows.formUnion(versions) }
     }
 
     /// - Parameter ifSure: whether the removal happens in any case. If false, the present rows also stay possible.
