@@ -21,7 +21,7 @@ enum StandardError {
     static let isJSON = Atomic(false)
 
     /// Prints a message for people: as text, or as a line of the log if the log is JSON. A server's words in the message can't
-    /// control a terminal.
+    /// control a terminal. The message may have several lines, so a name in it must have no line breaks.
     static func say(_ text: String, level: Logger.Level = .notice) {
         guard isJSON.load(ordering: .relaxed) else {
             // The output of another program may have tabs.

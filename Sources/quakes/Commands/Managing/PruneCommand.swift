@@ -47,11 +47,13 @@ struct PruneCommand: AsyncParsableCommand {
         StandardOutput.print("pruned \(outcome.runs) runs and \(outcome.rejects) rejects")
         if let citation = outcome.keptForCitation {
             StandardError.say(
-                "kept older history for the citation \(citation); quakes cite NAME --release releases it"
+                "kept older history for the citation \(strippingControlCharacters(citation)); quakes cite NAME --release releases it"
             )
         }
         if let reader = outcome.keptFor {
-            StandardError.say("kept older history for reader \(reader); --keep-at-most limits this")
+            StandardError.say(
+                "kept older history for reader \(strippingControlCharacters(reader)); --keep-at-most limits this"
+            )
         }
     }
 }

@@ -102,7 +102,9 @@ struct StatusCommand: AsyncParsableCommand {
         let limits = Status.Limits(
             age: maxAge?.duration, documentAge: maxDocumentAge?.duration, lag: maxLag?.duration)
         let complaints = status.complaints(limits, asked: sources)
-        for complaint in complaints { StandardError.say(complaint, level: .warning) }
+        for complaint in complaints {
+            StandardError.say(strippingControlCharacters(complaint), level: .warning)
+        }
         if !complaints.isEmpty { throw ExitCode(ExitStatus.unavailable) }
     }
 }

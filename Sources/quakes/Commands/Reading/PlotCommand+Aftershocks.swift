@@ -26,7 +26,7 @@ extension PlotCommand {
 
     func drawAftershocks(of code: String, in source: QuakeSource) async throws {
         guard let mainshock = try await first(in: source, { $0.values[.code] = [code] })?.quake else {
-            throw Failure(.noInput, "there is no earthquake \(code)")
+            throw Failure(.noInput, "there is no earthquake \(strippingControlCharacters(code))")
         }
         let excluded = try await solutions(of: code, in: source)
         guard
