@@ -30,8 +30,9 @@ package struct ServerSocket: Sendable, Equatable {
     /// Whether the cluster's server is listening. A full queue of connections also means that a server is listening. In a directory
     /// of another user, that user's server might listen.
     func accepts() -> Bool {
-        guard let entry = try? FileSystem.entry(directory), entry.isDirectory,
-            entry.owner == (try? ServerAccount.current().userID)
+        // A server can't be in a directory that can't be read, or belong to a user that does not exist.
+        guard let entry = try? FileSystem.entry(directory), let account = try? ServerAccount.current(),
+            entry.isDirectory, entry.owner == account.userID
         else { return false }
         let descriptor = socket(
             AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)

@@ -16,8 +16,8 @@ const slip = 5;
  * - handlers.pointed(point): the pointer is at this point, and no button is pressed; null if the pointer has left the canvas
  * - handlers.clicked(point)
  * - handlers.visited(1 or -1): a key for the next or the previous event was pressed
- * - handlers.entered(): Enter was pressed; handlers.left(): the canvas has lost the focus,
- *   or Escape was pressed
+ * - handlers.entered(): Enter was pressed
+ * - handlers.left(): the canvas has lost the focus, or Escape was pressed
  */
 export function listen(canvas, isIdle, handlers) {
   canvas.addEventListener("keydown", (event) => {
