@@ -14,8 +14,11 @@ struct GroupTables {
 }
 
 extension SelectedQuakes {
-    /// - Parameter codes: the codes of the rows to read, as an array in SQL; nil for all rows.
-    func groupTables(of codes: Query?) async throws -> GroupTables {
+    /// The tables with at least the rows of the earthquakes that the selection can include.
+    func groupTables() async throws -> GroupTables { try await groupTables(of: try await solutions()) }
+
+    /// - Parameter codes: the codes of the rows to read, which have to include all rows of their earthquakes; nil for all rows.
+    private func groupTables(of codes: [String]?) async throws -> GroupTables {
         guard isPast else {
             let found = try await connection.query(
                 "select exists (select from only public.earthquake) as are_some", to: "look for earthquakes")
@@ -24,7 +27,8 @@ extension SelectedQuakes {
                 member: "only public.earthquake_member",
                 earthquake: "only public.earthquake")
         }
-        let members = table("earthquake_member", "code, earthquake", "code text, earthquake text")
+        let codes = codes.map { "\($0)" as Query }
+        let members = table("earthquake_member", "code, earthquake", "code text, earthquake text", of: codes)
         let earthquakes = table(
             "earthquake", "code, preferred, magnitude_from", "code text, preferred text, magnitude_from text")
         return GroupTables(
@@ -140,6 +144,30 @@ extension SelectedQuakes {
             """
     }
 
+    /// The codes of all rows of the earthquakes that the selection can include; nil if they are many. The past tables have no index,
+    /// so they should be small.
+    private func solutions() async throws -> [String]? {
+        guard isPast else { return nil }
+        var rows = selection
+        rows.limit = min(rows.limit ?? .max, Self.few + 1)
+        if rows.isMerged {
+            // The row to show meets these conditions, and possibly not the others, which concern the earthquake's other rows, too.
+            rows.isMerged = false
+            rows.contributors = nil
+            for property in [Property.magnitude, .magnitudeType, .title, .net] {
+                (rows.ranges[property], rows.values[property]) = (nil, nil)
+            }
+            (rows.limit, rows.offset) = (Self.few + 1, 0)
+        }
+        let codes = try await connection.query(
+            rows.query("code", from: table(of: selection.codes)), to: "read earthquakes"
+        ).map { try $0.decode("code", as: String.self) }
+        return codes.count > Self.few ? nil : try await members(of: codes)
+    }
+
+    /// Up to this number, looking up each row's changes is faster than reading all later changes.
+    private static let few = 20_000
+
     /// The codes of these rows and of all other rows of their earthquakes.
     func members(of codes: [String]) async throws -> [String] {
         let tables = try await groupTables(of: nil)
@@ -160,7 +188,7 @@ extension SelectedQuakes {
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        let tables = try await groupTables(of: selection.codes)
+        let tables = try await groupTables()
         let chosen = selection.query(
             "code, earthquake, magnitude_from", from: grouped(tables, hasMembers: selection.namesNetworks))
         try await connection.copy(

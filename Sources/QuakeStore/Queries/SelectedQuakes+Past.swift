@@ -11,11 +11,11 @@ extension SelectedQuakes {
     /// - Parameter codes: only these events are read, as an array in SQL; nil for all.
     func table(of codes: Query?) -> Query { table("quake", Self.columns, Self.declarations, of: codes) }
 
-    /// Any tracked table of the schema `public`, as it was at `token`.
+    /// Any tracked table of the schema `public` that has the key `code`, as it was at `token`.
     func table(_ name: String, _ columns: String, _ declarations: String, of codes: Query? = nil) -> Query {
         guard isPast else { return "only public.\(unescaped: name)" }
         let changes =
-            codes.map { Self.changes(of: $0, after: token) }
+            codes.map { Self.changes(of: $0, in: name, after: token) }
             ?? "history.since(\(token), '\(unescaped: name)')"
         let isWanted = codes.map { "present.code = any(\($0))" as Query } ?? "true"
         return """
@@ -58,8 +58,8 @@ extension SelectedQuakes {
             """
     }
 
-    /// The changes of these events after a token, for a FROM clause.
-    private static func changes(of codes: Query, after token: Int = 0) -> Query {
-        "(select change.* from unnest(\(codes)) as code, history.of_key('quake', code, \(token)) as change)"
+    /// The changes of the rows with these codes after a token, for a FROM clause.
+    private static func changes(of codes: Query, in table: String = "quake", after token: Int = 0) -> Query {
+        "(select change.* from unnest(\(codes)) as code, history.of_key(\(table), code, \(token)) as change)"
     }
 }

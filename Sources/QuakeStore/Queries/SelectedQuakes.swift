@@ -82,9 +82,7 @@ public struct SelectedQuakes {
     private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
         let codes = selection.codes
         if selection.isMerged || withGroups {
-            // Without merging, the past tables are not limited to `codes`, because limited tables would lack the other rows of
-            // the earthquakes.
-            let tables = try await groupTables(of: selection.isMerged ? codes : nil)
+            let tables = try await groupTables()
             let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
             return "\(tables.with)\(query(source))"
         }

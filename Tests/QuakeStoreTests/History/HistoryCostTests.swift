@@ -99,6 +99,38 @@ struct HistoryCostTests {
         }
     }
 
+    @Test(
+        "Finding the earthquakes of one day of the past, merged, reads only that day's rows and the later changes"
+    )
+    func pastDay() async throws {
+        try await server.withLongHistory { database in
+            try await database.query("update quake set time = '2026-01-01' where code in ('e7', 'e8')")
+            try await database.query(
+                "insert into earthquake (code, preferred, magnitude_from, agencies) values ('e7', 'e7', 'e9', 2)"
+            )
+            try await database.query(
+                """
+                insert into earthquake_member (code, earthquake, partner, seconds, km, cost, rule, is_doubtful)
+                select code, 'e7', 'e7', 0, 0, 0, 'pair', false from unnest('{e7,e9}'::text[]) as code
+                """)
+            let token: Int = try await database.query("select history.current_token() as token")[0].decode(
+                "token")
+            try await database.query("delete from quake where code = 'e7'")
+            var selection = QuakeSelection()
+            selection.asOf = .token(token)
+            selection.isMerged = true
+            (selection.since, selection.until) = (Instant("2026-01-01"), Instant("2026-01-02"))
+            let read = try await database.entriesRead { [selection] connection in
+                let found = Mutex<[String]>([])
+                try await selection.forEachGrouped(on: connection) { quake, group in
+                    found.withLock { $0.append("\(quake.code) \(group.members)") }
+                }
+                #expect(found.withLock { $0 } == [#"e7 ["e7", "e9"]"#, #"e8 ["e8"]"#])
+            }
+            #expect(read < 200)
+        }
+    }
+
     @Test("Reading the lag of readers costs little, even if they are far behind")
     func lag() async throws {
         try await server.withLongHistory { database in

@@ -113,14 +113,19 @@ struct MergedSelectionTests {
     }
 
     /// Rows are grouped, separated and revised at random. The earthquakes are recorded at each token, and later compared with the
-    /// past.
+    /// past. With many other rows, the past tables are read whole.
     @Test(
-        "The list of a past moment has that moment's earthquakes, and the present list equals report.earthquake"
-    )
-    func past() async throws {
+        "The list of a past moment has that moment's earthquakes, and the present list equals report.earthquake",
+        arguments: [0, 20_001])
+    func past(others: Int) async throws {
         try await server.withDatabase { database in
             var random = seededRandom()
             try await database.importAgencies()
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, time, updated, longitude, latitude)
+                select 'other' || n, 'other', n::text, '2020-01-01', '2020-01-01', 0, 0 from generate_series(1, \(others)) as n
+                """)
             let codes = ["us1", "gfz:a", "emsc:b", "us2", "emsc:c"]
             var states: [(token: Int, earthquakes: [Listed])] = []
             for step in 0..<20 {
@@ -150,10 +155,12 @@ struct MergedSelectionTests {
                 }
                 let token: Int = try await database.query("select history.current_token() as token")[0]
                     .decode("token")
-                states.append((token, try await database.merged()))
+                states.append((token, try await database.merged { $0.values[.net] = ["us", "gfz", "emsc"] }))
                 let report = try await database.query(
-                    "select preferred, code, magnitude from report.earthquake order by origin_time desc, preferred"
-                )
+                    """
+                    select preferred, code, magnitude from report.earthquake where code not like 'other%'
+                    order by origin_time desc, preferred
+                    """)
                 #expect(
                     try report.map {
                         try
@@ -163,8 +170,18 @@ struct MergedSelectionTests {
                             "\($0.quake.code) \($0.group.code) \($0.quake.magnitude ?? 0)"
                         })
             }
-            for (token, earthquakes) in states {
-                #expect(try await database.merged { $0.asOf = .token(token) } == earthquakes, "at \(token)")
+            for (token, earthquakes) in others == 0 ? states : states.suffix(5) {
+                let past = try await database.merged {
+                    $0.asOf = .token(token)
+                    $0.values[.net] = ["us", "gfz", "emsc"]
+                }
+                #expect(past == earthquakes, "at \(token)")
+                let large = try await database.merged {
+                    $0.asOf = .token(token)
+                    $0.since = Instant("2021-01-01")
+                    $0.ranges[.magnitude] = 5.2...9
+                }
+                #expect(large == earthquakes.filter { ($0.quake.magnitude ?? 0) >= 5.2 }, "at \(token)")
                 for code in codes {
                     let one = try await database.merged {
                         $0.asOf = .token(token)
