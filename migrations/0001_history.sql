@@ -328,6 +328,7 @@ declare
     old_row jsonb;
     new_row jsonb;
     statement text;
+    may_be_refused boolean;
     is_known boolean;
     own record;
     kept record;
@@ -405,10 +406,18 @@ begin
             -- subquery, which would convert each row to jsonb once per column. Both transition tables have the rows in the order
             -- in which they were updated. A foreign key's actions may update one row several times, so old and new rows are
             -- matched by this order and not by key.
+            --
+            -- An insert needs no jsonb, but a row that jsonb cannot represent (a json text with \u0000) could then neither be read
+            -- nor deleted. So if a column may have such values, the rows are converted, and the insert fails.
+            may_be_refused := tg_op = 'INSERT' and exists (
+                select from pg_attribute a
+                where a.attrelid = tg_relid and a.attnum > 0
+                  and (a.atttypid in ('json'::regtype, 'json[]'::regtype) or a.atttypid >= 16384));
             statement := case tg_op
                 when 'INSERT' then
                     'select %1$I as key, ''insert'' as operation, null::jsonb as before, row_number() over () as place
                      from new_rows'
+                    || case when may_be_refused then ' where to_jsonb(new_rows.*) is not null' else '' end
                 when 'DELETE' then
                     'select %1$I as key, ''delete'' as operation, to_jsonb(old_rows.*) as before, row_number() over () as place
                      from old_rows'
@@ -570,7 +579,11 @@ declare
                              from pg_class c join pg_namespace n on n.oid = c.relnamespace
                              where c.oid = tracked);
     arguments constant text := format('%L, %L', called, channel);
+    foreign_type regtype;
 begin
+    if exists (select from history.tracked t where t.relation = tracked) then
+        raise exception '% is already tracked', tracked using errcode = 'duplicate_object';
+    end if;
     if (select relkind from pg_class where oid = tracked) <> 'r'
        or exists (select from pg_inherits where tracked in (inhrelid, inhparent)) then
         raise exception '% can''t be tracked: it must be a plain table, not a partitioned or inherited table or a view', tracked
@@ -580,6 +593,31 @@ begin
     if (select relowner from pg_class where oid = tracked) <> owner then
         raise exception '% can''t be tracked: it does not belong to %', tracked, owner
             using errcode = 'insufficient_privilege', hint = format('alter table %s owner to %s', tracked, owner);
+    end if;
+    -- So could the owner of a type, because a cast to json may replace how its values become jsonb.
+    with recursive used (type) as (
+        select a.atttypid from pg_attribute a where a.attrelid = tracked and a.attnum > 0
+        union
+        select part.type from used join pg_type t on t.oid = used.type
+        cross join lateral (
+            select unnest(array[t.typelem, t.typbasetype])
+            union all
+            select r.rngsubtype from pg_range r where t.oid in (r.rngtypid, r.rngmultitypid)
+            union all
+            select a.atttypid from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0) as part (type))
+    select t.oid into foreign_type
+    from used join pg_type t on t.oid = used.type join pg_roles r on r.oid = t.typowner
+    where t.typowner <> owner and not r.rolsuper and t.typcategory <> 'A'
+    limit 1;
+    if found then
+        raise exception '% can''t be tracked: its type % does not belong to %', tracked, foreign_type, owner
+            using errcode = 'insufficient_privilege', hint = format('alter type %s owner to %s', foreign_type, owner);
+    end if;
+    if not (select has_schema_privilege(owner, c.relnamespace, 'usage') from pg_class c where c.oid = tracked) then
+        raise exception '% can''t be tracked: % may not use its schema', tracked, owner
+            using errcode = 'insufficient_privilege',
+                  hint = (select format('grant usage on schema %s to %s', c.relnamespace::regnamespace, owner)
+                          from pg_class c where c.oid = tracked);
     end if;
     if not exists (
         select from pg_attribute a
@@ -599,6 +637,8 @@ begin
         raise exception '% can''t be tracked: the channel''s name must have 1 to 63 bytes', tracked
             using errcode = 'invalid_parameter_value';
     end if;
+    -- Reading, changing or deleting a row that jsonb cannot represent fails.
+    execute format('select count(to_jsonb(t.*)) from only %s as t', tracked);
     execute format('create trigger history_begin before insert or update or delete on %s
                     for each statement execute function history.begin_statement()', tracked);
     execute format('create trigger history_insert after insert on %s referencing new table as new_rows
@@ -739,8 +779,8 @@ begin
             using errcode = 'insufficient_privilege',
                   hint = 'A reader must see all rows of a tracked table: alter role … bypassrls.';
     end if;
-    select concat_ws('-', count(*), sum(a.atttypid::bigint),
-                     sum(hashtextextended(a.attname::text collate "C", a.attnum) >> 8),
+    select concat_ws('-', count(*),
+                     sum(hashtextextended((a.atttypid || ' ' || a.attname) collate "C", a.attnum) >> 8),
                      sum(case when a.attgenerated = 'v' then (select d.oid::bigint from pg_attrdef d
                                                               where d.adrelid = a.attrelid and d.adnum = a.attnum) end),
                      (select c.reltoastrelid from pg_class c where c.oid = tracked)),

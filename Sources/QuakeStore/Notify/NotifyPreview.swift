@@ -55,26 +55,28 @@ public struct NotifyPreview: Sendable {
     }
 
     /// Each change with the row before and after it. Both rows are made from the present row by putting back the values that were
-    /// overwritten since. If several rows describe one earthquake, only changes of the preferred row count.
+    /// overwritten since. Only columns that Quakes defines are included, because the types of other columns may have changed. If
+    /// several rows describe one earthquake, only changes of the preferred row count.
     private static func history(after token: Int, from oldest: Instant) -> Query {
-        """
-        select c.committed_at,
-               case when c.operation = 'delete' then notify.earthquake(substring(c.reason from '^superseded by (.+)$')) end,
-               \(unescaped: columns(of: "earlier")), \(unescaped: columns(of: "later"))
-        from (select s.*, history.overwritten(s.before) over (
-                  partition by s.key collate "C" order by s.token desc, s.ordinal desc
-                  rows between unbounded preceding and 1 preceding) as since
-              from history.since(\(token), 'quake') as s) as c
-        left join lateral (select to_jsonb(quake.*) as image from only public.quake where quake.code = c.key offset 0) as present
-            on true
-        cross join lateral (select coalesce(present.image, '{}') || coalesce(c.since, '{}') as image) as after
-        left join lateral jsonb_populate_record(null::public.quake, after.image) as later on c.operation <> 'delete'
-        left join lateral jsonb_populate_record(null::public.quake, after.image || coalesce(c.before, '{}')) as earlier
-            on c.operation <> 'insert'
-        where (later.time > \(oldest) or earlier.time > \(oldest))
-          and c.key = coalesce(
-              (select preferred from public.earthquake where earthquake.code = notify.earthquake(c.key)), c.key)
-        order by c.token, c.ordinal
-        """
+        let declarations = Property.allCases.declarations
+        return """
+            select c.committed_at,
+                   case when c.operation = 'delete' then notify.earthquake(substring(c.reason from '^superseded by (.+)$')) end,
+                   \(unescaped: columns(of: "earlier")), \(unescaped: columns(of: "later"))
+            from (select s.*, history.overwritten(s.before) over (
+                      partition by s.key collate "C" order by s.token desc, s.ordinal desc
+                      rows between unbounded preceding and 1 preceding) as since
+                  from history.since(\(token), 'quake') as s) as c
+            left join lateral (select to_jsonb(quake.*) as image from only public.quake where quake.code = c.key offset 0) as present
+                on true
+            cross join lateral (select coalesce(present.image, '{}') || coalesce(c.since, '{}') as image) as after
+            left join lateral jsonb_to_record(after.image) as later (\(unescaped: declarations)) on c.operation <> 'delete'
+            left join lateral jsonb_to_record(after.image || coalesce(c.before, '{}')) as earlier (\(unescaped: declarations))
+                on c.operation <> 'insert'
+            where (later.time > \(oldest) or earlier.time > \(oldest))
+              and c.key = coalesce(
+                  (select preferred from public.earthquake where earthquake.code = notify.earthquake(c.key)), c.key)
+            order by c.token, c.ordinal
+            """
     }
 }

@@ -137,13 +137,15 @@ struct RewriteTests {
                 create domain level_list as level[];
                 create domain levels as level_list;
                 alter table quake add column by text default 'anna', add column risk numeric default 1.5,
-                                  add column moods mood[], add column temper temper, add column levels levels
+                                  add column moods mood[], add column temper temper, add column levels levels,
+                                  add column small int, add column large oid
                 """)
             var shape = try await database.shape()
             for change in [
                 "alter table quake drop column by; alter table quake add column by text default 'bert'",
                 "alter table quake alter column by type text using upper(by)",
                 "alter table quake alter column risk type numeric using risk * 2",
+                "alter table quake alter small type oid, alter large type int",
                 "alter table quake rename column by to checked_by",
                 "alter table quake rename checked_by to other; alter table quake rename place to checked_by; alter table quake rename other to place",
                 "alter type mood rename value 'calm' to 'quiet'",

@@ -97,6 +97,79 @@ struct TrackedTests {
         }
     }
 
+    /// The owner of a type may create a cast to json, which would run with the rights of the history's owner.
+    @Test(
+        "A table with another owner's type can't be tracked, however deep in a column the type is",
+        arguments: ["mood", "mood[]", "tempers", "pair", "span", "span_multirange"])
+    func typeOwner(_ type: String) async throws {
+        try await server.withRole { role, database in
+            try await database.execute(
+                """
+                create type mood as enum ('calm'); alter type mood owner to \(role);
+                create domain tempers as mood[]; create type pair as (mood mood); create type span as range (subtype = mood);
+                create table note (key text primary key, value \(type))
+                """)
+            await #expect {
+                try await database.execute("select history.track('note', 'key', 'note_changes')")
+            } throws: {
+                ($0 as? PostgresError)?.message.contains("its type public.mood does not belong to") == true
+            }
+            try await database.execute(
+                "alter type mood owner to current_user; select history.track('note', 'key', 'any')")
+        }
+    }
+
+    @Test("A table in a schema that the history's owner may not use can't be tracked")
+    func schema() async throws {
+        try await server.withRoles { roles in
+            let owner = roles.roles.name(.owner)
+            try await roles.database.execute(
+                """
+                create schema closed; create table closed.note (key text primary key);
+                alter table closed.note owner to \(owner)
+                """)
+            await #expect {
+                try await roles.database.execute("select history.track('closed.note', 'key', 'any')")
+            } throws: {
+                ($0 as? PostgresError)?.message
+                    == "closed.note can't be tracked: \(owner) may not use its schema"
+            }
+        }
+    }
+
+    @Test("A table is tracked once")
+    func twice() async throws {
+        try await server.withNotes { database in
+            await #expect {
+                try await database.execute("select history.track('note', 'key', 'other')")
+            } throws: { ($0 as? PostgresError)?.message == "public.note is already tracked" }
+        }
+    }
+
+    @Test(
+        "A row that jsonb can't represent is refused, alone, among others, or when its table is tracked",
+        arguments: ["json", "json[]", "payload"])
+    func unrepresentable(_ type: String) async throws {
+        try await server.withDatabase { database in
+            let bad = type == "json[]" ? #"array['{"x": "\u0000"}']::json[]"# : #"'{"x": "\u0000"}'"#
+            try await database.execute(
+                "create domain payload as json; create table note (key text primary key, sent \(type))")
+            try await database.execute("insert into note values ('a', \(bad))")
+            let track = "select history.track('note', 'key', 'note_changes')"
+            for statement in [
+                track, "insert into note values ('b', \(bad))",
+                "insert into note values ('b', \(bad)), ('c', null)",
+            ] {
+                await #expect {
+                    try await database.execute(statement)
+                } throws: { ($0 as? PostgresError)?.sqlState == "22P05" }
+                if statement == track { try await database.execute("delete from note; \(track)") }
+            }
+            try await database.execute("insert into note values ('d', null), ('e', null)")
+            #expect(try await database.changes() == ["1.1 d insert -", "1.2 e insert -"])
+        }
+    }
+
     @Test("Keys are compared by their bytes, even if the column ignores case")
     func ignoredCase() async throws {
         try await server.withDatabase(icuLocale: "und") { database in

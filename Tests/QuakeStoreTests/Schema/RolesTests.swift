@@ -460,9 +460,11 @@ struct RolesTests {
             try await database.execute(
                 """
                 create schema net;
+                grant usage on schema net to \(roles.roles.name(.owner));
                 create table net.station (code text primary key, parent text references net.station on update cascade);
                 alter table net.station owner to \(roles.roles.name(.owner));
                 select history.track('net.station', 'code', 'station_changes');
+                revoke usage on schema net from \(roles.roles.name(.owner));
                 create table net.city (name text);
                 insert into net.city values ('Bern');
                 create view report.city as select c.name, e.code from net.city c left join report.event e on true;
