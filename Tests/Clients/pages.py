@@ -10,7 +10,7 @@ from pathlib import Path
 
 from obspy import UTCDateTime
 from obspy.clients.fdsn import Client
-from obspy.clients.fdsn.header import FDSNNoDataException, FDSNRequestTooLargeException
+from obspy.clients.fdsn.header import FDSNRequestTooLargeException
 
 page = (Path(__file__).parents[2] / "docs/obspy.md").read_text(encoding="utf-8")
 exec(re.search(r"```python\n(.*?)```", page, re.S).group(1))

@@ -21,17 +21,22 @@ extension Pass {
         """
     }
 
-    /// One change for each existing row whose earthquake was changed, or replaced by another earthquake. The changes have the
-    /// columns of `history.changes` without `row`. For use in a FROM clause.
+    /// One change for each existing row whose earthquake was changed, got or lost a row, or was replaced by another earthquake. The
+    /// changes have the columns of `history.changes` without `row`. For use in a FROM clause.
     static func regrouped(after token: Int, upTo end: Int? = nil) -> Query {
         """
         (select distinct on (code) token, committed_at, author, context, ordinal, code as key, 'update'::text as operation, reason,
                 '{}'::jsonb as before
-         from (select c.*, c.key as code from history.changes(\(token), 'earthquake_member', \(end)) as c
+         from (with of_member as (select * from history.changes(\(token), 'earthquake_member', \(end)))
+               select *, key as code from of_member
                union all
-               select c.*, m.code
-               from history.changes(\(token), 'earthquake', \(end)) as c
-               join only public.earthquake_member as m on m.earthquake = c.key) as moved
+               select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before, c."row", m.code
+               from (select *, unnest(array["row" ->> 'earthquake', before ->> 'earthquake']) as earthquake from of_member
+                     where operation <> 'update' or before ? 'earthquake'
+                     union all
+                     select *, key from history.changes(\(token), 'earthquake', \(end))) as c
+               cross join lateral (
+                   select code from only public.earthquake_member as m where m.earthquake = c.earthquake offset 0) as m) as moved
          where exists (select from only public.quake where quake.code = moved.code offset 0)
          order by code, token desc, ordinal desc)
         """

@@ -87,6 +87,32 @@ struct ChangesEarthquakeTests {
         }
     }
 
+    @Test("When only a third row of an earthquake is replaced by another, the other rows are sent again")
+    func replaced() async throws {
+        try await server.withDatabase { database in
+            try await database.importAgencies()
+            try await database.group(["us1", "gfz:a", "emsc:b"])
+            try await TestSite.run(of: database) { site in
+                try await waitUntil { try await site.get(dayPath).status == 200 }
+                for (filter, old, new) in [
+                    ("", "emsc:b", "emsc:c"), ("&minmagnitude=5.05", "emsc:c", "emsc:b"),
+                ] {
+                    let start = try await database.newestToken()
+                    try await database.query("update earthquake_member set code = \(new) where code = \(old)")
+                    let end = try await database.newestToken()
+                    let events = try await StreamClient.with(site, "after=\(start)\(filter)", events: false) {
+                        await $0.events(upTo: end)
+                    }
+                    let found = Self.earthquakes(events)
+                    #expect(found[old] == (filter.isEmpty ? [] : nil))
+                    #expect(found[new] == ["us1", "\(new) gfz:a us1"])
+                    #expect(found["gfz:a"] == ["us1", "\(new) gfz:a us1"])
+                    #expect(found["us1"] == (filter.isEmpty ? ["us1", "\(new) gfz:a us1"] : nil))
+                }
+            }
+        }
+    }
+
     /// The earthquake of each row that arrived, as last received: its preferred row, and its members. The list is empty for a row
     /// without an earthquake.
     private static func earthquakes(_ events: [StreamClient.Event]) -> [String: [String]] {
