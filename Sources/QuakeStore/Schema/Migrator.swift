@@ -56,8 +56,11 @@ public struct Migrator: Sendable {
 
     /// Until the transaction ends, a name without a schema means an object of PostgreSQL itself. Otherwise, in databases where
     /// anyone may create functions in the schema `public`, such functions could run with the migrator's rights and become part of
-    /// the objects that it creates.
-    static let ownNames = "set local search_path = pg_catalog, pg_temp"
+    /// the objects that it creates. Scripts also rely on PostgreSQL's defaults for texts and quoted names.
+    static let ownNames = """
+        set local search_path = pg_catalog, pg_temp; set local standard_conforming_strings = on;
+        set local quote_all_identifiers = off
+        """
 
     /// Whether anyone who may connect may create functions and tables in the schema `public`, as in databases made before
     /// PostgreSQL 15.
@@ -86,6 +89,9 @@ public struct Migrator: Sendable {
                 """, to: "take the migration lock")
             try await become(owner)
             try await connection.execute(script: Self.ownNames, to: "set the search path")
+            if let occupied = try await occupied() {
+                throw MigrationError.occupied(migration.title, "\(occupied) already exists")
+            }
             try await connection.execute(script: Self.bookkeeping, to: "prepare migrations")
             try await connection.execute(script: Self.lock, to: "take the migration lock")
             let known = try await connection.query(
@@ -104,6 +110,22 @@ public struct Migrator: Sendable {
                 """, to: "record migration \(migration.title)")
             return true
         }
+    }
+
+    /// An object with the name of one of ours in a database that was never migrated, where it belongs to another program.
+    private func occupied() async throws -> String? {
+        try await connection.query(
+            """
+            select name from (
+                select 'schema ' || nspname from pg_namespace where nspname in ('import', 'history', 'report', 'notify')
+                union all
+                select 'relation public.' || relname from pg_class
+                where relname in ('quake', 'earthquake', 'earthquake_member', 'association_override')
+                  and relnamespace = to_regnamespace('public')) as ours (name)
+            where to_regclass('import.migration') is null
+            order by name limit 1
+            """, to: "look for objects of other programs"
+        ).first?.decode("name")
     }
 
     /// Sets the comments of the columns of `quake` to those that `Property` declares.

@@ -147,7 +147,7 @@ public struct Roles: Sendable {
                                     not in ('import', 'history', 'report', 'notify', 'pg_catalog', 'information_schema'))
                         union all
                         select 'pg_type'::regclass, t.oid, t.typowner from pg_type t
-                        where t.typnamespace = ours.oid and t.typtype = 'e'
+                        where t.typnamespace = ours.oid and t.typtype in ('e', 'd')
                         union all
                         select 'pg_proc'::regclass, p.oid, p.proowner from pg_proc p where p.pronamespace = ours.oid
                     ) as object (class, oid, owner)
@@ -280,7 +280,9 @@ public struct Roles: Sendable {
             if let remedy { refused.remedy = remedy }
         } catch {
             // The login may not even connect, so the role can't be looked up. The error names the role with the standard prefix.
-            refused.remedy = "grant \(standardPrefix)\(purpose) to \(options["user"] ?? "the login")"
+            let role = "\(standardPrefix)\(purpose)"
+            refused.remedy =
+                "grant \(role) to \(options["user"] ?? "the login"), or run quakes migrate --roles"
         }
         return refused
     }

@@ -115,15 +115,41 @@ struct MigrationTests {
         }
     }
 
-    @Test("An object with the name of one of Quakes' objects is not touched, and the error names it")
-    func occupied() async throws {
+    @Test(
+        "If an object has the name of one of Quakes' objects, nothing is created, and the error names it",
+        arguments: [
+            ("create table quake (id integer)", "relation public.quake"),
+            ("create schema import", "schema import"),
+            ("create schema report; create table report.sale (id integer)", "schema report"),
+            ("create view public.earthquake as select 1 as one", "relation public.earthquake"),
+        ])
+    func occupied(_ statement: String, _ name: String) async throws {
         try await server.withEmptyDatabase { database in
-            try await database.execute("create table quake (id integer)")
+            try await database.execute(statement)
             try await database.withConnection { connection in
-                await #expect(
-                    throws: MigrationError.occupied("0002_quake", "relation \"quake\" already exists")
-                ) { try await Migrator(connection).migrate() }
+                await #expect(throws: MigrationError.occupied("0001_history", "\(name) already exists")) {
+                    try await Migrator(connection).migrate()
+                }
             }
+            #expect(
+                try await database.query("select where to_regclass('import.migration') is not null").isEmpty)
+        }
+    }
+
+    @Test("Settings of the database for texts and names do not change the schema or the grants")
+    func settings() async throws {
+        try await server.withEmptyDatabase { database in
+            try await database.execute(
+                """
+                do $$ begin
+                    execute format('alter database %I set standard_conforming_strings = off', current_database());
+                    execute format('alter database %I set quote_all_identifiers = on', current_database());
+                end $$
+                """)
+            try await database.withConnection { _ = try await Migrator($0).migrate() }
+            let host = try await database.query(
+                "select import.service_of('http://[2001:db8::1]:80/x') as host")
+            #expect(try host[0].decode("host") == "[2001:db8::1]")
         }
     }
 

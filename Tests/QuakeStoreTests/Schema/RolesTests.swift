@@ -216,16 +216,18 @@ struct RolesTests {
     }
 
     @Test(
-        "The owner of a database, with CREATEROLE and no other privilege, can migrate and establish the roles"
-    )
-    func ownDatabase() async throws {
+        "The owner of a database, with CREATEROLE and no other privilege, can migrate and establish the roles",
+        arguments: ["off", "on"])
+    func ownDatabase(quoting: String) async throws {
         let prefix = "t\(UUID().uuidString.lowercased().prefix(8))_"
         let (roles, login) = (try Roles(prefix: prefix), "\(prefix)dba")
         let postgres = TestDatabase(url: try await server.cluster().url(database: "postgres"))
         try await postgres.execute("create role \(login) login createrole")
         let strangers = try await server.withEmptyDatabase { database in
             let name: String = try await database.query("select current_database() as name")[0].decode("name")
-            try await database.execute("alter database \(name) owner to \(login)")
+            try await database.execute(
+                "alter database \(name) owner to \(login); alter database \(name) set quote_all_identifiers = \(quoting)"
+            )
             let owner = TestDatabase(url: database.url.replacing(/user=[^&]*/, with: "user=\(login)"))
             for _ in 1...2 {
                 try await owner.withConnection { connection in
@@ -235,9 +237,18 @@ struct RolesTests {
             }
             return try await database.query(
                 """
-                select relname from pg_class
-                where relnamespace in ('history'::regnamespace, 'import'::regnamespace, 'report'::regnamespace, 'notify'::regnamespace)
-                  and relowner::regrole::text <> \(roles.name(.owner))
+                select name from (
+                    select relnamespace, relname, relowner from pg_class
+                    union all
+                    select typnamespace, typname, typowner from pg_type where typtype = 'd'
+                    union all
+                    select pronamespace, proname, proowner from pg_proc
+                    union all
+                    select pronamespace, proname || ' may be attached', 0 from pg_proc
+                    where prosecdef and prorettype = 'trigger'::regtype
+                      and has_function_privilege(\(roles.name(.writer)), oid, 'execute')) as ours (namespace, name, owner)
+                where namespace in ('history'::regnamespace, 'import'::regnamespace, 'report'::regnamespace, 'notify'::regnamespace)
+                  and owner <> \(roles.name(.owner))::regrole
                 """)
         }
         #expect(strangers.isEmpty)
