@@ -191,6 +191,7 @@ struct PlotTests {
         #expect(abs(circles[1].x - (circles[0].x + circles[2].x) / 2) < 0.2)
         #expect(abs(circles[1].y - (circles[0].y + circles[2].y) / 2) < 0.2 && circles[2].y > circles[0].y)
         #expect(picture.texts.contains { $0.contains("1112 km long, 100 km wide; 3 events in it") })
+        #expect(picture.texts.contains("1 event without a depth is left out."))
         let circle = section.circle
         #expect(abs(circle.latitude) < 1e-9 && abs(abs(circle.longitude) - 180) < 1e-9)
         #expect(circle.kilometres > section.length / 2)

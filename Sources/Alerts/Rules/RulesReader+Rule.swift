@@ -80,7 +80,8 @@ extension RulesReader {
             guard let step = Self.step(text) else {
                 yaml.note(
                     node.mark,
-                    "\(quoted(text)) is not a step; write 4.5, \"4.5 anywhere\" or \"4.5 within 100 km\"")
+                    "\(quoted(text)) is not a magnitude condition; write 4.5, \"4.5 anywhere\" or \"4.5 within 100 km\""
+                )
                 continue
             }
             if !(-3...12).contains(step.magnitude) {

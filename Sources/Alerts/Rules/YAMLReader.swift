@@ -77,6 +77,9 @@ struct YAMLReader {
                 note(key.mark, "unknown key \(quoted(scalar.string)) of \(what)\(hint(scalar.string, known))")
             } else if scalar.string.isEmpty {
                 note(key.mark, "a key is empty")
+            } else if entries.contains(where: { $0.key == scalar.string }) {
+                // The parser compares keys together with their tags, such as `!!str`.
+                note(key.mark, "the key \(quoted(scalar.string)) occurs twice")
             } else {
                 entries.append(Entry(key: scalar.string, mark: key.mark, value: value))
             }

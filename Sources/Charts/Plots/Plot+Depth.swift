@@ -13,9 +13,11 @@ extension Plot {
                 "Depth, km", 0...deepest * 1.03,
                 reaching: placed.reduce(-deepest / 30) { min($0, $1.2 - deepest / 30) }, isDownward: true),
             caption: caption)
+        plot.noteLeftOut(
+            events.count { $0.depth == nil && section.distance(of: $0) != nil }, "without a depth")
         let stretch = plot.scale.y / plot.scale.x
         plot.caption.lines.insert(
-            "Section from A, \(Self.words(section.start)), to B, \(Self.words(section.end)): \(Axis.decimal(section.length, 0)) km long, \(Axis.decimal(section.width, 0)) km wide; \(placed.count) events in it. Depth is drawn \(Axis.decimal(stretch, 1)) times as large as distance.",
+            "Section from A, \(Self.words(section.start)), to B, \(Self.words(section.end)): \(Axis.decimal(section.length, 0)) km long, \(Axis.decimal(section.width, 0)) km wide; \(placed.count == 1 ? "1 event" : "\(placed.count) events") in it. Depth is drawn \(Axis.decimal(stretch, 1)) times as large as distance.",
             at: 0)
         let symbols = Symbols(placed.map(\.0))
         return plot.svg { origin, svg in

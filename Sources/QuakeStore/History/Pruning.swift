@@ -31,13 +31,13 @@ public struct Pruning: Sendable {
     /// and the remaining history is intact.
     public func run(on connection: Connection) async throws -> Outcome {
         var outcome = Outcome()
+        let most = keepAtMost.map { $0 / .seconds(1) }
         while true {
             let step = try await connection.write(to: "prune the history") {
                 try await connection.query(
                     """
                     select transactions, changes
-                    from history.prune(make_interval(secs => \(keep / .seconds(1))),
-                                       make_interval(secs => \(keepAtMost.map { $0 / .seconds(1) })))
+                    from history.prune(make_interval(secs => \(keep / .seconds(1))), make_interval(secs => \(most)))
                     """, to: "prune the history")[0]
             }
             let transactions: Int = try step.decode("transactions")
@@ -60,7 +60,8 @@ public struct Pruning: Sendable {
                                                where transaction.token > pruned_token
                                                order by transaction.token limit 1) as oldest
                                   where oldest.token > reader.token
-                                    and committed_at <= now() - make_interval(secs => \(keep / .seconds(1))))
+                                    and committed_at <= now() - make_interval(secs => \(keep / .seconds(1)))
+                                    and coalesce(committed_at > now() - make_interval(secs => \(most)), true))
                     order by token, name limit 1) as kept_for,
                    (select name from history.citation
                     where exists (select from history.transaction

@@ -171,14 +171,29 @@ private func file(rule: String) -> String {
             "8:11: a latitude is between -90 and 90 degrees, a longitude between -360 and 360"
         ),
         ("magnitude: 4\nnear: 9.5e1, 0", #"8:11: no latitude and longitude, and no known town: "9.5e1, 0""#),
-        ("magnitude: 1e3", #"7:16: "1e3" is not a step; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#),
-        ("magnitude: 0x4", #"7:16: "0x4" is not a step; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#),
-        ("magnitude: .inf", #"7:16: ".inf" is not a step; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#),
-        ("magnitude: 4:30", #"7:16: "4:30" is not a step; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#),
-        ("magnitude: no", #"7:16: "no" is not a step; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#),
+        (
+            "magnitude: 1e3",
+            #"7:16: "1e3" is not a magnitude condition; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
+        ),
+        (
+            "magnitude: 0x4",
+            #"7:16: "0x4" is not a magnitude condition; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
+        ),
+        (
+            "magnitude: .inf",
+            #"7:16: ".inf" is not a magnitude condition; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
+        ),
+        (
+            "magnitude: 4:30",
+            #"7:16: "4:30" is not a magnitude condition; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
+        ),
+        (
+            "magnitude: no",
+            #"7:16: "no" is not a magnitude condition; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
+        ),
         (
             "magnitude: 4 within 60 miles",
-            #"7:16: "4 within 60 miles" is not a step; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
+            #"7:16: "4 within 60 miles" is not a magnitude condition; write 4.5, "4.5 anywhere" or "4.5 within 100 km""#
         ),
         ("magnitude: 40", "7:16: a magnitude is between -3 and 12"),
         (
@@ -266,6 +281,11 @@ private func file(rule: String) -> String {
     ])
     func aBadRuleIsRefused(rule: String, problem: String) {
         #expect(problems(file(rule: rule)) == ["rules.yaml:\(problem)"])
+    }
+
+    @Test func keysThatDifferOnlyInTheirTagsAreTheSameKey() {
+        let yaml = "receivers:\n  a: {command: [/bin/true]}\n  !x a: {command: [/bin/false]}"
+        #expect(problems(yaml).contains(#"rules.yaml:3:3: the key "a" occurs twice"#))
     }
 
     @Test func keysThatDifferOnlyInTheirQuotesAreTheSameKey() {

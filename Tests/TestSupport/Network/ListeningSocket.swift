@@ -11,6 +11,12 @@ package final class ListeningSocket: Sendable {
     }
 
     deinit { close(descriptor) }
+
+    /// Whether a client has connected, and waits.
+    package var hasClient: Bool {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) > 0
+    }
 }
 
 /// Makes a Unix socket, and calls `use` (`bind` or `connect`) with the socket and the address of `path`.

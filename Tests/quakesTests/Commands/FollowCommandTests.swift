@@ -122,22 +122,23 @@ struct FollowCommandTests {
         }
     }
 
-    @Test("SIGTERM ends the command with 0 even while the command waits for the database's first answer")
-    func endsAtOnce() async throws {
-        try await withDatabase { database, folder in
+    @Test(
+        "SIGTERM ends the command with 0 even while the command waits for the database's first answer",
+        arguments: [["follow", "--view", "view.sqlite"], ["associate", "--follow"]])
+    func endsAtOnce(command: [String]) async throws {
+        try await withDatabase { _, folder in
             // The server never answers the first connection.
             let silent = "postgresql://nobody@/x?host=\(folder.path)"
             let socket = try ListeningSocket(folder.appending(path: ".s.PGSQL.5432").path)
             let quakes = QuakesCommand(["DATABASE_URL": silent])
-            let view = folder.appending(path: "view.sqlite").path
+            let arguments = command.map { $0 == "view.sqlite" ? folder.appending(path: $0).path : $0 }
 
-            let status = try await quakes.run(["follow", "--view", view]) { process in
-                try await waitUntil { FileManager.default.fileExists(atPath: view) }
+            let status = try await quakes.run(arguments) { process in
+                try await waitUntil { socket.hasClient }
                 kill(process, SIGTERM)
             }
 
             #expect(status == 0)
-            withExtendedLifetime(socket) {}
         }
     }
 

@@ -175,12 +175,15 @@ struct HistoryCommandTests {
             #expect(again.status == 64 && again.errors.contains("the citation paper already exists"))
             #expect(try await quakes.run("cite", "other").status == 64, "a citation needs a reason")
 
+            // The reader is older than --keep-at-most, so only the citation keeps history.
+            try await database.query("select history.report('slow', 2)")
             let pruned = try await quakes.run("prune", "--keep", "0s", "--keep-at-most", "0s")
             #expect(pruned.lines[0].hasSuffix("; history begins after token 2"))
             #expect(
                 pruned.errors
                     == "quakes: kept older history for the citation paper; quakes cite NAME --release releases it\n"
             )
+            try await database.query("delete from history.reader")
             let past = try await quakes.run("list", "--as-of", "\(word)", "--format", "ndjson")
             #expect(past.status == 0 && past.output.contains("\"magnitude\":2.0"))
             let listed = try await quakes.run("cite").lines
@@ -233,16 +236,15 @@ struct HistoryCommandTests {
             let reader = roles.login(.reader)
             let quakes = QuakesCommand(["DATABASE_URL": reader.url])
             let commands = [
-                ["list", "--as-of", "1"], ["changes"], ["follow", "--once", "--format", "ndjson"],
+                ["list", "--as-of", "1"], ["changes"], ["show", "q1b"],
+                ["follow", "--once", "--format", "ndjson"],
             ]
 
             #expect(try await quakes.run("list", "--format", "csv").lines.count == 2)
             for command in commands {
                 let outcome = try await quakes.run(command)
                 #expect(outcome.status == 69 && outcome.output.isEmpty, "\(command): \(outcome.output)")
-                #expect(
-                    outcome.errors.contains("row-level security")
-                        || outcome.errors.contains("row security") && outcome.errors.contains("bypassrls"))
+                #expect(outcome.errors.contains("bypassrls"), "\(command): \(outcome.errors)")
             }
             for query in ["history.shape('quake')", "(select count(*) from history.changes(0, 'quake'))"] {
                 await #expect {

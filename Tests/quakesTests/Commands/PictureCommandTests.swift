@@ -34,13 +34,31 @@ struct PictureCommandTests {
             let listed = try await quakes.run("list", "--net", "q1,q2", "--format", "ndjson")
             let count = listed.output.split(separator: "\n").count
             let outcome = try await quakes.run("plot", "time", "--net", "q1,q2")
-            #expect(outcome.output.contains("earthquakes, network q1 or q2"))
+            #expect(outcome.output.contains("events, network q1 or q2"))
             #expect(outcome.output.contains("Selection: network q1 or q2."))
             #expect(count > 1 && outcome.output.contains(">\(count) events from "))
             let none = try await quakes.run("map", "--agency", "gfz,emsc")
             #expect(
                 none.output.contains("Selection: GFZ or EMSC.")
                     && none.output.contains("No earthquakes match."))
+        }
+    }
+
+    @Test("A title speaks of earthquakes only if the picture shows no other events")
+    func title() async throws {
+        try await TestServer.shared.withDatabase { database in
+            try await database.importFeatures([SmallFeed.feature("a"), SmallFeed.feature("b")])
+            try await database.query("update quake set type = 'quarry blast' where code = 'q0b'")
+            let quakes = QuakesCommand(["DATABASE_URL": database.url])
+            for (command, title) in [
+                (["map"], "<title>Events, "), (["plot", "depths"], "<title>Depths: events, "),
+                (["plot", "magnitudes"], "distribution: earthquakes, "),
+                (["map", "--code", "q0a"], "<title>Earthquakes, "),
+                (["map", "--type", "quarry blast"], "<title>Quarry blast events, "),
+            ] {
+                let picture = try await quakes.run(command).output
+                #expect(picture.contains(title), "\(command): \(picture.prefix(300))")
+            }
         }
     }
 

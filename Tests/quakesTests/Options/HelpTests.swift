@@ -34,6 +34,11 @@ struct HelpTests {
 
             // Swift values look like DurationArgument(duration: 1.0 seconds), Optional(…) and nil.
             #expect(!help.contains(#/[A-Za-z]+\(\w+:|Optional|\bnil\b/#), "\(command): \(help)")
+            // A longer line of an example would be wrapped, and could not be copied from the terminal.
+            let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
+            for (example, next) in zip(lines, lines.dropFirst()) where example.contains(#/^ {4}.*quakes /#) {
+                #expect(next.isEmpty || next.hasPrefix("    "), "\(command): \(example)")
+            }
             // The text of an option begins at the left; its continuation lines are indented more.
             for option in help.split(separator: #/\n {2,6}(?=[-<])/#) {
                 #expect(option.ranges(of: "default:").count <= 1, "\(command): \(option)")

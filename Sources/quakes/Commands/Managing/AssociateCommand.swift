@@ -16,7 +16,8 @@ struct AssociateCommand: AsyncParsableCommand {
 
             Your own decisions override every rule until you take them back:
 
-                quakes associate --same us7000abcd emsc:20261003_0000060 --reason "same aftershock"
+                quakes associate --same us7000abcd emsc:20261003_0000060 \\
+                    --reason "same aftershock"
                 quakes associate --different us7000abcd gfz:gfz2026texh
                 quakes associate --prefer gfz:gfz2026texh
                 quakes associate --take-back us7000abcd emsc:20261003_0000060
@@ -123,28 +124,31 @@ struct AssociateCommand: AsyncParsableCommand {
             }
             return StandardOutput.write(text)
         }
-        // Association also reads overwritten values, for which the login needs the reader's role.
-        try await database.namingGrants(for: .reader) {
-            if follow { try await database.waitUntilFit(for: .writer) }
-            try await database.withConnection(for: .writer) { connection in
-                if let text { try await FittedParameters.keep(text, on: connection) }
-                for override in said { try await Overrides.say(override, because: reason, on: connection) }
-                if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
-                    throw Failure(
-                        .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
-                }
-                try await associate(on: connection, in: database)
-            }
-            guard follow else { return }
-            do {
-                let associator = Associator(logger: database.logger)
-                try await Follower(
-                    database.options, view: associator, name: Associator.readerName, logger: database.logger
-                ).run()
-            } catch is CancellationError {
-                // Following is normally stopped by a signal.
-            }
+        do {
+            // Association also reads overwritten values, for which the login needs the reader's role.
+            try await database.namingGrants(for: .reader) { try await change(with: text, in: database) }
+        } catch is CancellationError where follow {
+            // Following is normally stopped by a signal.
         }
+    }
+
+    /// - Parameter text: the parameters to keep, or nil inside for those that are part of the program; nil if they stay.
+    private func change(with text: String??, in database: Database) async throws {
+        if follow { try await database.waitUntilFit(for: .writer) }
+        try await database.withConnection(for: .writer) { connection in
+            if let text { try await FittedParameters.keep(text, on: connection) }
+            for override in said { try await Overrides.say(override, because: reason, on: connection) }
+            if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
+                throw Failure(
+                    .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
+            }
+            try await associate(on: connection, in: database)
+        }
+        guard follow else { return }
+        let associator = Associator(logger: database.logger)
+        try await Follower(
+            database.options, view: associator, name: Associator.readerName, logger: database.logger
+        ).run()
     }
 
     /// - Returns: the text of the file; nil for the parameters that are part of the program.

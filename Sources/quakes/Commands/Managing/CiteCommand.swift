@@ -10,7 +10,8 @@ struct CiteCommand: AsyncParsableCommand {
             quakes prune never removes the history since the oldest cited moment. The command prints a position to cite. A query \
             with asof=POSITION returns the same events as long as the citation is kept.
 
-                quakes cite ridgecrest-2026 --as-of 2026-11-21T09:00Z --reason "Figure 3 of Doe et al."
+                quakes cite ridgecrest-2026 --as-of 2026-11-21T09:00Z \\
+                    --reason "Figure 3 of Doe et al."
                 quakes cite
                 quakes cite ridgecrest-2026 --release
 
@@ -25,7 +26,7 @@ struct CiteCommand: AsyncParsableCommand {
             "The moment: a time, a token or a position. (default: now)", valueName: "time|token|position"))
     var asOf: PastMoment?
 
-    @Option(help: ArgumentHelp("The reason for the citation.", valueName: "text"))
+    @Option(help: ArgumentHelp("The reason for the citation; required with a name.", valueName: "text"))
     var reason: String?
 
     @Flag(help: "Release the citation, so that quakes prune may remove its history.")

@@ -12,7 +12,7 @@ struct ListCommand: AsyncParsableCommand {
                 quakes list --since yesterday --min-magnitude 4.5
                 quakes list --merge --since 7d --min-magnitude 5
                 quakes list --box 30,129,46,146 --until 2011-03 --sort magnitude
-                TZ=Asia/Tokyo quakes list --near 35.7,139.7 --within 300 --sort distance --local-time
+                TZ=Asia/Tokyo quakes list --near 35.7,139.7 --within 300 --local-time
             """)
 
     @OptionGroup var selection: SelectionOptions

@@ -14,9 +14,9 @@ struct PlotCommand: AsyncParsableCommand {
 
             The fits follow the rules of the reports gutenberg_richter and aftershock_rate.
 
-                quakes plot magnitudes --since 2019-07 --until 2019-07 --completeness 4.5 --output july.svg
+                quakes plot magnitudes --since 2019-07 --completeness 4.5 --output july.svg
                 quakes plot aftershocks --mainshock ci38457511 --output aftershocks.png
-                quakes plot section --from -20,-178 --to -20,-172 --width 200 --output tonga.png
+                quakes plot section --from -20,-178 --to -20,-172 --output tonga.png
             """)
 
     enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -87,7 +87,8 @@ struct PlotCommand: AsyncParsableCommand {
         }
         let held = try await selection.held(in: source)
         let caption = drawn.caption(
-            picture.title ?? selection.title(title, drawn), selection.words,
+            picture.title ?? selection.title(title, drawn, countsEarthquakes: kind == .magnitudes),
+            selection.words,
             gaps: selection.gaps(held, drawn))
         try await picture.write(svg(drawn.events, selection.coverage(held), section, caption))
     }

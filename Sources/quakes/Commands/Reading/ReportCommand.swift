@@ -15,7 +15,7 @@ struct ReportCommand: AsyncParsableCommand {
 
                 quakes report daily_activity region=Alaska --limit 10
                 quakes report gutenberg_richter since=2019-07-01 completeness=3 --merge
-                quakes report aftershock_rate mainshock=ci38457511 radius_km=50 --format csv
+                quakes report aftershock_rate mainshock=ci38457511 --format csv
 
             Reports that count events accept agency=NAME, which counts only the events of that agency, and merge=true, which \
             counts each earthquake once, even if several agencies report it. Without either, an earthquake counts once for each \

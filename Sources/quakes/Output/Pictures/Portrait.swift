@@ -104,10 +104,17 @@ extension SelectionOptions {
 
     /// The title of a picture: what it shows, where and when, as far as there is room.
     ///
-    /// - Parameter subject: what a plot shows, such as `Magnitudes over time`; nil for a map.
-    func title(_ subject: String?, _ portrait: Portrait) -> String {
-        let kinds = types ?? ["earthquake"]
-        var kind = kinds == ["earthquake"] ? "earthquakes" : kinds.joined(separator: " and ") + " events"
+    /// - Parameters:
+    ///   - subject: what a plot shows, such as `Magnitudes over time`; nil for a map.
+    ///   - countsEarthquakes: whether the plot leaves out events of other types.
+    func title(_ subject: String?, _ portrait: Portrait, countsEarthquakes: Bool = false) -> String {
+        let isOfEarthquakes = countsEarthquakes || portrait.events.allSatisfy(\.isEarthquake)
+        var kind =
+            switch types {
+            case ["earthquake"]: "earthquakes"
+            case let types?: "\(types.joined(separator: " and ")) events"
+            case nil: isOfEarthquakes ? "earthquakes" : "events"
+            }
         if let magnitudes { kind += " of M \(magnitudes)" }
         var parts = [subject.map { "\($0): \(kind)" } ?? kind.prefix(1).uppercased() + kind.dropFirst()]
         parts += places
