@@ -912,7 +912,7 @@ begin
     where r.login = session_user or pg_has_role(session_user, current_user, 'member')
        or not exists (select from pg_roles known where known.rolname = r.login);
     if not found then
-        raise exception 'the reader % belongs to another login; choose another name, or let the owner run: quakes forget --reader %', reader, reader
+        raise exception 'the reader % belongs to another login; choose another name, or have its row deleted from history.reader', reader
             using errcode = 'object_not_in_prerequisite_state';
     end if;
 end
