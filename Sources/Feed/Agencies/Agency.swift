@@ -104,8 +104,8 @@ extension Agency {
         service: "https://earthquake.usgs.gov/fdsnws/event/1/",
         page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
         authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"],
-        // ComCat uses the ids of Oklahoma and Texas unchanged: `ok2022mrop`.
-        prefixes: ["us", "ok", "tx"], network: "", serviceLacks: [])
+        // ComCat uses the ids of Alaska, Oklahoma and Texas unchanged: `ok2022mrop`.
+        prefixes: ["us", "ak", "ok", "tx"], network: "", serviceLacks: [])
 
     private static let lackingInSeisComP: Set<EventService.Ability> = [
         .geojson, .updates, .deletions, .counts,

@@ -158,7 +158,7 @@ struct EventNaming {
         if let agency = Self.agency(byFormOf: id) { return Self.name(id, agency, stated) }
         if let prefix = Self.prefixOfSeisComP(id) {
             if let agency = Agency.byPrefix[prefix] { return Self.name(id, agency, stated) }
-            return Agency.isTaken(prefix) ? nil : Self.name(id, net: prefix, host: host)
+            if !Agency.isTaken(prefix) { return Self.name(id, net: prefix, host: host) }
         }
         return Self.isOfComCat(id, stated) ? Self.name(id, .usgs, stated) : nil
     }
@@ -228,8 +228,8 @@ struct EventNaming {
                 code = code[..<tail]
             }
             let isSmall = code.allSatisfy { $0.isDigit || ("a"..."z").contains(UnicodeScalar($0)) }
-            // Only a code of the NEIC (`us`) may begin with a letter.
-            return isSmall && code.count >= 5 && code.count(where: \.isDigit) >= 3
+            // Only a code of the NEIC (`us`) may begin with a letter. A code of PTWC (`at00pubexo`) may have only two digits.
+            return isSmall && code.count >= 5 && code.count(where: \.isDigit) >= (workers.isEmpty ? 3 : 2)
                 && (network == "us" || code.first?.isDigit == true)
         }
     }

@@ -32,6 +32,10 @@ actor Transfer {
             atMost: exchange.options.headTimeout,
             else: "no answer within \(exchange.options.headTimeout.inWords)"
         ) { handle.hasHead }
+        // For libcurl, a connection that ends within the head is complete.
+        guard handle.hasHead else {
+            throw FetchFailure("the connection ended before the answer did", isPassing: true)
+        }
         return HTTPHead(
             status: handle[CURLINFO_RESPONSE_CODE], line: handle.statusLine, fields: handle.fields)
     }

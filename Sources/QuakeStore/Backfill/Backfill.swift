@@ -107,22 +107,18 @@ public struct Backfill: Sendable {
         return state.progress
     }
 
-    /// - Returns: how many events the service gave.
-    /// - Throws: `ShortAnswer` when the service gave fewer events than `count`.
     private func importing(
         _ window: Range<Instant>, of count: Int?, limit: Int, from url: String, _ state: inout State
-    ) async throws -> Int {
+    ) async throws -> ServiceWindows.Given {
         let summary = try await importer.run(
             .url(url),
             window: ImportWindow(
                 name: name, range: window, isPartial: options.minimumMagnitude != nil, count: count,
                 limit: limit))
         state.progress.counts += summary.counts
-        guard let failure = summary.failure else { return summary.counts.seen }
+        guard let failure = summary.failure else { return (summary.given, nil) }
         switch failure {
-        case let failure as FeedError where failure.status == 204:
-            guard let count else { return 0 }
-            throw ShortAnswer(window: window, given: 0, counted: count)
+        case let failure as FeedError where failure.status == 204: return (0, nil)
         // A document without metadata and events is not an event document at all. Any other broken document was cut off during
         // the transfer.
         case FeedError.brokenDocument where summary.feed == nil && summary.counts.seen == 0:

@@ -27,7 +27,9 @@ public struct ImportWindow: Sendable {
             service: service, name: feed, generated: metadata.generated ?? asked, window: times)
     }
 
-    /// - Throws: `ShortAnswer` if the answer has fewer features than the service or the answer itself counts.
+    /// Lets the run fail if the answer has fewer features than the service or the answer itself counts.
+    ///
+    /// - Throws: `ShortAnswer`.
     func check(_ metadata: FeedMetadata, given: Int) throws {
         let counted = promised(metadata)
         guard given < counted else { return }
@@ -49,7 +51,7 @@ public struct ShortAnswer: Error, Equatable, CustomStringConvertible {
     public let window: Range<Instant>
     public let given: Int
     public let counted: Int
-    var asFor = UnfitService.Purpose.backfill
+    let asFor: UnfitService.Purpose
 
     public var description: String {
         let imported = "these were imported, and nothing was deleted"

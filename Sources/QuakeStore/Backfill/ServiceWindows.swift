@@ -33,18 +33,20 @@ struct ServiceWindows {
         self.question = question
     }
 
+    typealias Given = (events: Int, counted: Int?)
+
     /// Requests the remaining windows of a plan, one after the other.
     ///
     /// - Parameters:
-    ///   - read: reads a window and returns how many events the service gave. `count` is the number of events in the window, nil
-    ///     if the service does not count; `limit` is the number of events that the service returns at once. Throws `ShortAnswer`
-    ///     if the service gave fewer events than `count`.
+    ///   - read: reads a window and returns how many events the service gave, deletions included, and how many the answer itself
+    ///     counts, if it does. `count` is the number of events in the window, nil if the service does not count; `limit` is the
+    ///     number of events that the service returns at once.
     ///   - took: called after each window that is done. `count` is that of the window; a window of 0 events is not read.
     /// - Throws: `ShortAnswer` when the service gives fewer events than it counts even for smaller windows; `UnfitService`;
     ///   `AnotherQuestion`; `FeedError`; any error of the closures.
     mutating func walk(
         _ plan: inout BackfillPlan,
-        read: (_ window: Range<Instant>, _ count: Int?, _ limit: Int, _ url: String) async throws -> Int,
+        read: (_ window: Range<Instant>, _ count: Int?, _ limit: Int, _ url: String) async throws -> Given,
         took: (
             _ window: Range<Instant>, _ count: Int?, _ given: Int, _ plan: BackfillPlan, _ requests: Int
         ) async throws -> Void
@@ -58,7 +60,12 @@ struct ServiceWindows {
             do {
                 if count != 0 {
                     try await request()
-                    given = try await read(window, count, plan.limit, service.queryURL(of: question))
+                    let answer = try await read(window, count, plan.limit, service.queryURL(of: question))
+                    given = answer.events
+                    let counted = max(count ?? 0, answer.counted ?? 0)
+                    guard given >= counted else {
+                        throw ShortAnswer(window: window, given: given, counted: counted, asFor: purpose)
+                    }
                     // An empty answer may come from a service that has not looked at the parameters.
                     if given > 0 { shown.formUnion(abilities(toQuery: question)) }
                 }

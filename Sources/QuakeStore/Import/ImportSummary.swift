@@ -19,6 +19,8 @@ public struct ImportSummary: Sendable {
     public var cursor: Instant?
     public var outcome = Outcome.done
     public var counts = ImportCounts()
+    /// How many events the document has, including those that it says were deleted.
+    var given = 0
     /// The history tokens of the first and the last transaction in which the run changed anything.
     public var tokens: ClosedRange<Int>?
     public var duration = Duration.zero

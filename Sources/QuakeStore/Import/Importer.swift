@@ -149,6 +149,7 @@ public struct Importer: Sendable {
         summary.feed = document.feed
         summary.generated = document.generated
         summary.counts = document.counts
+        summary.given = document.scanner.count
         var warnings = document.notes
         if summary.counts.isAhead {
             warnings.append(

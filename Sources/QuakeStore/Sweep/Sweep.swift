@@ -99,8 +99,9 @@ struct Sweep: Sendable {
 
     var isByWindow: Bool { !service.abilities.contains(.updates) }
 
-    /// Whether the sweep asks for the longer period. A sweep that asks for revisions does not.
-    var isLong: Bool { isByWindow && (lastLong.map { $0 + Self.day <= started } ?? true) }
+    /// Whether the sweep asks for the longer period. A sweep that asks for revisions does not. If the last such sweep is in the
+    /// future, the clock was ahead then.
+    var isLong: Bool { isByWindow && (lastLong.map { $0 > started || $0 + Self.day <= started } ?? true) }
 
     var earliest: Instant {
         guard isByWindow else { return EventService.Question.beginning }

@@ -37,6 +37,16 @@ import Testing
     }
 
     @Test(
+        "An id of ComCat in the form of SeisComP, or with two digits, is recognized if the document names its network",
+        arguments: [("ak2025wtbkbf", "ak"), ("at00pubexo", "at"), ("nn2026slmipb", "nn")])
+    func namedNetwork(id: String, net: String) throws {
+        let quake = try #require(
+            TextTests.quakes(Self.header, Self.row(id, author: net, catalog: net, contributor: net)).first)
+        #expect(quake.code == id && quake[.net].text == net)
+        #expect(FeedIdentity.host(of: quake[.url].text) == "earthquake.usgs.gov")
+    }
+
+    @Test(
         "The agencyID and the author in QuakeML do not determine the owner of an event's id",
         arguments: ["GCMT", "ISC", "us", "GFZ", "EMSC", "NC", "INGV", "NEIC PDE-W"])
     func agencyIDs(agency: String) throws {

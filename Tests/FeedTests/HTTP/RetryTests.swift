@@ -16,7 +16,8 @@ import Testing
     private static let passing: [TestFeedServer.Answer] = [
         .whole(.requestTimeout, []), .whole(.tooManyRequests, []), .whole(.internalServerError, []),
         .whole(.badGateway, feed), .whole(.serviceUnavailable, []), .whole(.gatewayTimeout, []), .resetAtOnce,
-        cutOff([]), .cutOffChunked([]), .silent, .stalled([], promised: 1),
+        .raw("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"), cutOff([]), .cutOffChunked([]), .silent,
+        .stalled([], promised: 1),
         // These bytes are too few to inflate anything. The next attempt must discard them.
         cutOff(Array(compressed.prefix(5))), cutOff([feed[0]]),
     ]

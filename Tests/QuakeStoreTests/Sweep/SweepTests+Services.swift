@@ -136,14 +136,14 @@ extension SweepTests {
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
                 catalogue.change { state in
-                    for (code, days) in [("us1", 1), ("us2", 1), ("us3", 2), ("us4", 10), ("us5", 60)] {
+                    for (code, days) in [("us1", 1), ("us2", 1), ("us3", 2), ("us4", 10), ("us5", 60), ("us6", 12)] {
                         let time = now - days * Self.day
                         state.add(TestCatalogue.Event(code, time: time, updated: time + Self.minute))
                     }
                 }
                 let first = try await database.sweep(through: server)
                 #expect(first.failure == nil)
-                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us3", "us4"])
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us3", "us4", "us6"])
 
                 catalogue.change { state in
                     state.now += 5 * Self.minute
@@ -154,14 +154,22 @@ extension SweepTests {
                 let second = try await database.sweep(through: server)
                 #expect(second.failure == nil)
                 #expect(second.counts.updated == 1 && second.counts.retracted == 1)
-                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us4"])
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us4", "us6"])
 
                 // Once a day, the last 30 days are requested.
                 try await database.query("update import.sweep set long_at = long_at - interval '1 day'")
                 catalogue.change { $0.now += 5 * Self.minute }
                 let third = try await database.sweep(through: server)
                 #expect(third.counts.retracted == 1)
-                #expect(try await database.revised().keys.sorted() == ["us1", "us2"])
+                #expect(try await database.revised().keys.sorted() == ["us1", "us2", "us6"])
+
+                // A clock that was ahead does not put off the longer period.
+                try await database.query("update import.sweep set long_at = long_at + interval '1 year'")
+                catalogue.change { state in
+                    state.now += 5 * Self.minute
+                    state.events["us6"] = nil
+                }
+                #expect(try await database.sweep(through: server).counts.retracted == 1)
             }
         }
     }

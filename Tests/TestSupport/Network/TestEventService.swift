@@ -13,6 +13,8 @@ public struct TestEventService: Sendable {
     public var isPlain = false
     /// Events that the service counts but never returns.
     public var isHidden: @Sendable (_ number: Int) -> Bool = { _ in false }
+    /// Events that the service declares withdrawn; only for the text format.
+    public var isWithdrawn: @Sendable (_ number: Int) -> Bool = { _ in false }
     /// Milliseconds between two events.
     public static let interval = 60_000
 
@@ -57,9 +59,11 @@ public struct TestEventService: Sendable {
 
     private func text(_ numbers: ArraySlice<Int>) -> String {
         let header =
-            "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName\n"
+            "#EventID|Time|Latitude|Longitude|Depth/km|Author|Catalog|Contributor|ContributorID|MagType|Magnitude|MagAuthor|EventLocationName|EventType\n"
         return numbers.reduce(into: header) { text, number in
-            text += "q0\(number)|\(time(number * Self.interval))|2|1|3|a|a|a|q0\(number)|ml|1|a|Somewhere\n"
+            let type = isWithdrawn(number) ? "not existing" : "earthquake"
+            text +=
+                "q0\(number)|\(time(number * Self.interval))|2|1|3|a|a|a|q0\(number)|ml|1|a|Somewhere|\(type)\n"
         }
     }
 

@@ -322,6 +322,22 @@ struct BackfillCommandTests {
         }
     }
 
+    @Test("A full answer with withdrawn events is cut, as any other full answer of a service without counts")
+    func withdrawn() async throws {
+        try await TestServer.shared.withDatabase { database in
+            var service = TestEventService(count: 200, limit: 20_000)
+            service.isPlain = true
+            service.most = 60
+            service.isWithdrawn = { $0.isMultiple(of: 10) }
+            let outcome = try await TestFeedServer.run(answering: service.answer) { server in
+                try await QuakesCommand().run(
+                    Self.backfill(from: server, into: database) + ["--per-request", "60"] + service.stretch)
+            }
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(try await database.query("select from quake").count == 180)
+        }
+    }
+
     /// Unfit answers to the request for a count and to the query, and the reason that the error gives.
     private static let unfit: [(count: TestFeedServer.Answer, query: TestFeedServer.Answer, reason: String)] =
         [
