@@ -33,7 +33,7 @@ let package = Package(
             pkgConfig: "libxml-2.0",
             providers: [.apt(["libxml2-dev"])]
         ),
-        // Signs webhooks, and encrypts the connections of the tests' servers.
+        // Signs webhooks, reads what libpq leaves in a TLS session, and encrypts the connections of the tests' servers.
         .systemLibrary(
             name: "COpenSSL",
             pkgConfig: "openssl",
@@ -56,7 +56,7 @@ let package = Package(
         .target(
             name: "PostgreSQL",
             dependencies: [
-                "CPostgreSQL", "QueueExecutor", .product(name: "Logging", package: "swift-log"),
+                "COpenSSL", "CPostgreSQL", "QueueExecutor", .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .target(

@@ -83,7 +83,7 @@ public struct PostgresError: Error, Sendable, Equatable, CustomStringConvertible
         case "28P01", "28000": "check the user, the password and the server's pg_hba.conf"
         case "3D000":
             "create the database first: createdb \(message.firstMatch(of: #/database "([\w-]+)"/#)?.1 ?? "NAME")"
-        case "42501" where message.contains("row-level security"):
+        case "42501" where message.contains("would be affected by row-level security"):
             "a reader must see all rows: alter role … bypassrls"
         case "42501": "grant the role the missing privilege"
         case "53300": "raise max_connections, or run fewer clients"

@@ -1,3 +1,4 @@
+import COpenSSL
 import CPostgreSQL
 import Dispatch
 import Glibc
@@ -24,7 +25,10 @@ extension Connection {
     func waitForServer(_ operation: String, _ handle: OpaquePointer, for events: Int32 = POLLIN) throws {
         guard waitForSocket(PQsocket(handle), for: events) else { return try watchSilence(operation) }
         silence = nil
-        guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
+        // A record of TLS has up to 16 KiB. If libpq has room for only a part of it, the rest stays in OpenSSL, where no poll sees it.
+        repeat {
+            guard PQconsumeInput(handle) == 1 else { throw failureOfLibpq(operation, handle) }
+        } while PQsslStruct(handle, "OpenSSL").map { SSL_pending(OpaquePointer($0)) > 0 } ?? false
     }
 
     private func watchSilence(_ operation: String) throws {

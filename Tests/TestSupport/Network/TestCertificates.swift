@@ -1,16 +1,15 @@
 import Foundation
-import TestSupport
 
 /// A certificate authority and a server certificate that it has signed, made by openssl in a folder.
-struct TestCertificates {
+package struct TestCertificates {
     static let openssl = "/usr/bin/openssl"
-    static let canBeMade = FileManager.default.isExecutableFile(atPath: openssl)
+    package static let canBeMade = FileManager.default.isExecutableFile(atPath: openssl)
 
-    let authority: String
-    let server: TestTLS
+    package let authority: String
+    package let server: TestTLS
 
     /// - Parameter names: The server's names, in the form of openssl's subjectAltName.
-    init(in folder: URL, names: String = "IP:127.0.0.1,DNS:feed.example") throws {
+    package init(in folder: URL, names: String = "IP:127.0.0.1,DNS:feed.example") throws {
         authority = folder.appending(path: "ca.pem").path
         try Self.openssl(
             "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=authority -days 2"
