@@ -410,9 +410,9 @@ begin
             -- An insert needs no jsonb, but a row that jsonb cannot represent (a json text with \u0000) could then neither be read
             -- nor deleted. So if a column may have such values, the rows are converted, and the insert fails.
             may_be_refused := tg_op = 'INSERT' and exists (
-                select from pg_attribute a
+                select from pg_attribute a join pg_type t on t.oid = a.atttypid
                 where a.attrelid = tg_relid and a.attnum > 0
-                  and (a.atttypid in ('json'::regtype, 'json[]'::regtype) or a.atttypid >= 16384));
+                  and (t.oid in ('json'::regtype, 'json[]'::regtype) or t.oid >= 16384 and t.typtype <> 'e'));
             statement := case tg_op
                 when 'INSERT' then
                     'select %1$I as key, ''insert'' as operation, null::jsonb as before, row_number() over () as place
@@ -594,7 +594,7 @@ begin
         raise exception '% can''t be tracked: it does not belong to %', tracked, owner
             using errcode = 'insufficient_privilege', hint = format('alter table %s owner to %s', tracked, owner);
     end if;
-    -- So could the owner of a type, because a cast to json may replace how its values become jsonb.
+    -- The owner of a type could do so, too: a cast to json may replace how its values become jsonb.
     with recursive used (type) as (
         select a.atttypid from pg_attribute a where a.attrelid = tracked and a.attnum > 0
         union
@@ -607,7 +607,7 @@ begin
             select a.atttypid from pg_attribute a where a.attrelid = t.typrelid and a.attnum > 0) as part (type))
     select t.oid into foreign_type
     from used join pg_type t on t.oid = used.type join pg_roles r on r.oid = t.typowner
-    where t.typowner <> owner and not r.rolsuper and t.typcategory <> 'A'
+    where t.typowner <> owner and not r.rolsuper and (t.typcategory <> 'A' or t.typtype = 'd')
     limit 1;
     if found then
         raise exception '% can''t be tracked: its type % does not belong to %', tracked, foreign_type, owner
@@ -637,7 +637,8 @@ begin
         raise exception '% can''t be tracked: the channel''s name must have 1 to 63 bytes', tracked
             using errcode = 'invalid_parameter_value';
     end if;
-    -- Reading, changing or deleting a row that jsonb cannot represent fails.
+    -- Reading, changing or deleting a row that jsonb cannot represent fails. The lock is that of the triggers below.
+    execute format('lock table only %s in share row exclusive mode', tracked);
     execute format('select count(to_jsonb(t.*)) from only %s as t', tracked);
     execute format('create trigger history_begin before insert or update or delete on %s
                     for each statement execute function history.begin_statement()', tracked);

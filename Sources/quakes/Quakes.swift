@@ -17,7 +17,7 @@ struct Quakes: AsyncParsableCommand {
 
             Exit codes: 0 success, 64 wrong usage, 65 bad data, 66 input not found, 69 database or feed unavailable, \
             70 internal error, 74 file error, 75 another process is using the source or the file, or is already \
-            associating or notifying, 130 or 143 interrupted by a signal, 141 the reader of the output has closed the pipe.
+            associating or notifying, 130 or 143 interrupted by a signal, 141 the reader of the output closed the pipe.
             """,
         version: version,
         subcommands: [

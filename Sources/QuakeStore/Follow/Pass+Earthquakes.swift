@@ -24,22 +24,28 @@ extension Pass {
     /// One change for each existing row whose earthquake was changed, got or lost a row, or was replaced by another earthquake. The
     /// changes have the columns of `history.changes` without `row`. For use in a FROM clause.
     static func regrouped(after token: Int, upTo end: Int? = nil) -> Query {
-        """
-        (select distinct on (code) token, committed_at, author, context, ordinal, code as key, 'update'::text as operation, reason,
-                '{}'::jsonb as before
-         from (with of_member as (select * from history.changes(\(token), 'earthquake_member', \(end)))
-               select *, key as code from of_member
-               union all
-               select c.token, c.committed_at, c.author, c.context, c.ordinal, c.key, c.operation, c.reason, c.before, c."row", m.code
-               from (select *, unnest(array["row" ->> 'earthquake', before ->> 'earthquake']) as earthquake from of_member
-                     where operation <> 'update' or before ? 'earthquake'
-                     union all
-                     select *, key from history.changes(\(token), 'earthquake', \(end))) as c
-               cross join lateral (
-                   select code from only public.earthquake_member as m where m.earthquake = c.earthquake offset 0) as m) as moved
-         where exists (select from only public.quake where quake.code = moved.code offset 0)
-         order by code, token desc, ordinal desc)
-        """
+        let columns: Query = "token, committed_at, author, context, ordinal, key, operation, reason, before"
+        return """
+            (select distinct on (code) token, committed_at, author, context, ordinal, code as key, 'update'::text as operation, reason,
+                    '{}'::jsonb as before
+             from (with of_member as (
+                       -- Only a key's last change has the row, so a key whose row has moved counts with all its changes.
+                       select *, bool_or(operation <> 'update' or before ? 'earthquake') over (partition by key) as has_moved
+                       from history.changes(\(token), 'earthquake_member', \(end))),
+                   changed as (
+                       select \(columns), unnest(array["row" ->> 'earthquake', before ->> 'earthquake']) as earthquake
+                       from of_member where has_moved
+                       union all
+                       select \(columns), key from history.changes(\(token), 'earthquake', \(end)))
+                   select \(columns), key as code from of_member
+                   union all
+                   select \(columns), m.code from changed
+                   cross join lateral (
+                       select code from only public.earthquake_member as m where m.earthquake = changed.earthquake offset 0) as m
+                  ) as moved
+             where exists (select from only public.quake where quake.code = moved.code offset 0)
+             order by code, token desc, ordinal desc)
+            """
     }
 
     /// The SQL expression for a line of JSON. The line's last member is the row's earthquake, if several rows describe that

@@ -6,6 +6,8 @@ import PostgreSQL
 struct GroupTables {
     /// The WITH clause that the statement must begin with; empty for the present.
     let with: Query
+    /// Whether the tables have only the rows of a few earthquakes.
+    var isLimited = false
     /// Whether several rows may describe one earthquake. If false, each row is an earthquake by itself.
     let hasEarthquakes: Bool
     let quake: Query
@@ -15,9 +17,11 @@ struct GroupTables {
 
 extension SelectedQuakes {
     /// The tables with at least the rows of the earthquakes that the selection can include.
-    func groupTables() async throws -> GroupTables { try await groupTables(of: try await solutions()) }
+    func groupTables() async throws -> GroupTables {
+        try await groupTables(of: selection.isMerged ? solutions : try await findSolutions())
+    }
 
-    /// - Parameter codes: the codes of the rows to read, which have to include all rows of their earthquakes; nil for all rows.
+    /// - Parameter codes: the codes of the rows to read; nil for all rows. The rows of an earthquake are read together or not at all.
     private func groupTables(of codes: [String]?) async throws -> GroupTables {
         guard isPast else {
             let found = try await connection.query(
@@ -31,14 +35,17 @@ extension SelectedQuakes {
         let members = table("earthquake_member", "code, earthquake", "code text, earthquake text", of: codes)
         let earthquakes = table(
             "earthquake", "code, preferred, magnitude_from", "code text, preferred text, magnitude_from text")
+        let named: Query = "where code in (select earthquake from past_member)"
         return GroupTables(
             with: """
                 with past_quake as materialized (select * from \(table(of: codes)) as past),
                 past_member as materialized (select * from \(members) as past),
-                past_earthquake as materialized (select * from \(earthquakes) as past)
+                past_earthquake as materialized (
+                    select * from \(earthquakes) as past \(codes == nil ? "" : named))
 
                 """,
-            hasEarthquakes: true, quake: "past_quake", member: "past_member", earthquake: "past_earthquake")
+            isLimited: codes != nil, hasEarthquakes: true, quake: "past_quake", member: "past_member",
+            earthquake: "past_earthquake")
     }
 
     /// Rows with the columns of a row of `quake` and of `EarthquakeGroup`. If the selection is merged, there is one row for each
@@ -60,18 +67,21 @@ extension SelectedQuakes {
             }
         }
         let listed = hasMembers ? self.listed(tables) : Self.nothing
-        return """
-            (select \(unescaped: columns.joined(separator: ", ")), coalesce(e.code, q.code) as earthquake,
-                    \(unescaped: isMerged ? "q.code" : "coalesce(e.preferred, q.code)") as preferred,
-                    coalesce(g.code, case when q.magnitude is not null then q.code end) as magnitude_from,
-                    coalesce(g.net, case when q.magnitude is not null then q.net end) as magnitude_network\(listed)
-             from \(tables.quake) as q
-             left join \(tables.member) as m on m.code = q.code
-             left join \(tables.earthquake) as e on e.code = m.earthquake
-             left join \(tables.quake) as g on g.code = e.magnitude_from
-             \(hasMembers && isPast ? membersJoin(tables) : Self.nothing)
-             \(isMerged ? shown(tables) : Self.nothing))
+        let rows: Query = """
+            select \(unescaped: columns.joined(separator: ", ")), coalesce(e.code, q.code) as earthquake,
+                  \(unescaped: isMerged ? "q.code" : "coalesce(e.preferred, q.code)") as preferred,
+                  coalesce(g.code, case when q.magnitude is not null then q.code end) as magnitude_from,
+                  coalesce(g.net, case when q.magnitude is not null then q.net end) as magnitude_network\(listed)
+            from \(tables.quake) as q
+            left join \(tables.member) as m on m.code = q.code
+            left join \(tables.earthquake) as e on e.code = m.earthquake
+            left join \(tables.quake) as g on g.code = e.magnitude_from and g.magnitude is not null
+            \(hasMembers && isPast ? membersJoin(tables) : Self.nothing)
+            \(isMerged ? shown(tables) : Self.nothing)
             """
+        // Nearly all rows of limited tables are selected, but the planner expects few. Because of its conditions or its limit, the
+        // statement around the rows would turn their joins into nested loops.
+        return tables.isLimited ? "(with each as materialized (\(rows)) select * from each)" : "(\(rows))"
     }
 
     private static let nothing: Query = ""
@@ -144,12 +154,14 @@ extension SelectedQuakes {
             """
     }
 
-    /// The codes of all rows of the earthquakes that the selection can include; nil if they are many. The past tables have no index,
-    /// so they should be small.
-    private func solutions() async throws -> [String]? {
+    /// The codes of all rows of the earthquakes that the selection can include; nil for the present, or if they are many. The past
+    /// tables have no index, so they should be small.
+    func findSolutions() async throws -> [String]? {
         guard isPast else { return nil }
+        let most = Self.few + 1
         var rows = selection
-        rows.limit = min(rows.limit ?? .max, Self.few + 1)
+        (rows.limit, rows.offset) = (min(rows.limit ?? most, most) + min(rows.offset, most), 0)
+        var listing = rows.query("code", from: table(of: selection.codes))
         if rows.isMerged {
             // The row to show meets these conditions, and possibly not the others, which concern the earthquake's other rows, too.
             rows.isMerged = false
@@ -157,15 +169,15 @@ extension SelectedQuakes {
             for property in [Property.magnitude, .magnitudeType, .title, .net] {
                 (rows.ranges[property], rows.values[property]) = (nil, nil)
             }
-            (rows.limit, rows.offset) = (Self.few + 1, 0)
+            listing = "select code \(rows.source(table(of: selection.codes))) limit \(most)"
         }
-        let codes = try await connection.query(
-            rows.query("code", from: table(of: selection.codes)), to: "read earthquakes"
-        ).map { try $0.decode("code", as: String.self) }
+        let codes = try await connection.query(listing, to: "read earthquakes").map {
+            try $0.decode("code", as: String.self)
+        }
         return codes.count > Self.few ? nil : try await members(of: codes)
     }
 
-    /// Up to this number, looking up each row's changes is faster than reading all later changes.
+    /// Up to this number of rows, looking up the changes of each row takes less than a second.
     private static let few = 20_000
 
     /// The codes of these rows and of all other rows of their earthquakes.

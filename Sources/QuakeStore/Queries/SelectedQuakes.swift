@@ -27,8 +27,11 @@ extension QuakeSelection {
         var selected = SelectedQuakes(
             token: token, isPast: token != newest, connection: connection, selection: self)
         // When merging, an earthquake is selected by the code of any of its rows.
-        if isMerged, let codes = values[.code] {
-            selected.selection.values[.code] = try await selected.members(of: codes)
+        if isMerged {
+            if let codes = values[.code] {
+                selected.selection.values[.code] = try await selected.members(of: codes)
+            }
+            selected.solutions = try await selected.findSolutions()
         }
         return selected
     }
@@ -74,6 +77,8 @@ public struct SelectedQuakes {
     let isPast: Bool
     let connection: Connection
     fileprivate(set) var selection: QuakeSelection
+    /// If the selection is merged, the result of `findSolutions`.
+    fileprivate(set) var solutions: [String]?
 
     /// A statement that applies the selection to the catalogue's rows. `query` receives the source of the rows, for a FROM
     /// clause, and returns the statement.

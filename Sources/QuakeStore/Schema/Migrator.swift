@@ -119,8 +119,12 @@ public struct Migrator: Sendable {
             select name from (
                 select 'schema ' || nspname from pg_namespace where nspname in ('import', 'history', 'report', 'notify')
                 union all
-                select 'relation public.' || relname from pg_class
-                where relname in ('quake', 'earthquake', 'earthquake_member', 'association_override')
+                select 'public.' || typname from pg_type
+                where typname in ('quake', 'earthquake', 'earthquake_member', 'association_override')
+                  and typnamespace = to_regnamespace('public')
+                union all
+                select 'public.' || relname from pg_class
+                where relname in ('quake_time', 'quake_day', 'earthquake_member_earthquake')
                   and relnamespace = to_regnamespace('public')) as ours (name)
             where to_regclass('import.migration') is null
             order by name limit 1

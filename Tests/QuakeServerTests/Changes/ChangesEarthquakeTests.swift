@@ -99,6 +99,8 @@ struct ChangesEarthquakeTests {
                 ] {
                     let start = try await database.newestToken()
                     try await database.query("update earthquake_member set code = \(new) where code = \(old)")
+                    try await database.query(
+                        "update earthquake_member set cost = cost + 1 where code = \(new)")
                     let end = try await database.newestToken()
                     let events = try await StreamClient.with(site, "after=\(start)\(filter)", events: false) {
                         await $0.events(upTo: end)

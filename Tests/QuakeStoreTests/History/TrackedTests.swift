@@ -100,22 +100,25 @@ struct TrackedTests {
     /// The owner of a type may create a cast to json, which would run with the rights of the history's owner.
     @Test(
         "A table with another owner's type can't be tracked, however deep in a column the type is",
-        arguments: ["mood", "mood[]", "tempers", "pair", "span", "span_multirange"])
+        arguments: ["mood", "mood[]", "tempers", "pair", "span", "span_multirange", "numbers"])
     func typeOwner(_ type: String) async throws {
         try await server.withRole { role, database in
             try await database.execute(
                 """
                 create type mood as enum ('calm'); alter type mood owner to \(role);
                 create domain tempers as mood[]; create type pair as (mood mood); create type span as range (subtype = mood);
+                create domain numbers as int[]; alter domain numbers owner to \(role);
                 create table note (key text primary key, value \(type))
                 """)
             await #expect {
                 try await database.execute("select history.track('note', 'key', 'note_changes')")
             } throws: {
-                ($0 as? PostgresError)?.message.contains("its type public.mood does not belong to") == true
+                ($0 as? PostgresError)?.message.contains(
+                    "its type public.\(type == "numbers" ? type : "mood") does not belong to") == true
             }
             try await database.execute(
-                "alter type mood owner to current_user; select history.track('note', 'key', 'any')")
+                "alter type mood owner to current_user; alter domain numbers owner to current_user; select history.track('note', 'key', 'any')"
+            )
         }
     }
 

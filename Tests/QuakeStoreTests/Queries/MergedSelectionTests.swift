@@ -130,7 +130,7 @@ struct MergedSelectionTests {
             var states: [(token: Int, earthquakes: [Listed])] = []
             for step in 0..<20 {
                 let chosen = codes.shuffled(using: &random).prefix(1 + Int(random.below(3)))
-                switch random.below(5) {
+                switch random.below(6) {
                 case 0:
                     try await database.query(
                         "update quake set magnitude = 4 + \(step) / 10.0 where code = \(chosen[0])")
@@ -143,6 +143,8 @@ struct MergedSelectionTests {
                                 6, '2026-01-02', '2026-01-02', 1, 1)
                         on conflict (code) do nothing
                         """)
+                case 3:
+                    try await database.query("update quake set magnitude = null where code = \(chosen[0])")
                 default:
                     let present = try await database.query(
                         "select code from quake where code = any(\(Array(chosen)))"
@@ -161,6 +163,14 @@ struct MergedSelectionTests {
                     select preferred, code, magnitude from report.earthquake where code not like 'other%'
                     order by origin_time desc, preferred
                     """)
+                let differing = try await database.query(
+                    """
+                    select r.code from report.earthquake r
+                    join report.event_earthquake e on e.code = r.preferred join notify.event n on n.code = r.preferred
+                    where (e.earthquake_magnitude, e.earthquake_magnitude_type) is distinct from (r.magnitude, r.magnitude_type)
+                       or (n.magnitude, n.magnitude_type) is distinct from (r.magnitude, r.magnitude_type)
+                    """)
+                #expect(differing.isEmpty)
                 #expect(
                     try report.map {
                         try
@@ -176,6 +186,17 @@ struct MergedSelectionTests {
                     $0.values[.net] = ["us", "gfz", "emsc"]
                 }
                 #expect(past == earthquakes, "at \(token)")
+                // Two pages of a grouped list make the whole list.
+                var pages: [[String]] = []
+                for (offset, limit) in [(0, 2), (2, nil), (0, nil)] as [(Int, Int?)] {
+                    pages.append(
+                        try await database.grouped {
+                            $0.asOf = .token(token)
+                            $0.since = Instant("2021-01-01")
+                            ($0.offset, $0.limit) = (offset, limit)
+                        })
+                }
+                #expect(pages[0] + pages[1] == pages[2], "at \(token)")
                 let large = try await database.merged {
                     $0.asOf = .token(token)
                     $0.since = Instant("2021-01-01")
@@ -202,6 +223,19 @@ private struct Listed: Equatable {
 }
 
 extension TestDatabase {
+    /// The codes of the selected rows, each with the members of its earthquake.
+    fileprivate func grouped(_ change: (inout QuakeSelection) -> Void) async throws -> [String] {
+        var selection = QuakeSelection()
+        change(&selection)
+        return try await withConnection { [selection] connection in
+            let found = Mutex<[String]>([])
+            try await selection.forEachGrouped(on: connection) { quake, group in
+                found.withLock { $0.append("\(quake.code) \(group.members)") }
+            }
+            return found.withLock { $0 }
+        }
+    }
+
     fileprivate func merged(_ change: (inout QuakeSelection) -> Void = { _ in }) async throws -> [Listed] {
         var selection = QuakeSelection()
         selection.isMerged = true

@@ -118,10 +118,12 @@ struct MigrationTests {
     @Test(
         "If an object has the name of one of Quakes' objects, nothing is created, and the error names it",
         arguments: [
-            ("create table quake (id integer)", "relation public.quake"),
+            ("create table quake (id integer)", "public.quake"),
             ("create schema import", "schema import"),
             ("create schema report; create table report.sale (id integer)", "schema report"),
-            ("create view public.earthquake as select 1 as one", "relation public.earthquake"),
+            ("create view public.earthquake as select 1 as one", "public.earthquake"),
+            ("create domain quake as integer", "public.quake"),
+            ("create table quake_time (id integer)", "public.quake_time"),
         ])
     func occupied(_ statement: String, _ name: String) async throws {
         try await server.withEmptyDatabase { database in

@@ -136,7 +136,9 @@ extension SweepTests {
         try await server.withDatabase { database in
             try await TestFeedServer.run(answering: { catalogue.answer($0) }) { server in
                 catalogue.change { state in
-                    for (code, days) in [("us1", 1), ("us2", 1), ("us3", 2), ("us4", 10), ("us5", 60), ("us6", 12)] {
+                    for (code, days) in [
+                        ("us1", 1), ("us2", 1), ("us3", 2), ("us4", 10), ("us5", 60), ("us6", 12),
+                    ] {
                         let time = now - days * Self.day
                         state.add(TestCatalogue.Event(code, time: time, updated: time + Self.minute))
                     }

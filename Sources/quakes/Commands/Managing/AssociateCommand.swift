@@ -124,31 +124,31 @@ struct AssociateCommand: AsyncParsableCommand {
             }
             return StandardOutput.write(text)
         }
+        // A signal is the normal end of following, but not before the decisions are stored.
+        var isStored = said.isEmpty && takeBack.isEmpty && parameters == nil
         do {
             // Association also reads overwritten values, for which the login needs the reader's role.
-            try await database.namingGrants(for: .reader) { try await change(with: text, in: database) }
-        } catch is CancellationError where follow {
-            // Following is normally stopped by a signal.
-        }
-    }
-
-    /// - Parameter text: the parameters to keep, or nil inside for those that are part of the program; nil if they stay.
-    private func change(with text: String??, in database: Database) async throws {
-        if follow { try await database.waitUntilFit(for: .writer) }
-        try await database.withConnection(for: .writer) { connection in
-            if let text { try await FittedParameters.keep(text, on: connection) }
-            for override in said { try await Overrides.say(override, because: reason, on: connection) }
-            if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
-                throw Failure(
-                    .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
+            try await database.namingGrants(for: .reader) {
+                if follow { try await database.waitUntilFit(for: .writer) }
+                try await database.withConnection(for: .writer) { connection in
+                    if let text { try await FittedParameters.keep(text, on: connection) }
+                    for override in said {
+                        try await Overrides.say(override, because: reason, on: connection)
+                    }
+                    if !takeBack.isEmpty, try await !Overrides.takeBack(takeBack, on: connection) {
+                        throw Failure(
+                            .noInput, "there is no decision about \(takeBack.joined(separator: " and "))")
+                    }
+                    isStored = true
+                    try await associate(on: connection, in: database)
+                }
+                guard follow else { return }
+                let associator = Associator(logger: database.logger)
+                try await Follower(
+                    database.options, view: associator, name: Associator.readerName, logger: database.logger
+                ).run()
             }
-            try await associate(on: connection, in: database)
-        }
-        guard follow else { return }
-        let associator = Associator(logger: database.logger)
-        try await Follower(
-            database.options, view: associator, name: Associator.readerName, logger: database.logger
-        ).run()
+        } catch is CancellationError where follow && isStored {}
     }
 
     /// - Returns: the text of the file; nil for the parameters that are part of the program.
