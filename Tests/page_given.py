@@ -48,19 +48,20 @@ def sharing(page):
     page.browser.run("delete Navigator.prototype.share")
     page.browser.click("#share")
     page.browser.wait("the message about the copied link", lambda: page.browser.text("#shared") == "The link is copied.")
+    link = page.browser.url + "&units=" + page.browser.run("return document.querySelector('[name=units]').value")
     page.browser.wait(
-        "the link on the clipboard", lambda: page.browser.run_async("return navigator.clipboard.readText()") == page.browser.url)
+        "the link on the clipboard", lambda: page.browser.run_async("return navigator.clipboard.readText()") == link)
     page.browser.run("""
         window.given = [];
         navigator.share = async (what) => { window.given.push(what); };""")
     page.browser.click("#share")
     given = page.browser.wait("the device's sharing dialog", lambda: page.browser.run("return window.given"))
-    expect(given == [{"title": page.browser.run("return document.title"), "url": page.browser.url}], f"the dialog got {given}")
+    expect(given == [{"title": page.browser.run("return document.title"), "url": link}], f"the dialog got {given}")
     page.browser.run("navigator.share = () => Promise.reject(new DOMException('', 'AbortError'))")
     page.browser.click("#share")
     page.browser.run("navigator.share = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
     page.browser.click("#share")
-    page.browser.wait("the shown link", lambda: page.browser.text("#shared") == f"Copy this link: {page.browser.url}")
+    page.browser.wait("the shown link", lambda: page.browser.text("#shared") == f"Copy this link: {link}")
 
 
 def installable(page):

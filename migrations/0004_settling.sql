@@ -591,7 +591,8 @@ comment on function import.settle(
 --
 -- The table has events, but it cannot show their absence: if it has no earthquakes in a month, either none happened, or the month
 -- was never imported. So import.coverage notes which periods were imported completely, by settled documents (summary feeds, and
--- sweeps by origin times), by backfills, and by single queries to an event service. Triggers on the worker's tables do this, because the worker does not depend on reports.
+-- sweeps by origin times), by backfills, and by single queries to an event service. Triggers on the worker's tables do this,
+-- because the worker does not depend on reports.
 
 create table import.coverage (
     service text collate "C" not null,

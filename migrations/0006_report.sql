@@ -224,7 +224,7 @@ select q.time as origin_time, coalesce(e.code, q.code) as code, q.code as prefer
 from only public.quake q
 left join public.earthquake_member m on m.code = q.code
 left join public.earthquake e on e.code = m.earthquake
-left join only public.quake g on g.code = e.magnitude_from and g.code <> q.code
+left join only public.quake g on g.code = e.magnitude_from and g.code <> q.code and g.magnitude is not null
 where case when m.code is null or e.preferred = q.code then true
            when exists (select from only public.quake p where p.code = e.preferred) then false
            else q.code = (select min(o.code) from public.earthquake_member o join only public.quake p on p.code = o.code
@@ -598,7 +598,7 @@ create type report.aftershock_rate as (
     cumulative_aftershocks bigint);
 comment on type report.aftershock_rate is 'A row of report.aftershock_rate().';
 comment on column report.aftershock_rate.from_days is 'Start of the bin: time since the mainshock, in days, exclusive.';
-comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event. With agency, only the agency''s coverage and events count.';
+comment on column report.aftershock_rate.to_days is 'End of the bin: time since the mainshock, in days. The last bin ends at the end of the window, at a gap in report.coverage or, if the mainshock is not covered, at the newest event. With agency, only the agency''s coverage and events count; without it, the coverage of the services that have published the mainshock.';
 comment on column report.aftershock_rate.aftershocks is 'Number of aftershocks in the bin.';
 comment on column report.aftershock_rate.rate_per_day is 'Aftershocks per day, to which the Omori–Utsu law K / (t + c)^p is fitted.';
 comment on column report.aftershock_rate.cumulative_aftershocks is 'Number of aftershocks up to the end of the bin.';
@@ -616,15 +616,23 @@ begin atomic
         select least(m.days, report.seconds(coalesce(
                    report.held_until(
                        m.origin_time, m.latitude, m.longitude, $4,
-                       -- The hosts of other agencies. Events of an agency may also come from another host, such as another Quakes.
+                       -- The hosts of other agencies; without an agency, those that have published other events, but not the
+                       -- mainshock: a regional service says nothing about another region. Events of an agency may also come from
+                       -- another host, such as another Quakes.
                        array(select lower(substring(e.url from '://([^/?#:]+)') collate "C") from report.event e
-                             where $5 is not null
-                               and e.origin_time between m.origin_time and m.origin_time + m.days * interval '86400 seconds'
-                             group by 1 having not bool_or(report.agency(e.network) = lower($5 collate "C")))),
+                             where e.origin_time between m.origin_time - interval '30 days'
+                                                     and m.origin_time + m.days * interval '86400 seconds'
+                             group by 1
+                             having not bool_or(case when $5 is null then e.code = m.event or e.code in (
+                                                         select s.code from report.solution o
+                                                         join report.solution s on s.earthquake = o.earthquake
+                                                         where o.code = m.event)
+                                                     else report.agency(e.network) = lower($5 collate "C") end))),
                    (select max(e.origin_time) from report.event e
                     where $5 is null or report.agency(e.network) = lower($5 collate "C")),
                    m.origin_time) - m.origin_time) / 86400) as days
-        from (select c.*, coalesce($3, report.aftershock_days(c.magnitude)) as days from report.counted(null, $6) c) as m
+        from (select c.*, coalesce(case when $3 between 0 and 36500000 then $3 end, report.aftershock_days(c.magnitude)) as days
+              from report.counted(null, $6) c) as m
         where m.event = (select report.counted_event($1, $6)) collate "C"
           and report.check($3 between 0 and 36500000, 'days is not between 0 and 36500000')
           and coalesce($2, report.aftershock_radius_km(m.magnitude)) is not null

@@ -49,7 +49,7 @@ left join only public.quake preferred on preferred.code = e.preferred
 join only public.quake q
     on q.code = coalesce(preferred.code, (select min(m.code) from public.earthquake_member m
                                           join only public.quake other on other.code = m.code where m.earthquake = e.code))
-left join only public.quake largest on largest.code = e.magnitude_from
+left join only public.quake largest on largest.code = e.magnitude_from and largest.magnitude is not null
 cross join lateral (select array_agg(m.code order by m.code) as codes, array_agg(distinct other.net) as agencies,
                            max(other.nst) as stations,
                            min(other.status) filter (where lower(other.status) in ('reviewed', 'confirmed', 'final', 'manual')) as reviewed

@@ -65,10 +65,24 @@ test("An event that a revision brings into the selection is revised, and an even
   catalogue.apply([change("update", 4.8, { magnitude: 4.4 })]);
   assert.deepEqual(catalogue.marks.get("us1").changes, [{ name: "magnitude", old: 4.4, new: 4.8 }]);
   catalogue.apply([change("update", 4.4, { magnitude: 4.8 }, { selected: false })]);
-  catalogue.become([]);
+  catalogue.become([], { now: new Map(), before: new Map() });
   assert.equal(catalogue.marks.get("us1").kind, "left", "a new list does not make it withdrawn");
   catalogue.replace([]);
   assert.deepEqual(catalogue.apply([change("insert", 4.5, null), change("update", 4.6, { magnitude: 4.5 })]).news.map(([kind]) => kind), ["new"]);
+});
+
+test("An event that has only crossed the filter between two lists is neither withdrawn nor new", () => {
+  const catalogue = new Catalogue();
+  const event = (code, magnitude) => ({ code, net: "us", magnitude, time: null, updated: null });
+  catalogue.replace([event("us1", 4.6), event("us2", 4.7), event("us3", 4.8)]);
+  const added = [event("us4", 4.9), event("us5", 5)];
+  assert.deepEqual(catalogue.unlike([event("us1", 4.6), ...added]), { missing: ["us2", "us3"], added: ["us4", "us5"] });
+  const now = new Map([["us2", event("us2", 4.4)]]);
+  const before = new Map([["us4", event("us4", 4.3)]]);
+  assert.deepEqual(catalogue.become([event("us1", 4.6), ...added], { now, before }).map(({ code }) => code), ["us5"]);
+  assert.deepEqual([...catalogue.marks].map(([code, { kind }]) => `${code} ${kind}`).sort(), ["us2 left", "us3 withdrawn", "us4 revised", "us5 new"]);
+  assert.deepEqual(catalogue.marks.get("us2").changes, [{ name: "magnitude", old: 4.7, new: 4.4 }]);
+  assert.deepEqual(catalogue.marks.get("us4").changes, [{ name: "magnitude", old: 4.3, new: 4.9 }]);
 });
 
 test("An earthquake that another agency reported before is not new", () => {

@@ -98,6 +98,7 @@ struct Delivery: Sendable {
                 return try await output.send(head(of: state, length: length))
             }
             if reader.isAtEnd {
+                responder.metrics.count { $0.rows += writer.rows }
                 if let key {
                     responder.recent.keep(.init(bytes: piece, rows: writer.rows), key, at: state)
                 }
@@ -113,6 +114,7 @@ struct Delivery: Sendable {
                 piece = next
             }
             try await output.finish()
+            responder.metrics.count { $0.rows += writer.rows }
         }
     }
 
@@ -135,7 +137,6 @@ struct Delivery: Sendable {
     private func fill(_ spool: Spool, _ writer: AnswerWriter) async {
         do {
             try await write(writer)
-            responder.metrics.count { $0.rows += writer.rows }
         } catch {
             if writer.hasWritten, !(error is CancellationError) {
                 responder.logger.error("an answer broke off: \(error)")

@@ -52,7 +52,7 @@ extension Responder {
     private func card(of code: String, for rateLimitKey: ClientAddress?) async throws -> PageCard? {
         try await sessions.useAnother(.short, for: rateLimitKey, unless: false) { connection in
             try await CatalogueState.withSnapshot(
-                on: connection, limit: settings.statementTime, hasSettled: false
+                on: connection, limit: settings.shortTime, hasSettled: false
             ) { state in
                 var selection = QuakeSelection()
                 selection.values[.code] = [code]

@@ -60,22 +60,14 @@ final class Responder: Sendable {
         embedded = PageFile.index(below: settings.basePath, at: settings.baseURL, isFramed: true)
         bounds = ClientBounds(settings)
         catchUps = CatchUps(live, quota, sessions, settings, logger: logger)
-        status = SharedReading {
-            try await sessions.use(.own) { connection in
-                (
-                    try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection),
-                    try await NotifyStatus.read(on: connection)
-                )
-            }
+        status = sessions.sharedReading(within: settings.shortTime) { connection in
+            (
+                try await ImportStatus.read(on: connection), try await HistoryStatus.read(on: connection),
+                try await NotifyStatus.read(on: connection)
+            )
         }
-        current = SharedReading {
-            try await sessions.use(.own) { connection in
-                try await connection.run { connection in
-                    try await connection.expectingAnswer(within: .seconds(10)) {
-                        try await CatalogueState.read(on: connection, hasSettled: false)
-                    }
-                }
-            }
+        current = sessions.sharedReading(within: .seconds(10)) { connection in
+            try await CatalogueState.read(on: connection, hasSettled: false)
         }
     }
 
@@ -214,8 +206,10 @@ final class Responder: Sendable {
             return .reply(file.reply(to: request.headerFields, isVersioned: isVersioned))
         case .index(let isFramed):
             let rateLimitKey = client.rateLimitKey(request.headerFields)
-            let index = await index(isFramed: isFramed, target.query, for: rateLimitKey)
-            return .reply(index.reply(to: request.headerFields))
+            let reading = Task { await index(isFramed: isFramed, target.query, for: rateLimitKey) }
+            client.begin { reading.cancel() }
+            defer { client.end() }
+            return .reply(await reading.value.reply(to: request.headerFields))
         }
     }
 

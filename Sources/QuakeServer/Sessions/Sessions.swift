@@ -128,6 +128,20 @@ final class Sessions: Sendable {
         return try await use(lane, for: address, isPatient: isPatient, body)
     }
 
+    /// A reading in the server's own session. Concurrent callers share it, so one of them that leaves cannot cancel it. If the
+    /// database does not answer in time, the session is closed.
+    func sharedReading<Value: Sendable>(
+        within limit: Duration, _ read: @escaping @Sendable (isolated Connection) async throws -> Value
+    ) -> SharedReading<Value> {
+        SharedReading {
+            try await self.use(.own) { connection in
+                try await connection.run { connection in
+                    try await connection.expectingAnswer(within: limit) { try await read(connection) }
+                }
+            }
+        }
+    }
+
     // MARK: The queues
 
     private func take(_ lane: Lane, _ address: ClientAddress?, _ isPatient: Bool) async throws -> Connection {

@@ -273,6 +273,18 @@ struct CoverageTests {
                 "select import.note_coverage('mirror', null, '[2019-12-01+00,2020-01-07+00)')")
             #expect(abs(try await endOfR() - 6) < 1e-9)
 
+            // Without an agency, a regional service that has not published the mainshock says nothing about it.
+            try await database.query(
+                """
+                insert into quake (code, net, net_code, magnitude, time, updated, longitude, latitude, url)
+                values ('k:1', 'k', '1', 1, '2020-01-03+00', now(), 50, 50, 'https://k.org/1')
+                """)
+            try await database.query(
+                "select import.note_coverage('k.org', null, '[2019-12-01+00,2020-03-01+00)')")
+            #expect(abs(try await end() - 8) < 1e-9)
+            try await database.group(["q0", "k:1"])
+            #expect(abs(try await end() - 60) < 1e-9)
+
             try await database.execute("update quake set magnitude = null where code = 'q0'")
             for missing in ["days => 10", "radius_km => 10"] {
                 #expect(

@@ -20,11 +20,24 @@ export class Catalogue {
     this.marks.clear();
   }
 
-  /** Replaces all events with these, and marks the differences from the previous events. Returns the new events. */
-  become(quakes) {
-    const next = new Map(quakes.map((quake) => [quake.code, quake]));
-    const added = quakes.filter((quake) => this.put(quake) === "new");
-    for (const code of [...this.quakes.keys()]) if (!next.has(code) && this.has(code)) this.remove(code, "withdrawn", null);
+  /** The codes of the events that these events lack, and those of the events that the catalogue lacks. */
+  unlike(quakes) {
+    const next = new Set(quakes.map(({ code }) => code));
+    return {
+      missing: [...this.quakes.keys()].filter((code) => !next.has(code) && this.has(code)),
+      added: [...next].filter((code) => !this.has(code)),
+    };
+  }
+
+  /**
+   * Replaces all events with these, and marks the differences from the previous events. An event that is missing was withdrawn
+   * unless `now` has it, and an event that was added is new unless `before` has it: then only its revision crossed the filter.
+   * Returns the new events.
+   */
+  become(quakes, { now, before }) {
+    const { missing } = this.unlike(quakes);
+    const added = quakes.filter((quake) => this.put(quake, before.get(quake.code)) === "new");
+    for (const code of missing) this.remove(code, now.has(code) ? "left" : "withdrawn", null, now.get(code));
     return added;
   }
 

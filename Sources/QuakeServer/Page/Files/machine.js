@@ -120,7 +120,7 @@ const handlers = {
 
   // Loading
 
-  loaded(state, act, { id, quakes, total, position, isBare = false }) {
+  loaded(state, act, { id, quakes, total, position, isBare = false, others = null }) {
     if (id !== state.id || !state.load) return;
     const { mark, began } = state.load;
     state.load = null;
@@ -132,7 +132,7 @@ const handlers = {
     state.oldest = quakes.at(-1)?.time ?? null;
     state.since = state.now;
     const start = wishes.window(state.settings, state.settings.asof ?? state.now)[0];
-    act("take", { quakes, mark: mark && state.omitted === 0, start });
+    act("take", { quakes, mark: mark && state.omitted === 0, start, others });
     state.shown = selected(state.settings);
     if (state.settings.asof == null) {
       state.position = position;
@@ -177,13 +177,13 @@ const handlers = {
   },
 
   /** The stream has started over, with all selected events. Those of another database have no history in common with the old ones. */
-  restarted: (state, act, { position, quakes }) => {
+  restarted: (state, act, { position, quakes, others = null }) => {
     const isSame = storeOf(position) === storeOf(state.position);
     if (!isSame) state.since = state.now;
     state.position = position;
     state.isBare = false;
     state.omitted = 0;
-    act("take", { quakes, mark: isSame, keepsMarks: true, start: wishes.window(state.settings, state.now)[0] });
+    act("take", { quakes, mark: isSame, keepsMarks: true, others, start: wishes.window(state.settings, state.now)[0] });
   },
 
   // The server's health

@@ -30,6 +30,8 @@ let loading = new AbortController();
 let live = null;
 let alerts = null;
 const timers = new Map();
+/** The moment or the position of the shown events. */
+let shownAt = null;
 /** Whether the user has gone back or forward. Then fields with the focus show the settings, too. */
 let isNavigated = false;
 const refresh = atNextFrame(() => {
@@ -38,6 +40,34 @@ const refresh = atNextFrame(() => {
   isNavigated = false;
   byId("whole").href = service.root + location.search;
 });
+
+/** The most events that are looked up to find out why the filter selects them no longer, or selects them now. */
+const compares = 300;
+
+/**
+ * Looks up the events that only the catalogue or only `quakes` have: { now, before }, the events that exist at the moment of `quakes`
+ * and those that existed at the moment of the catalogue. The result is null if they are too many, or cannot be looked up.
+ */
+async function compared(quakes, asof, signal) {
+  const { missing, added } = catalogue.unlike(quakes);
+  if (missing.length + added.length > compares) return null;
+  try {
+    return await service.within(15_000, async (limit) => {
+      const [now, before] = await Promise.all([service.present(missing, asof, limit), service.present(added, shownAt, limit)]);
+      return { now, before };
+    }, signal);
+  } catch {
+    return null; // the events are then replaced without marks
+  }
+}
+
+let ordered = Promise.resolve();
+
+/** Performs the actions of a stream one after the other, although some of them wait. */
+function inOrder(action) {
+  const stream = live;
+  ordered = ordered.then(() => (live === stream ? action() : undefined));
+}
 
 function tell(event) {
   follow(step(state, { now: service.now(), ...event }));
@@ -68,7 +98,9 @@ const perform = {
     const { signal } = loading;
     try {
       const loaded = await service.load(selection, asof, signal, isBrief);
-      tell({ is: "loaded", id, ...loaded });
+      const others = state.load?.mark ? await compared(loaded.quakes, asof, signal) : null;
+      tell({ is: "loaded", id, ...loaded, others });
+      shownAt = asof ?? loaded.position;
     } catch (error) {
       if (!signal.aborted) tell({ is: "failed", id, status: error.status ?? null, message: error.message, chance: Math.random() });
     }
@@ -82,8 +114,16 @@ const perform = {
       opened: () => tell({ is: "opened" }),
       cut: () => tell({ is: "cut" }),
       away: check,
-      reached: (position, changes) => tell({ is: "reached", position, changes }),
-      restarted: (position, quakes) => tell({ is: "restarted", position, quakes }),
+      // A pass waits until a start before it has been compared with the shown events.
+      reached: (position, changes) => inOrder(() => {
+        shownAt = position;
+        tell({ is: "reached", position, changes });
+      }),
+      restarted: (position, quakes) => inOrder(async () => {
+        const others = await compared(quakes, null);
+        shownAt = position;
+        tell({ is: "restarted", position, quakes, others });
+      }),
     });
   },
 
@@ -117,13 +157,13 @@ const perform = {
     }
   },
 
-  take({ quakes, mark, start, keepsMarks = false }) {
-    if (mark) {
+  take({ quakes, mark, start, others, keepsMarks = false }) {
+    if (mark && others) {
       if (!keepsMarks) catalogue.clearMarks();
       // Events that are merely too old by now must not be marked as withdrawn.
       if (start != null) catalogue.age(start);
       const shown = quakes.filter(({ time }) => start == null || time >= start);
-      view.map.pulse(catalogue.become(shown).map(({ code }) => code));
+      view.map.pulse(catalogue.become(shown, others).map(({ code }) => code));
     } else catalogue.replace(quakes);
     view.changed();
   },
@@ -154,7 +194,7 @@ addEventListener("popstate", () => {
   isNavigated = true;
   tell({ is: "navigated", settings: wishes.read(location.search) });
 });
-byId("share").addEventListener("click", () => share(document.title));
+byId("share").addEventListener("click", () => share(document.title, state.settings.units));
 byId("clear-news").addEventListener("click", () => tell({ is: "cleared" }));
 const check = () => tell({ is: "due", name: "check" });
 addEventListener("online", check);

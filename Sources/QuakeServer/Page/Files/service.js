@@ -173,6 +173,26 @@ export async function solutions(codes, asof, signal) {
   return (features ?? [only]).map(fromFeature);
 }
 
+/**
+ * Those of these events that are in the catalogue at a moment or a position, whether a filter selects them or not.
+ *
+ * @param {string[]} codes @param {number | string | null} asof @param {AbortSignal} [signal]
+ */
+export async function present(codes, asof, signal) {
+  const found = [];
+  for (let at = 0; at < codes.length; at += 50) {
+    const some = new URLSearchParams({ eventid: codes.slice(at, at + 50).join(","), format: "geojson", includeearthquake: "true", nodata: "404" });
+    if (asof != null) some.set("asof", typeof asof === "number" ? new Date(asof).toISOString() : asof);
+    try {
+      const { features, ...only } = await (await ask(`${root}fdsnws/event/1/query?${some}`, signal)).json();
+      found.push(...(features ?? [only]).map(fromFeature));
+    } catch (error) {
+      if (error.status !== 404 && error.status !== 409) throw error;
+    }
+  }
+  return new Map(found.map((quake) => [quake.code, quake]));
+}
+
 /** Whether the catalogue has no events at all. If the request fails, the result is false. */
 async function hasNothing(asof, signal) {
   const query = new URLSearchParams({ format: "geojson", ...(asof == null ? {} : { asof }) });

@@ -2,9 +2,13 @@
 
 import { byId } from "./dom.js";
 
-/** Opens the device's dialog for sharing the page's URL. If there is none, copies the URL. */
-export async function share(title) {
-  const url = location.href;
+/**
+ * Opens the device's dialog for sharing the page's URL. If there is none, copies the URL. The link has the unit of length, whose
+ * default depends on the reader's language.
+ */
+export async function share(title, units) {
+  const [page] = location.href.split("#");
+  const url = /[?&]units=/.test(page) ? page : `${page}${page.includes("?") ? "&" : "?"}units=${units}`;
   try {
     if (navigator.share) return await navigator.share({ title, url });
     await navigator.clipboard.writeText(url);

@@ -49,7 +49,7 @@ extension PlotCommand {
         }
         // The aftershocks are known up to this time: the beginning of the catalogue's first gap after the mainshock, or else its
         // newest event, in both cases of the selected agencies.
-        let end = try await heldUntil(mainshock, in: source)
+        let end = try await heldUntil(mainshock, [code] + excluded, in: source)
         let networks = selection.selection.values[.net]
         let known =
             if let end { end } else {
@@ -77,11 +77,20 @@ extension PlotCommand {
         return "\(given)"
     }
 
-    /// The time of the catalogue's first gap after the mainshock at the mainshock's place; nil if unknown.
-    private func heldUntil(_ mainshock: Quake, in source: QuakeSource) async throws -> Instant? {
+    /// The time of the first gap after the mainshock at the mainshock's place; nil if unknown. Without a selected agency, the
+    /// catalogue is that of the services that have published the mainshock: a regional service says nothing about another region.
+    ///
+    /// - Parameter solutions: the codes of the mainshock's events.
+    private func heldUntil(
+        _ mainshock: Quake, _ solutions: [String], in source: QuakeSource
+    ) async throws -> Instant? {
         let place = Region(
             south: mainshock.latitude, west: mainshock.longitude, north: mainshock.latitude, width: 0)
-        return selection.coverage(try await selection.held(in: source), of: place)
+        var events = QuakeSelection()
+        events.asOf = selection.asOf
+        events.values[.code] = solutions
+        let services = try await selection.portrait(of: events, in: source).services
+        return selection.coverage(try await selection.held(in: source), of: place, by: services)
             .heldUntil(mainshock.time, from: selection.minMagnitude)
     }
 

@@ -12,8 +12,12 @@ extension SelectionOptions {
 
     /// The periods that the catalogue holds for the selected agencies and an area, by default the selected area. An agency's events
     /// may also come from a service that belongs to no agency, such as another Quakes.
-    func coverage(_ held: [HeldPeriod], of area: Region? = nil) -> Coverage {
-        let hosts = selectedHosts
+    ///
+    /// - Parameter services: the services to consider if no agency is selected; empty for all.
+    func coverage(
+        _ held: [HeldPeriod], of area: Region? = nil, by services: [String] = []
+    ) -> Coverage {
+        let hosts = selectedHosts.isEmpty ? services : selectedHosts
         let own = held.filter { period in
             hosts.isEmpty || hosts.contains(period.service) || Agency.atHost(period.service) == nil
         }
