@@ -218,7 +218,7 @@ test("A proxy that refuses the check, or a list that still arrives, does not end
 test("After a restart of the stream, marks stay if the database is the same; another database has no marks", () => {
   const page = new TestPage().live();
   const { since } = page.state;
-  page.later(60).send("restarted", { position: "9_t_n_s", quakes: [] });
+  page.later(60).send("restarted", { position: "9_t_n_s", quakes: [], others: {} });
   assert.deepEqual([page.action("take").mark, page.action("take").keepsMarks, page.state.since], [true, true, since]);
   page.send("restarted", { position: "2_t_n_other", quakes: [] });
   assert.deepEqual([page.action("take").mark, page.state.since], [false, page.now]);

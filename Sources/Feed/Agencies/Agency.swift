@@ -104,7 +104,7 @@ extension Agency {
         service: "https://earthquake.usgs.gov/fdsnws/event/1/",
         page: "https://earthquake.usgs.gov/earthquakes/eventpage/",
         authorities: ["earthquake.usgs.gov", "comcat.cr.usgs.gov"],
-        // ComCat uses the ids of Alaska, Oklahoma and Texas unchanged: `ok2022mrop`.
+        // ComCat uses the ids of Alaska, Oklahoma and Texas unchanged: `ak2025wtbkbf`.
         prefixes: ["us", "ak", "ok", "tx"], network: "", serviceLacks: [])
 
     private static let lackingInSeisComP: Set<EventService.Ability> = [

@@ -159,6 +159,7 @@ struct EventNaming {
         if let prefix = Self.prefixOfSeisComP(id) {
             if let agency = Agency.byPrefix[prefix] { return Self.name(id, agency, stated) }
             if !Agency.isTaken(prefix) { return Self.name(id, net: prefix, host: host) }
+            if stated.workers.allSatisfy(\.isEmpty) { return nil }
         }
         return Self.isOfComCat(id, stated) ? Self.name(id, .usgs, stated) : nil
     }

@@ -28,6 +28,7 @@ final class ClientLimits: ChannelDuplexHandler {
             let text = "\(refusal.sentence)\n"
             let answer = """
                 HTTP/1.1 429 Too Many Requests\r
+                Access-Control-Allow-Origin: *\r
                 Content-Type: text/plain; charset=utf-8\r
                 Content-Length: \(text.utf8.count)\r
                 Retry-After: 5\r

@@ -27,7 +27,7 @@ public struct ImportWindow: Sendable {
             service: service, name: feed, generated: metadata.generated ?? asked, window: times)
     }
 
-    /// Lets the run fail if the answer has fewer features than the service or the answer itself counts.
+    /// Makes the run fail if the answer has fewer features than the service or the answer itself counts.
     ///
     /// - Throws: `ShortAnswer`.
     func check(_ metadata: FeedMetadata, given: Int) throws {

@@ -16,13 +16,8 @@ struct GroupTables {
 }
 
 extension SelectedQuakes {
-    /// The tables with at least the rows of the earthquakes that the selection can include.
-    func groupTables() async throws -> GroupTables {
-        try await groupTables(of: selection.isMerged ? solutions : try await findSolutions())
-    }
-
     /// - Parameter codes: the codes of the rows to read; nil for all rows. The rows of an earthquake are read together or not at all.
-    private func groupTables(of codes: [String]?) async throws -> GroupTables {
+    func groupTables(of codes: [String]?) async throws -> GroupTables {
         guard isPast else {
             let found = try await connection.query(
                 "select exists (select from only public.earthquake) as are_some", to: "look for earthquakes")
@@ -81,7 +76,9 @@ extension SelectedQuakes {
             """
         // Nearly all rows of limited tables are selected, but the planner expects few. Because of its conditions or its limit, the
         // statement around the rows would turn their joins into nested loops.
-        return tables.isLimited ? "(with each as materialized (\(rows)) select * from each)" : "(\(rows))"
+        return tables.isLimited || isPast && !isMerged && selection.limit != nil
+            ? "(with each as materialized (\(rows)) select * from each)"
+            : "(\(rows))"
     }
 
     private static let nothing: Query = ""
@@ -154,27 +151,35 @@ extension SelectedQuakes {
             """
     }
 
-    /// The codes of all rows of the earthquakes that the selection can include; nil for the present, or if they are many. The past
-    /// tables have no index, so they should be small.
+    /// The codes of all rows of the earthquakes that the merged selection can include; nil for the present, or if they are many. The
+    /// past tables have no index, so they should be small.
     func findSolutions() async throws -> [String]? {
         guard isPast else { return nil }
-        let most = Self.few + 1
+        // The row to show meets these conditions, and possibly not the others, which concern the earthquake's other rows, too.
         var rows = selection
-        (rows.limit, rows.offset) = (min(rows.limit ?? most, most) + min(rows.offset, most), 0)
-        var listing = rows.query("code", from: table(of: selection.codes))
-        if rows.isMerged {
-            // The row to show meets these conditions, and possibly not the others, which concern the earthquake's other rows, too.
-            rows.isMerged = false
-            rows.contributors = nil
-            for property in [Property.magnitude, .magnitudeType, .title, .net] {
-                (rows.ranges[property], rows.values[property]) = (nil, nil)
-            }
-            listing = "select code \(rows.source(table(of: selection.codes))) limit \(most)"
+        rows.isMerged = false
+        rows.contributors = nil
+        for property in [Property.magnitude, .magnitudeType, .title, .net] {
+            (rows.ranges[property], rows.values[property]) = (nil, nil)
         }
-        let codes = try await connection.query(listing, to: "read earthquakes").map {
+        let few = try await few(
+            "select code \(rows.source(table(of: selection.codes))) limit \(Self.few + 1)")
+        return if let few { try await members(of: few) } else { nil }
+    }
+
+    /// The codes of the rows that the unmerged selection includes, with its limit and offset; nil if they are many.
+    func page() async throws -> [String]? {
+        var rows = selection
+        rows.limit = min(rows.limit ?? .max, Self.few + 1)
+        return try await few(rows.query("code", from: table(of: selection.codes)))
+    }
+
+    /// The codes that a query gives; nil if they are more than a few.
+    private func few(_ query: Query) async throws -> [String]? {
+        let codes = try await connection.query(query, to: "read earthquakes").map {
             try $0.decode("code", as: String.self)
         }
-        return codes.count > Self.few ? nil : try await members(of: codes)
+        return codes.count > Self.few ? nil : codes
     }
 
     /// Up to this number of rows, looking up the changes of each row takes less than a second.
@@ -200,7 +205,7 @@ extension SelectedQuakes {
     public func forEachSolution(
         of properties: [Property], _ body: @Sendable (inout Row) throws -> Void
     ) async throws {
-        let tables = try await groupTables()
+        let tables = try await groupTables(of: solutions)
         let chosen = selection.query(
             "code, earthquake, magnitude_from", from: grouped(tables, hasMembers: selection.namesNetworks))
         try await connection.copy(

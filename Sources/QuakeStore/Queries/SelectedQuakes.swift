@@ -80,16 +80,24 @@ public struct SelectedQuakes {
     /// If the selection is merged, the result of `findSolutions`.
     fileprivate(set) var solutions: [String]?
 
-    /// A statement that applies the selection to the catalogue's rows. `query` receives the source of the rows, for a FROM
-    /// clause, and returns the statement.
+    /// A statement that applies the selection to the catalogue's rows. `query` receives a selection and the source of the rows, for
+    /// a FROM clause, and returns the statement.
     ///
     /// - Parameter withGroups: whether the rows also have the columns of `EarthquakeGroup`.
-    private func statement(withGroups: Bool = false, _ query: (Query) -> Query) async throws -> Query {
+    private func statement(
+        withGroups: Bool = false, _ query: (QuakeSelection, Query) -> Query
+    ) async throws -> Query {
         let codes = selection.codes
         if selection.isMerged || withGroups {
-            let tables = try await groupTables()
+            var (selection, solutions) = (selection, solutions)
+            if !selection.isMerged, isPast, let page = try await page() {
+                solutions = try await members(of: page)
+                selection.values[.code] = page
+                (selection.limit, selection.offset) = (nil, 0)
+            }
+            let tables = try await groupTables(of: solutions)
             let source = grouped(tables, hasMembers: withGroups || selection.namesNetworks)
-            return "\(tables.with)\(query(source))"
+            return "\(tables.with)\(query(selection, source))"
         }
         let rows: Query =
             switch selection.deleted {
@@ -98,18 +106,18 @@ public struct SelectedQuakes {
                 "(select \(unescaped: Self.columns) from \(table(of: codes)) as quake union all \(tombstones(of: codes)))"
             case .only: tombstones(of: codes)
             }
-        return query(rows)
+        return query(selection, rows)
     }
 
     /// Counts the selected earthquakes, at most `bound` of them.
     public func count(upTo bound: Int? = nil) async throws -> Int {
-        let counting = try await statement { selection.countQuery(from: $0, upTo: bound) }
+        let counting = try await statement { $0.countQuery(from: $1, upTo: bound) }
         return try await connection.query(counting, to: "count the earthquakes")[0].decode("count")
     }
 
     public func forEachQuake(_ body: @Sendable (Quake) throws -> Void) async throws {
         try await connection.forEachRow(
-            of: try await statement { selection.query(from: $0) }, to: "read earthquakes"
+            of: try await statement { $0.query(from: $1) }, to: "read earthquakes"
         ) { try body(Quake(&$0)) }
     }
 
@@ -117,7 +125,7 @@ public struct SelectedQuakes {
     public func forEachGrouped(_ body: @Sendable (Quake, EarthquakeGroup) throws -> Void) async throws {
         let columns = "\(Property.allCases.list()), \(EarthquakeGroup.columns)"
         try await connection.forEachRow(
-            of: try await statement(withGroups: true) { selection.query(columns, from: $0) },
+            of: try await statement(withGroups: true) { $0.query(columns, from: $1) },
             to: "read earthquakes"
         ) { row in
             let quake = try Quake(&row)
@@ -133,7 +141,7 @@ public struct SelectedQuakes {
     ) async throws {
         let columns = properties.list() + (withGroups ? ", \(EarthquakeGroup.columns)" : "")
         try await connection.copy(
-            rowsOf: try await statement(withGroups: withGroups) { selection.query(columns, from: $0) },
+            rowsOf: try await statement(withGroups: withGroups) { $0.query(columns, from: $1) },
             to: "read earthquakes", body)
     }
 

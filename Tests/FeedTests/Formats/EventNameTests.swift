@@ -43,6 +43,9 @@ import Testing
         let quake = try #require(
             TextTests.quakes(Self.header, Self.row(id, author: net, catalog: net, contributor: net)).first)
         #expect(quake.code == id && quake[.net].text == net)
+        // Without a name, an id in the form of SeisComP may be any agency's.
+        let nameless = Self.row("pt2026wxyz", author: "", catalog: "", contributor: "")
+        #expect(try TextTests.quakes(Self.header, nameless).first?.code == "unknown:pt2026wxyz")
         #expect(FeedIdentity.host(of: quake[.url].text) == "earthquake.usgs.gov")
     }
 

@@ -37,7 +37,11 @@ export class Catalogue {
   become(quakes, { now, before }) {
     const { missing } = this.unlike(quakes);
     const added = quakes.filter((quake) => this.put(quake, before.get(quake.code)) === "new");
-    for (const code of missing) this.remove(code, now.has(code) ? "left" : "withdrawn", null, now.get(code));
+    for (const code of missing) {
+      const left = now.get(code);
+      if (left) this.remove(code, "left", null, { ...left, earthquake: this.quakes.get(code).earthquake });
+      else this.remove(code, "withdrawn", null);
+    }
     return added;
   }
 

@@ -179,7 +179,8 @@ const handlers = {
   /** The stream has started over, with all selected events. Those of another database have no history in common with the old ones. */
   restarted: (state, act, { position, quakes, others = null }) => {
     const isSame = storeOf(position) === storeOf(state.position);
-    if (!isSame) state.since = state.now;
+    // Without a comparison, all marks are lost.
+    if (!isSame || !others) state.since = state.now;
     state.position = position;
     state.isBare = false;
     state.omitted = 0;

@@ -28,8 +28,12 @@ if (isEmbedded()) watchUse();
 let state;
 let loading = new AbortController();
 let live = null;
+/** Ends with the stream. */
+let following = new AbortController();
 let alerts = null;
 const timers = new Map();
+/** The query of the URL. */
+let query = location.search;
 /** The moment or the position of the shown events. */
 let shownAt = null;
 /** Whether the user has gone back or forward. Then fields with the focus show the settings, too. */
@@ -41,7 +45,7 @@ const refresh = atNextFrame(() => {
   byId("whole").href = service.root + location.search;
 });
 
-/** The most events that are looked up to find out why the filter selects them no longer, or selects them now. */
+/** The most events that are looked up to find out whether they exist although the filter does not select them. */
 const compares = 300;
 
 /**
@@ -61,14 +65,6 @@ async function compared(quakes, asof, signal) {
   }
 }
 
-let ordered = Promise.resolve();
-
-/** Performs the actions of a stream one after the other, although some of them wait. */
-function inOrder(action) {
-  const stream = live;
-  ordered = ordered.then(() => (live === stream ? action() : undefined));
-}
-
 function tell(event) {
   follow(step(state, { now: service.now(), ...event }));
 }
@@ -84,6 +80,7 @@ const perform = {
   url({ how, text }) {
     if (text === location.search) return;
     history[how === "push" ? "pushState" : "replaceState"](null, "", text || location.pathname);
+    query = location.search;
   },
 
   wait({ name, time }) {
@@ -99,8 +96,9 @@ const perform = {
     try {
       const loaded = await service.load(selection, asof, signal, isBrief);
       const others = state.load?.mark ? await compared(loaded.quakes, asof, signal) : null;
-      tell({ is: "loaded", id, ...loaded, others });
+      if (signal.aborted) return;
       shownAt = asof ?? loaded.position;
+      tell({ is: "loaded", id, ...loaded, others });
     } catch (error) {
       if (!signal.aborted) tell({ is: "failed", id, status: error.status ?? null, message: error.message, chance: Math.random() });
     }
@@ -109,18 +107,23 @@ const perform = {
   abort: () => loading.abort(),
 
   follow({ position, selection }) {
-    live?.close();
+    perform.unfollow();
+    following = new AbortController();
+    const { signal } = following;
+    let ordered = Promise.resolve();
+    // A pass waits until the comparison of an earlier restart is over.
+    const inOrder = (action) => (ordered = ordered.then(() => (signal.aborted ? undefined : action())).catch(reportError));
     live = new Live(position, selection, {
       opened: () => tell({ is: "opened" }),
       cut: () => tell({ is: "cut" }),
       away: check,
-      // A pass waits until a start before it has been compared with the shown events.
       reached: (position, changes) => inOrder(() => {
         shownAt = position;
         tell({ is: "reached", position, changes });
       }),
       restarted: (position, quakes) => inOrder(async () => {
-        const others = await compared(quakes, null);
+        const others = await compared(quakes, null, signal);
+        if (signal.aborted) return;
         shownAt = position;
         tell({ is: "restarted", position, quakes, others });
       }),
@@ -128,6 +131,7 @@ const perform = {
   },
 
   unfollow() {
+    following.abort();
     live?.close();
     live = null;
   },
@@ -191,6 +195,8 @@ const perform = {
 };
 
 addEventListener("popstate", () => {
+  if (location.search === query) return; // only the fragment has changed: the user has skipped to the list
+  query = location.search;
   isNavigated = true;
   tell({ is: "navigated", settings: wishes.read(location.search) });
 });

@@ -174,14 +174,15 @@ export async function solutions(codes, asof, signal) {
 }
 
 /**
- * Those of these events that are in the catalogue at a moment or a position, whether a filter selects them or not.
+ * Those of these events that are in the catalogue at a moment or a position, whether a filter selects them or not, by their codes and
+ * without their earthquakes.
  *
  * @param {string[]} codes @param {number | string | null} asof @param {AbortSignal} [signal]
  */
 export async function present(codes, asof, signal) {
   const found = [];
   for (let at = 0; at < codes.length; at += 50) {
-    const some = new URLSearchParams({ eventid: codes.slice(at, at + 50).join(","), format: "geojson", includeearthquake: "true", nodata: "404" });
+    const some = new URLSearchParams({ eventid: codes.slice(at, at + 50).join(","), format: "geojson", nodata: "404" });
     if (asof != null) some.set("asof", typeof asof === "number" ? new Date(asof).toISOString() : asof);
     try {
       const { features, ...only } = await (await ask(`${root}fdsnws/event/1/query?${some}`, signal)).json();

@@ -82,11 +82,14 @@ export function written(settings) {
   return text ? `?${text}` : "";
 }
 
-/** A time without an offset is in UTC, as in the event service. A `+` before an offset may arrive as a space. */
+/**
+ * A time without an offset is in UTC, as in the event service. A `+` before an offset may arrive as a space. `Date.parse` would read
+ * a text that does not begin with a year in some way, too.
+ */
 function instant(text) {
   const given = (text ?? "").replace(/^(\S+-\d\d) (?=\d\d:)/, "$1T").replace(/ (?=\d\d:?\d\d$)/, "+");
   const value = Date.parse(/T[\d:.]+$/.test(given) ? `${given}Z` : given);
-  return Number.isNaN(value) || Math.abs(value) > 253_402_300_799_999 ? null : value;
+  return !/^\d{4}(-|$)/.test(given) || Number.isNaN(value) || Math.abs(value) > 253_402_300_799_999 ? null : value;
 }
 
 export function decimal(text) {
