@@ -39,11 +39,14 @@ struct SessionTests {
         }
     }
 
-    @Test("A query is cancelled when its client disconnects")
-    func goneClient() async throws {
-        try await TestServer.shared.withDatabase { database in
+    @Test("A query is cancelled when its client disconnects", arguments: [dayPath, "/?event=us1"])
+    func goneClient(path: String) async throws {
+        // Without the cancellation, the query would wait for the lock during the whole test.
+        var settings = oneSession
+        (settings.shortTime, settings.statementTime) = (.seconds(3600), .seconds(3600))
+        try await TestServer.shared.withDatabase { [settings] database in
             try await database.importDocument(DayFeed.of(5).document)
-            try await TestSite.run(of: database, oneSession) { site in
+            try await TestSite.run(of: database, settings) { site in
                 try await database.withConnection { connection in
                     try await connection.transaction(to: "lock the table") {
                         try await connection.execute(
@@ -51,7 +54,7 @@ struct SessionTests {
                         let client = LoopbackSocket()
                         await onThread {
                             client.connect(to: site.port)
-                            Array("GET \(dayPath) HTTP/1.1\r\nHost: x\r\n\r\n".utf8).withUnsafeBytes {
+                            Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8).withUnsafeBytes {
                                 _ = client.write($0)
                             }
                         }

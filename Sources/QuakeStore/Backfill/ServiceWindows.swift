@@ -33,6 +33,7 @@ struct ServiceWindows {
         self.question = question
     }
 
+    /// How many events an answer has, and how many it says that it has.
     typealias Given = (events: Int, counted: Int?)
 
     /// Requests the remaining windows of a plan, one after the other.
