@@ -165,13 +165,16 @@ async function textOf(answer, goOn) {
   return text + decoder.decode();
 }
 
-/** The events with these codes, all solutions of one earthquake, as they were at a moment; null is now. */
-export async function solutions(codes, asof, signal) {
-  const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson", includeearthquake: "true" });
-  if (asof != null) query.set("asof", new Date(asof).toISOString());
+/** The events with these codes at a moment or a position; null is now. `more` has further parameters of the query. */
+async function withCodes(codes, more, asof, signal) {
+  const query = new URLSearchParams({ eventid: codes.join(","), format: "geojson", ...more });
+  if (asof != null) query.set("asof", typeof asof === "number" ? new Date(asof).toISOString() : asof);
   const { features, ...only } = await (await ask(`${root}fdsnws/event/1/query?${query}`, signal)).json();
   return (features ?? [only]).map(fromFeature);
 }
+
+/** The events with these codes, all solutions of one earthquake, as they were at a moment; null is now. */
+export const solutions = (codes, asof, signal) => withCodes(codes, { includeearthquake: "true" }, asof, signal);
 
 /**
  * Those of these events that are in the catalogue at a moment or a position, whether a filter selects them or not, by their codes and
@@ -182,11 +185,8 @@ export async function solutions(codes, asof, signal) {
 export async function present(codes, asof, signal) {
   const found = [];
   for (let at = 0; at < codes.length; at += 50) {
-    const some = new URLSearchParams({ eventid: codes.slice(at, at + 50).join(","), format: "geojson", nodata: "404" });
-    if (asof != null) some.set("asof", typeof asof === "number" ? new Date(asof).toISOString() : asof);
     try {
-      const { features, ...only } = await (await ask(`${root}fdsnws/event/1/query?${some}`, signal)).json();
-      found.push(...(features ?? [only]).map(fromFeature));
+      found.push(...await withCodes(codes.slice(at, at + 50), { nodata: "404" }, asof, signal));
     } catch (error) {
       if (error.status !== 404 && error.status !== 409) throw error;
     }
